@@ -1,0 +1,69 @@
+# Every target that needs Python goes through .venv, which is built from the hashed lock files.
+# Once .venv stands, nothing but `bench` (the first time) and `lock` needs the network.
+
+# python3 if it is 3.11 or newer, else python3.11; override with `make PYTHON=...`.
+PYTHON ?= $(shell if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo python3; elif command -v python3.11 >/dev/null 2>&1; then echo python3.11; \
+	else echo python3; fi)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.bench-installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-slow check format bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## build .venv from requirements.lock
+.venv: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Dovetail needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The bench lock agrees with requirements.lock on every package that both name.
+$(BENCH_STAMP): requirements-bench.lock $(STAMP)
+	$(PIP) install --quiet --require-hashes -r requirements-bench.lock
+	@touch $@
+
+demo: $(STAMP) ## play a demonstration match
+	$(BIN)/dovetail demo
+
+test: $(STAMP) ## run the tests, without the slow ones
+	$(BIN)/python -m pytest
+
+test-slow: $(STAMP) ## run the slow tests only
+	$(BIN)/python -m pytest -m slow
+
+check: $(STAMP) ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## format the code and apply safe lint fixes
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(BENCH_STAMP) ## measure; installs requirements-bench.lock first
+	$(BIN)/python -m bench
+
+lock: ## resolve both lock files anew (needs the network)
+	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+	$(PYTHON) -m venv "$$tools"; \
+	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
+	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra dev -o requirements.lock pyproject.toml; \
+	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
+		-o requirements-bench.lock pyproject.toml
+
+clean: ## remove .venv, caches and build output
+	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,139 @@
+"""``Agent``: what a player or learner implements.  It knows no game, socket or broker.
+
+The verbs are RL-Glue's.  The smallest agent answers ``step``:
+
+>>> class First(Agent):
+...     def step(self, turn):
+...         return turn.legal[0]
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from dovetail.protocol.messages import Clock, Mode, Reason, Spec, Want
+
+
+class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of an agent that has none."""
+
+
+class Seat(Struct, frozen=True):
+    """A place in a match, as an agent is told of it."""
+
+    match: int
+    seat: int
+    spec: Spec
+
+
+class Turn(Struct, gc=False):
+    """One decision of one seat."""
+
+    seat: Seat
+    episode: int
+    turn: int
+    """The number of this decision point within the episode, from 0."""
+    observation: Any
+    legal: list[int] | None
+    """Action numbers in rising order; None if every action of the space is legal."""
+    reward: float
+    """The sum of what the seat earned since its last decision."""
+    mode: Mode
+    """In ``evaluate`` an agent must not change."""
+    rng: random.Random
+    """For this seat's random choices in this episode; with it the same seeds replay the same."""
+    afterstates: Any = None
+    """One row per legal action: what would be observed after it (if ``wants`` asks)."""
+    text: str | None = None
+    """The position for a person to read (if ``wants`` asks)."""
+    clock: Clock | None = None
+
+
+class End(Struct, gc=False):
+    """The end of an episode for one seat; it comes exactly once, whatever happened."""
+
+    seat: Seat
+    episode: int
+    reward: float
+    """The sum of what the seat earned since its last decision."""
+    observation: Any
+    outcome: list[float] | None
+    """A score per seat: 1 won, 0 lost, shared when drawn; None if nobody is scored."""
+    reason: Reason
+    blame: int | None
+    total: float
+    """The return: all rewards of the seat in this episode."""
+    decisions: int
+    mode: Mode
+    text: str | None = None
+
+
+class Agent:
+    """A player.  Subclass it, answer ``step``, and ``serve`` it.
+
+    One instance may hold several seats at once, of one episode or of ``capacity`` many.
+    """
+
+    name: ClassVar[str] = ""
+    """The agent type's name for others; the class name in lower case if empty."""
+    Parameters: ClassVar[type[Struct]] = NoParameters
+    """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
+    wants: ClassVar[Sequence[Want]] = ()
+    """``"afterstates"`` and ``"text"`` ask the environment to add them to each turn."""
+    capacity: ClassVar[int] = 1
+    """Episodes that one instance plays at once; 0 is no limit."""
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        self.parameters: Any = self.Parameters() if parameters is None else parameters
+        self.seed = seed
+
+    def init(self, seat: Seat) -> None:
+        """Take a seat of a match.
+
+        Raises:
+            DovetailError: this agent cannot play this game; the text says why, in one line.
+        """
+
+    def start(self, turn: Turn) -> Any:
+        """Answer the first decision of an episode with an action."""
+        return self.step(turn)
+
+    def step(self, turn: Turn) -> Any:
+        """Answer a decision with an action."""
+        raise NotImplementedError
+
+    def end(self, end: End) -> None:
+        """Hear that an episode is over.  A seat that never had to decide hears it too."""
+
+    def message(self, body: Any) -> Any:
+        """Answer a message of the experiment."""
+        return None
+
+    def save(self) -> bytes:
+        """Return everything that ``load`` needs to go on as if nothing had happened."""
+        return b""
+
+    def load(self, state: bytes) -> None:
+        """Go on from what ``save`` returned.
+
+        Raises:
+            DovetailError: these bytes are not of such an agent.
+        """
+
+    def cleanup(self) -> None:
+        """Let go of resources; nothing is called afterwards."""
+
+
+class BatchAgent(Agent):
+    """An agent that answers all decisions that are waiting with one call."""
+
+    def step_batch(self, turns: Sequence[Turn]) -> Sequence[Any]:
+        """Answer each turn with an action, in the same order."""
+        raise NotImplementedError
+
+    def step(self, turn: Turn) -> Any:
+        return self.step_batch([turn])[0]

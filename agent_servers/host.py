@@ -1,0 +1,324 @@
+"""The program around agents: messages of the broker in, messages to the broker out.
+
+Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
+function call.  A host answers a decision that comes twice with the same action, without asking
+its agent again, so that a reconnection cannot make a learner learn twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Raw
+
+from dovetail.agent_servers.agent import Agent, BatchAgent, End, Seat, Turn
+from dovetail.protocol import codec, options
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+
+log = logging.getLogger("dovetail.agent")
+
+ANSWERS_KEPT = 256
+
+
+class _Play:
+    """A seat's episode in progress."""
+
+    __slots__ = ("agent", "answer", "mode", "rng", "seat", "turn")
+
+    def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
+        self.agent = agent
+        self.seat = seat
+        self.mode = start.mode
+        self.rng = random.Random(start.seed)  # noqa: S311 (play, not secrets)
+        self.turn = -1
+        self.answer: m.Action | m.Error | None = None
+
+
+class AgentHost:
+    """Holds the agents of one program.
+
+    Args:
+        types: what it can make.
+        single: the one agent that this program is, instead.
+        name: what ``single`` is called by others; the agent's own name if empty.
+    """
+
+    role: m.Role = "agent"
+
+    def __init__(
+        self, types: Sequence[type[Agent]] = (), single: Agent | None = None, name: str = ""
+    ) -> None:
+        self.types = {type_name(each): each for each in types}
+        self.single = single
+        self.single_name = name or (type_name(type(single)) if single is not None else "")
+        self._instances: dict[int, Agent] = {}
+        self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
+        self._playing: dict[tuple[int, int], _Play] = {}
+        self._answers: OrderedDict[int, m.Message] = OrderedDict()
+        self._waiting: dict[BatchAgent, list[tuple[_Play, Turn]]] = {}
+
+    def offers(self) -> list[m.Offer]:
+        """Return what this program can be asked for."""
+        if self.single is not None:
+            return [_offer(self.single_name, type(self.single), instance=True)]
+        return [_offer(name, each) for name, each in self.types.items()]
+
+    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers."""
+        out: list[m.Message] = []
+        for message in incoming:
+            kind = type(message)
+            if kind is m.AgentStep or kind is m.AgentStart:
+                self._decision(message, out)  # type: ignore[arg-type]
+            elif kind is m.End:
+                self._end(message, out)  # type: ignore[arg-type]
+            else:
+                if self._waiting:
+                    self._answer_waiting(out)
+                self._other(message, out)
+        if self._waiting:
+            self._answer_waiting(out)
+        return out
+
+    # -- decisions ----------------------------------------------------------------------------------
+
+    def _decision(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
+        key = (message.episode, message.seat)
+        play = self._playing.get(key)
+        first = type(message) is m.AgentStart
+        if play is None:
+            if not isinstance(message, m.AgentStart):
+                return
+            found = self._seats.get((message.match, message.seat))
+            if found is None:
+                return
+            play = self._playing[key] = _Play(*found, message)
+        if message.turn <= play.turn:
+            if message.turn == play.turn and play.answer is not None:
+                out.append(play.answer)
+            return
+        play.turn = message.turn
+        play.answer = None
+        observation = message.observation
+        afterstates = message.afterstates
+        legal = message.legal
+        turn = Turn(
+            play.seat,
+            message.episode,
+            message.turn,
+            codec.opened(observation) if type(observation) is Raw else observation,
+            unmask(legal) if type(legal) is bytes else legal,  # type: ignore[arg-type]
+            message.reward,
+            play.mode,
+            play.rng,
+            codec.opened(afterstates) if type(afterstates) is Raw else afterstates,
+            message.text,
+            message.clock,
+        )
+        agent = play.agent
+        if isinstance(agent, BatchAgent):
+            self._waiting.setdefault(agent, []).append((play, turn))
+            return
+        try:
+            action = agent.start(turn) if first else agent.step(turn)
+        except Exception as error:  # whatever an agent raises is its own crash and nobody else's
+            self._crashed(play, turn, error, out)
+            return
+        play.answer = m.Action(message.episode, message.turn, message.seat, action)
+        out.append(play.answer)
+
+    def _answer_waiting(self, out: list[m.Message]) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for agent, pairs in waiting.items():
+            turns = [turn for _, turn in pairs]
+            try:
+                actions = agent.step_batch(turns)
+                if len(actions) != len(turns):
+                    raise DovetailError(f"{len(actions)} answers to {len(turns)} decisions")
+            except Exception as error:
+                for play, turn in pairs:
+                    self._crashed(play, turn, error, out)
+                continue
+            for (play, turn), action in zip(pairs, actions, strict=True):
+                play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
+                out.append(play.answer)
+
+    def _crashed(self, play: _Play, turn: Turn, error: Exception, out: list[m.Message]) -> None:
+        text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
+        play.answer = m.Error("crashed", text, episode=turn.episode, seat=turn.seat.seat)
+        out.append(play.answer)
+
+    def _end(self, message: m.End, out: list[m.Message]) -> None:
+        if self._waiting:
+            self._answer_waiting(out)
+        play = self._playing.pop((message.episode, message.seat), None)
+        if play is None:
+            # The episode ended before this seat had to decide, or the end came twice.
+            found = self._seats.get((message.match, message.seat))
+            if found is None or message.decisions or not self._first_end(message):
+                return
+            agent, seat = found
+            mode: m.Mode = "learn"
+        else:
+            agent, seat, mode = play.agent, play.seat, play.mode
+        observation = message.observation
+        end = End(
+            seat,
+            message.episode,
+            message.reward,
+            codec.opened(observation) if type(observation) is Raw else observation,
+            message.outcome,
+            message.reason,
+            message.blame,
+            message.total,
+            message.decisions,
+            mode,
+            message.text,
+        )
+        try:
+            agent.end(end)
+        except Exception as error:
+            text = describe(error, f"{type(agent).__name__} at the end of an episode")
+            out.append(m.Error("crashed", text, episode=message.episode, seat=message.seat))
+
+    def _first_end(self, message: m.End) -> bool:
+        key = -(message.episode * 65536 + message.seat)
+        if key in self._answers:
+            return False
+        self._remember(key, message)
+        return True
+
+    # -- everything else -----------------------------------------------------------------------------
+
+    def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        match message:
+            case m.Welcome():
+                if not message.resumed:
+                    self._reset(out)
+            case m.Init():
+                self._init(message, out)
+            case m.Leave():
+                for key in [key for key in self._seats if key[0] == message.match]:
+                    del self._seats[key]
+            case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
+                answer = self._answers.get(message.id)
+                if answer is None:
+                    answer = self._request(message)
+                    self._remember(message.id, answer)
+                out.append(answer)
+            case _:
+                pass
+
+    def _remember(self, key: int, answer: m.Message) -> None:
+        self._answers[key] = answer
+        if len(self._answers) > ANSWERS_KEPT:
+            self._answers.popitem(last=False)
+
+    def _init(self, message: m.Init, out: list[m.Message]) -> None:
+        agent = self._instances.get(message.instance, self.single)
+        if agent is None:
+            out.append(
+                m.Error("unknown", f"there is no agent {message.instance}", match=message.match)
+            )
+            return
+        seat = Seat(message.match, message.seat, message.spec)
+        key = (message.match, message.seat)
+        known = self._seats.get(key)
+        if known is not None and known[0] is agent:
+            return
+        self._seats[key] = (agent, seat)
+        try:
+            agent.init(seat)
+        except Exception as error:
+            out.append(
+                m.Error(
+                    "unavailable",
+                    describe(error, f"{type(agent).__name__} taking a seat"),
+                    match=message.match,
+                    seat=message.seat,
+                )
+            )
+
+    def _request(
+        self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup
+    ) -> m.Message:
+        number = message.id
+        try:
+            if isinstance(message, m.Create):
+                self._create(message)
+                return m.Reply(number)
+            agent = self._instances.get(message.instance, self.single)
+            if agent is None:
+                raise DovetailError(f"there is no agent {message.instance}")
+            match message:
+                case m.Save():
+                    return m.Saved(number, agent.save())
+                case m.Load():
+                    agent.load(message.state)
+                case m.AgentMessage():
+                    return m.Reply(number, agent.message(message.body))
+                case m.Cleanup():
+                    self._instances.pop(message.instance, None)
+                    agent.cleanup()
+            return m.Reply(number)
+        except Exception as error:
+            kind = type(message).__name__.lower()
+            return m.Error("crashed", describe(error, kind), id=number)
+
+    def _create(self, message: m.Create) -> None:
+        if message.instance in self._instances:
+            return
+        kind = self.types.get(message.agent)
+        if kind is None:
+            raise DovetailError(f"this program makes no agent {message.agent!r}")
+        parameters = options.read(kind.Parameters, message.parameters, f"agent {message.agent}")
+        agent = kind(parameters, message.seed)
+        if message.state is not None:
+            agent.load(message.state)
+        self._instances[message.instance] = agent
+
+    def _reset(self, out: list[m.Message]) -> None:
+        """Begin anew with a broker that does not know this session: every seat hears the end."""
+        for (episode, number), play in list(self._playing.items()):
+            self._end(m.End(episode, number, play.seat.match, reason="disconnected"), out)
+        self._seats.clear()
+        self._answers.clear()
+        for agent in self._instances.values():
+            agent.cleanup()
+        self._instances.clear()
+
+
+def type_name(kind: type[Agent]) -> str:
+    """Return what others call an agent type."""
+    return kind.name or kind.__name__.lower()
+
+
+def describe(error: Exception, where: str) -> str:
+    """Return one line for a person about an exception; what is a surprise is also logged whole."""
+    if isinstance(error, DovetailError):
+        return str(error)
+    log.error("%s failed", where, exc_info=error)
+    text = " ".join(str(error).split())
+    return f"{where} raised {type(error).__name__}: {text}"[:300]
+
+
+def unmask(mask: bytes) -> list[int]:
+    """Return the numbers of the bits that are set, in rising order."""
+    return [8 * i + bit for i, byte in enumerate(mask) for bit in range(8) if byte >> bit & 1]
+
+
+def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
+    summary = (kind.__doc__ or "").strip().split("\n\n")[0]
+    return m.Offer(
+        name=name,
+        description=" ".join(summary.split()),
+        parameters=options.describe(kind.Parameters),
+        wants=list(kind.wants),
+        capacity=kind.capacity,
+        instance=instance,
+    )

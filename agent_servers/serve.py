@@ -1,0 +1,34 @@
+"""``serve``: run agents as a program of their own, connected to a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.host import AgentHost
+from dovetail.protocol.link import ADDRESS
+from dovetail.protocol.serving import serve_host
+
+
+def serve(
+    agent: Agent | type[Agent] | Sequence[type[Agent]],
+    address: str = ADDRESS,
+    *,
+    name: str = "",
+    token: str | None = None,
+    **options: Any,
+) -> None:
+    """Serve agents until the broker leaves or the program is told to stop.
+
+    An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
+    experiments create instances with parameters and seeds.
+
+    Raises:
+        DovetailError: there is no broker at ``address``, or it refuses this peer.
+    """
+    if isinstance(agent, Agent):
+        host = AgentHost(single=agent, name=name)
+    else:
+        host = AgentHost([agent] if isinstance(agent, type) else agent)
+    serve_host(host, address, name, token, **options)

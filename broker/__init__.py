@@ -1,0 +1,1 @@
+"""The broker: matches, seats, turns, clocks, faults, the journal and the ZeroMQ shell."""

@@ -1,0 +1,264 @@
+"""The broker as a running thing: the core, its journal, a ZeroMQ ROUTER, and peers in process.
+
+The shell moves messages and tells the time; it decides nothing.  Remote peers speak over the
+socket.  Local peers are hosts in this program, called directly with the messages themselves; the
+core cannot tell them apart, so any mix of roles inside and outside plays the same episodes.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import zmq
+
+from dovetail.broker.core import Core, Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.peers import Connection
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.serving import Host
+
+log = logging.getLogger("dovetail.broker")
+
+HIGH_WATER = 1_000_000
+"""Messages that wait for a peer that does not read, before it is taken for lost."""
+DRAIN = 1024
+"""ZeroMQ messages read before the answers go out."""
+RETRY_JOURNAL = 1.0
+
+
+class Local:
+    """A peer in this program."""
+
+    reliable = True
+
+    def __init__(self, host: Host | None = None) -> None:
+        self.host = host
+        self.inbox: deque[m.Message] = deque()
+        """What a peer without a host has received."""
+
+
+class Server:
+    """A broker: bound to an address, or only for peers in this program, or both.
+
+    Raises:
+        DovetailError: the address cannot be bound, or the journal not be written.
+    """
+
+    def __init__(
+        self,
+        bind: str | None = None,
+        settings: Settings | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.core = Core(self.settings, secrets.token_bytes(16))
+        self.journal = journal
+        if journal is not None:
+            self.core.kept.update(journal.kept)
+        self.address: str | None = None
+        self._held: list[tuple[Connection, m.Message]] = []
+        self._retry = 0.0
+        self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
+        self._decoders: dict[str | None, codec.Decoder[Any]] = {
+            role: codec.Decoder(accepts, self.settings.limits)
+            for role, accepts in codec.AT_BROKER.items()
+        }
+        self._decoders[None] = codec.Decoder(m.FromExperiment, self.settings.limits)
+        self._context: zmq.Context[Any] | None = None
+        self._socket: zmq.Socket[bytes] | None = None
+        if bind is not None:
+            self._bind(bind)
+
+    def _bind(self, bind: str) -> None:
+        context = self._context = zmq.Context()
+        socket = self._socket = context.socket(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
+        socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
+        socket.setsockopt(zmq.MAXMSGSIZE, self.settings.limits.frame)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
+        socket.setsockopt(zmq.LINGER, 1000)
+        try:
+            socket.bind(bind)
+        except zmq.ZMQError as error:
+            socket.close(linger=0)
+            context.term()
+            raise DovetailError(
+                f"cannot listen at {bind!r} ({error.strerror}); "
+                "is another broker running? choose another with --bind"
+            ) from None
+        self.address = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    # -- peers in this program -----------------------------------------------------------------------
+
+    def attach(self, host: Host, name: str = "") -> Local:
+        """Let a host in this program be a peer."""
+        local = Local(host)
+        hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
+        self._local.append((local, [hello]))
+        return local
+
+    def post(self, local: Local, messages: Sequence[m.Message]) -> None:
+        """Take messages from a peer in this program; ``pump`` acts upon them."""
+        self._local.append((local, messages))
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def pump(self, timeout: float) -> None:
+        """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
+        core = self.core
+        now = time.monotonic()
+        if self._local:
+            while self._local:
+                local, messages = self._local.popleft()
+                for message in messages:
+                    core.receive(local, message, now)
+            timeout = 0.0
+        if self._socket is not None:
+            self._read(timeout, now)
+        elif timeout > 0 and not core.out and not self._held:
+            time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
+        if now >= core.deadline():
+            core.tick(now)
+        self._commit(now)
+
+    def _read(self, timeout: float, now: float) -> None:
+        socket = self._socket
+        core = self.core
+        assert socket is not None
+        receive = socket.recv_multipart
+        try:
+            parts = receive(zmq.NOBLOCK)
+        except zmq.Again:
+            if timeout <= 0:
+                return
+            wait = min(timeout, max(0.0, core.deadline() - now))
+            if not socket.poll(int(wait * 1000) + 1):
+                return
+            parts = None
+        arrived = time.monotonic()
+        decoders = self._decoders
+        for _ in range(DRAIN):
+            if parts is None:
+                try:
+                    parts = receive(zmq.NOBLOCK)
+                except zmq.Again:
+                    return
+            connection = parts[0]
+            decode = decoders[core.role(connection)].decode
+            for index in range(1, len(parts)):
+                try:
+                    message = decode(parts[index])
+                except ProtocolError as error:
+                    core.refuse(connection, error, arrived)
+                    continue
+                core.receive(connection, message, arrived)
+                if type(message) is m.Hello:
+                    decode = decoders[core.role(connection)].decode
+            parts = None
+
+    def _commit(self, now: float) -> None:
+        """Write down, then tell."""
+        core = self.core
+        while core.out or core.records or self._held:
+            out, core.out = core.out, []
+            records, core.records = core.records, []
+            if self._held:
+                if now < self._retry and not records:
+                    self._held += out
+                    return
+                out = self._held + out
+                self._held = []
+            if self.journal is not None and (records or self._retry):
+                try:
+                    self.journal.write(records)
+                    self._retry = 0.0
+                except OSError as error:
+                    self._hold(out, error, now)
+                    return
+            self._tell(out, now)
+
+    def _hold(self, out: list[tuple[Connection, m.Message]], error: OSError, now: float) -> None:
+        """Keep back everything until the journal can be written again."""
+        assert self.journal is not None
+        self._held = out
+        if not self._retry:
+            text = (
+                f"cannot write the journal {self.journal.path}: {error.strerror}; "
+                "nothing goes on until it can be written; make room"
+            )
+            log.error(text)
+            for connection in self.core.experiments():
+                self._transmit(connection, [m.Error("journal", text)], now)
+        self._retry = now + RETRY_JOURNAL
+
+    def _tell(self, out: list[tuple[Connection, m.Message]], now: float) -> None:
+        if len(out) == 1:
+            connection, message = out[0]
+            if type(connection) is bytes:
+                self._transmit(connection, [message], now)
+            else:
+                self._deliver(connection, [message])  # type: ignore[arg-type]
+            return
+        bundles: dict[Connection, list[m.Message]] = {}
+        for connection, message in out:
+            bundle = bundles.get(connection)
+            if bundle is None:
+                bundles[connection] = [message]
+            else:
+                bundle.append(message)
+        for connection, bundle in bundles.items():
+            if type(connection) is bytes:
+                self._transmit(connection, bundle, now)
+            else:
+                self._deliver(connection, bundle)  # type: ignore[arg-type]
+
+    def _deliver(self, local: Local, messages: list[m.Message]) -> None:
+        if local.host is None:
+            local.inbox.extend(messages)
+            return
+        answers = local.host.handle(messages)
+        if answers:
+            self._local.append((local, answers))
+
+    def _transmit(self, connection: Connection, messages: list[m.Message], now: float) -> None:
+        assert self._socket is not None and isinstance(connection, bytes)
+        frames = [connection]
+        for message in messages:
+            try:
+                frames.append(codec.encode(message))
+            except (TypeError, OverflowError, ValueError) as error:
+                log.error("a %s could not be sent: %s", type(message).__name__, error)
+        try:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            if error.errno not in (errno.EHOSTUNREACH, errno.EAGAIN):
+                raise
+            self.core.lost(connection, now)
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Start no new episodes."""
+        self.core.stop(time.monotonic())
+
+    def close(self) -> None:
+        """End everything in progress, tell everybody, and let go of socket and journal."""
+        now = time.monotonic()
+        self.core.close(now)
+        self._retry = 0.0
+        self._commit(now)
+        if self._socket is not None and self._context is not None:
+            self._socket.close()
+            self._context.term()
+            self._socket = None
+        if self.journal is not None:
+            self.journal.close()

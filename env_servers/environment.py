@@ -1,0 +1,85 @@
+"""``Environment``: what a game implements.  It knows no agent, socket or broker.
+
+The verbs are RL-Glue's.  After each transition an environment says which seats must act: one
+(turns), the same again, several (simultaneous) or none (over).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.messages import Spec, Turn, View
+
+__all__ = [
+    "DovetailError",
+    "Environment",
+    "IllegalAction",
+    "NoConfiguration",
+    "Spec",
+    "Turn",
+    "View",
+]
+
+
+class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The configuration of an environment that has no options."""
+
+
+class Environment:
+    """The rules of a game.
+
+    ``start`` and ``step`` return a ``Turn``: ``to_act`` and one ``View`` for each seat in it
+    (observation, legal actions) and for each seat that earned a reward; when ``terminated`` or
+    ``truncated`` it has a ``View`` with the final observation of every seat, and the ``outcome``.
+    Arrays that were handed out must not be changed afterwards.
+    """
+
+    name: ClassVar[str] = ""
+    """The environment's name for others; the class name in lower case if empty."""
+    Configuration: ClassVar[type[Struct]] = NoConfiguration
+    """A msgspec struct: names, types, limits and defaults of the environment's options."""
+
+    def __init__(self, configuration: Any = None) -> None:
+        self.configuration: Any = self.Configuration() if configuration is None else configuration
+
+    def init(self) -> Spec:
+        """Return what seats can expect; called once, before any episode.
+
+        Raises:
+            DovetailError: the configuration makes no game; the text names the option.
+        """
+        raise NotImplementedError
+
+    def start(self, seed: int) -> Turn:
+        """Begin an episode, dropping one in progress."""
+        raise NotImplementedError
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        """Apply the actions of all seats that had to act, by seat.
+
+        Raises:
+            IllegalAction: the rules refuse one; the episode is as before.
+        """
+        raise NotImplementedError
+
+    def afterstates(self, seat: int) -> Any:
+        """Return an array with one row per legal action, in their order: what ``seat`` would observe."""
+        raise NotImplementedError
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the present position for a person to read.
+
+        It shows what ``seat`` may know, or what everybody may if ``seat`` is None.
+        """
+        return ""
+
+    def message(self, body: Any) -> Any:
+        """Answer a message of the experiment."""
+        return None
+
+    def cleanup(self) -> None:
+        """Let go of resources; nothing is called afterwards."""

@@ -1,0 +1,212 @@
+"""The program around environments: messages of the broker in, messages to the broker out.
+
+Sans I/O; ``serve`` puts a socket around it and the in-process mode a function call.  A step that
+comes twice is answered with the same turn, without stepping again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from dovetail.env_servers.environment import Environment
+from dovetail.protocol import messages as m
+from dovetail.protocol import options
+from dovetail.protocol.errors import DovetailError, IllegalAction
+
+log = logging.getLogger("dovetail.environment")
+
+ANSWERS_KEPT = 64
+
+
+class _Open:
+    """An environment made for a match, and its episode in progress."""
+
+    __slots__ = ("answer", "environment", "episode", "match", "watched", "wants")
+
+    def __init__(self, match: int, environment: Environment) -> None:
+        self.match = match
+        self.environment = environment
+        self.episode = 0
+        self.wants: list[list[m.Want]] = []
+        self.watched = False
+        self.answer: m.Turn | m.Error | None = None
+
+
+class EnvironmentHost:
+    """Holds the environments of one program."""
+
+    role: m.Role = "environment"
+
+    def __init__(self, types: Sequence[type[Environment]]) -> None:
+        self.types = {type_name(each): each for each in types}
+        self._open: dict[int, _Open] = {}
+        self._episodes: dict[int, _Open] = {}
+        self._specs: dict[int, m.Message] = {}
+        self._answers: OrderedDict[int, m.Message] = OrderedDict()
+
+    def offers(self) -> list[m.Offer]:
+        """Return what this program can be asked for."""
+        return [
+            m.Offer(
+                name=name,
+                description=" ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
+                parameters=options.describe(kind.Configuration),
+            )
+            for name, kind in self.types.items()
+        ]
+
+    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers."""
+        out: list[m.Message] = []
+        for message in incoming:
+            if type(message) is m.EnvironmentStep:
+                self._step(message, out)
+            elif type(message) is m.EnvironmentStart:
+                self._start(message, out)
+            else:
+                self._other(message, out)
+        return out
+
+    def _step(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
+        place = self._episodes.get(message.episode)
+        if place is None or place.answer is None:
+            return
+        last = place.answer
+        if type(last) is not m.Turn or last.turn != message.turn:
+            if type(last) is m.Error or last.turn == message.turn + 1:
+                out.append(last)
+            return
+        try:
+            turn = place.environment.step(dict(message.actions))
+        except IllegalAction as error:
+            place.answer = m.Error(
+                "illegal", str(error), episode=message.episode, seat=error.seat
+            )
+            out.append(place.answer)
+            return
+        except Exception as error:  # a bug in the rules ends the episode, not the program
+            place.answer = m.Error(
+                "crashed", _describe(error, "step"), episode=message.episode
+            )
+            out.append(place.answer)
+            return
+        self._finish(place, turn, message.turn + 1, out)
+
+    def _start(self, message: m.EnvironmentStart, out: list[m.Message]) -> None:
+        place = self._open.get(message.match)
+        if place is None:
+            out.append(
+                m.Error("unknown", f"match {message.match} is not open", episode=message.episode)
+            )
+            return
+        if place.episode == message.episode:
+            if type(place.answer) is m.Error or (
+                type(place.answer) is m.Turn and place.answer.turn == 0
+            ):
+                out.append(place.answer)
+            return
+        self._episodes.pop(place.episode, None)
+        self._episodes[message.episode] = place
+        place.episode = message.episode
+        place.wants = message.wants
+        place.watched = message.watched
+        try:
+            turn = place.environment.start(message.seed)
+        except Exception as error:
+            place.answer = m.Error("crashed", _describe(error, "start"), episode=message.episode)
+            out.append(place.answer)
+            return
+        self._finish(place, turn, 0, out)
+
+    def _finish(self, place: _Open, turn: m.Turn, number: int, out: list[m.Message]) -> None:
+        turn.episode = place.episode
+        turn.turn = number
+        try:
+            if place.watched:
+                turn.text = place.environment.text()
+            if place.wants:
+                for view in turn.seats:
+                    wants = place.wants[view.seat]
+                    if "text" in wants:
+                        view.text = place.environment.text(view.seat)
+                    if "afterstates" in wants and view.seat in turn.to_act:
+                        view.afterstates = place.environment.afterstates(view.seat)
+        except Exception as error:
+            place.answer = m.Error("crashed", _describe(error, "view"), episode=place.episode)
+            out.append(place.answer)
+            return
+        place.answer = turn
+        out.append(turn)
+
+    def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        match message:
+            case m.Welcome():
+                if not message.resumed:
+                    for number in list(self._open):
+                        self._close(number)
+            case m.Open():
+                out.append(self._make(message))
+            case m.Close():
+                self._close(message.match)
+            case m.EnvironmentMessage():
+                answer = self._answers.get(message.id)
+                if answer is None:
+                    answer = self._message(message)
+                    self._answers[message.id] = answer
+                    if len(self._answers) > ANSWERS_KEPT:
+                        self._answers.popitem(last=False)
+                out.append(answer)
+            case _:
+                pass
+
+    def _make(self, message: m.Open) -> m.Message:
+        if message.match in self._specs:
+            return self._specs[message.match]
+        name = message.environment
+        kind = self.types.get(name)
+        try:
+            if kind is None:
+                raise DovetailError(f"this program makes no environment {name!r}")
+            configuration = options.read(
+                kind.Configuration, message.configuration, f"environment {name}"
+            )
+            environment = kind(configuration)
+            spec = environment.init()
+        except Exception as error:
+            return m.Error("unavailable", _describe(error, "init"), match=message.match)
+        spec.match = message.match
+        spec.name = spec.name or name
+        self._open[message.match] = _Open(message.match, environment)
+        self._specs[message.match] = spec
+        return spec
+
+    def _close(self, match: int) -> None:
+        place = self._open.pop(match, None)
+        self._specs.pop(match, None)
+        if place is not None:
+            self._episodes.pop(place.episode, None)
+            place.environment.cleanup()
+
+    def _message(self, message: m.EnvironmentMessage) -> m.Message:
+        place = self._open.get(message.match)
+        try:
+            if place is None:
+                raise DovetailError(f"match {message.match} is not open")
+            return m.Reply(message.id, place.environment.message(message.body))
+        except Exception as error:
+            return m.Error("crashed", _describe(error, "message"), id=message.id)
+
+
+def type_name(kind: type[Environment]) -> str:
+    """Return what others call an environment."""
+    return kind.name or kind.__name__.lower()
+
+
+def _describe(error: Exception, where: str) -> str:
+    if isinstance(error, DovetailError):
+        return str(error)
+    log.error("%s failed", where, exc_info=error)
+    text = " ".join(str(error).split())
+    return f"the environment raised {type(error).__name__} in {where}: {text}"[:300]

@@ -1,0 +1,28 @@
+"""``serve``: run environments as a program of their own, connected to a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.env_servers.environment import Environment
+from dovetail.env_servers.host import EnvironmentHost
+from dovetail.protocol.link import ADDRESS
+from dovetail.protocol.serving import serve_host
+
+
+def serve(
+    environment: type[Environment] | Sequence[type[Environment]],
+    address: str = ADDRESS,
+    *,
+    name: str = "",
+    token: str | None = None,
+    **options: Any,
+) -> None:
+    """Serve environments until the broker leaves or the program is told to stop.
+
+    Raises:
+        DovetailError: there is no broker at ``address``, or it refuses this peer.
+    """
+    types = [environment] if isinstance(environment, type) else environment
+    serve_host(EnvironmentHost(types), address, name, token, **options)

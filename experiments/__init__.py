@@ -1,0 +1,1 @@
+"""Run control: the experiment client, schedules, ratings, result queries and plots."""

@@ -1,0 +1,367 @@
+"""``Experiment``: run control as a peer of the broker.
+
+>>> with Experiment.connect() as experiment:
+...     learner = experiment.create("td", seed=1, parameters={"hidden": 64})
+...     other = experiment.create("random")
+...     for episode in experiment.run("connect_four", [learner, other], episodes=100):
+...         print(episode.index, episode.outcome)
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Protocol
+
+import dovetail
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import ADDRESS, Link
+
+
+class Connection(Protocol):
+    """What an experiment needs of its connection; over a socket or in process."""
+
+    @property
+    def departed(self) -> bool:
+        """Whether the broker has said goodbye."""
+        ...
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        """Send messages to the broker."""
+        ...
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        """Return what came, waiting up to ``timeout`` seconds for the first."""
+        ...
+
+    def close(self) -> None:
+        """Leave."""
+        ...
+
+
+class Run:
+    """A run in progress: iterate over it for the results, in the order in which episodes end."""
+
+    def __init__(self, experiment: Experiment, number: int, asked: m.Run) -> None:
+        self.number = number
+        self.asked = asked
+        self.progress = m.Progress(number, 0, 0, asked.episodes)
+        self.done: m.Done | None = None
+        """How the run ended, once it has."""
+        self.problems: list[str] = []
+        """What went wrong, in one line each."""
+        self._experiment = experiment
+        self._results: deque[m.Episode] = deque()
+
+    def __iter__(self) -> Iterator[m.Episode]:
+        """Yield the result of each episode as it comes; interrupted ones have ``scored`` False.
+
+        Raises:
+            DovetailError: the run failed, or the broker is gone.
+        """
+        while True:
+            while self._results:
+                yield self._results.popleft()
+            if self.done is not None:
+                if self.done.reason == "failed":
+                    raise DovetailError(f"the run failed: {self.done.message}")
+                return
+            self._experiment.wait()
+
+    def wait(self) -> list[m.Episode]:
+        """Return all results, once the run is over.
+
+        Raises:
+            DovetailError: the run failed, or the broker is gone.
+        """
+        return list(self)
+
+    def pause(self) -> None:
+        """Start no new episodes for now."""
+        self._command(m.Pause(0, self.number))
+
+    def resume(self) -> None:
+        """Go on after ``pause``."""
+        self._command(m.Pause(0, self.number, paused=False))
+
+    def drain(self) -> None:
+        """Finish the episodes in progress and start no other."""
+        self._command(m.Drain(0, self.number))
+
+    def cancel(self) -> None:
+        """End everything of this run now."""
+        self._command(m.Cancel(0, self.number))
+
+    def start(self) -> m.WatchedTurn:
+        """Stepwise: begin the next episode; return its first turn (RL-Glue's ``RL_start``)."""
+        return self._turn(m.ExperimentStart(0, self.number))
+
+    def step(self) -> m.WatchedTurn:
+        """Stepwise: let the seats act once; return the turn that follows (``RL_step``)."""
+        return self._turn(m.ExperimentStep(0, self.number))
+
+    def message(self, body: Any) -> Any:
+        """Send a message to an environment of this run; return its answer."""
+        return self._experiment.request(m.ExperimentMessage(0, run=self.number, body=body))
+
+    def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
+        body = self._experiment.request(command)
+        if isinstance(body, m.WatchedTurn):
+            return body
+        import msgspec
+
+        return msgspec.convert(body, m.WatchedTurn, strict=False)
+
+    def _command(self, command: m.RunCommand) -> None:
+        self._experiment.request(command)
+
+
+class Experiment:
+    """A connection of an experiment.  Everything it does is a message of the contract."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ids = itertools.count(1)
+        self._answers: dict[int, m.Message] = {}
+        self._open: dict[int, m.Message] = {}
+        self._runs: dict[int, Run] = {}
+        self._seen: set[int] = set()
+        self._early: dict[int, list[m.Message]] = {}
+        self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
+        self._welcomed = False
+
+    @classmethod
+    def connect(
+        cls,
+        address: str = ADDRESS,
+        *,
+        name: str = "",
+        token: str | None = None,
+        wait: float | None = 10.0,
+    ) -> Experiment:
+        """Connect to a broker.
+
+        Raises:
+            DovetailError: there is none at ``address``, or it refuses this peer.
+        """
+        software = f"dovetail-python {dovetail.__version__}"
+        hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
+        return cls(Link(address, hello, wait))
+
+    # -- what can be asked for -------------------------------------------------------------------
+
+    def catalogue(self) -> dict[str, Any]:
+        """Return what is connected; the form is SPEC.md's."""
+        body: dict[str, Any] = self.request(m.Catalogue(0))
+        return body
+
+    def expect(
+        self, environments: Sequence[str] = (), agents: Sequence[str] = (), timeout: float = 30.0
+    ) -> None:
+        """Wait until the named environments and agent types are offered.
+
+        Raises:
+            DovetailError: they are not after ``timeout`` seconds; the text says which.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            present = self.catalogue()
+            missing = [
+                f"{kind} {name!r}"
+                for kind, names in (("environment", environments), ("agent", agents))
+                for name in names
+                if not any(offer["name"] == name for offer in present[f"{kind}s"])
+            ]
+            if not missing:
+                return
+            if time.monotonic() > end:
+                raise DovetailError(f"nobody offers {', '.join(missing)} after {timeout:g} s")
+            self.wait(0.05)
+
+    def create(
+        self,
+        agent: str,
+        *,
+        seed: int = 0,
+        parameters: dict[str, Any] | None = None,
+        state: bytes | None = None,
+        kept: str | None = None,
+        peer: str | None = None,
+    ) -> int:
+        """Make an agent of a type; return the number of the instance.
+
+        Args:
+            agent: the agent type.
+            seed: for its own random choices.
+            parameters: the type's options.
+            state: bytes of ``save`` to begin from.
+            kept: the name under which the broker keeps the state to begin from.
+            peer: which program is to make it.
+
+        Raises:
+            DovetailError: nobody offers the type, or it refuses the parameters.
+        """
+        body = self.request(
+            m.ExperimentCreate(0, agent, parameters or {}, seed, state, kept, peer)
+        )
+        number: int = body["instance"]
+        return number
+
+    def run(self, environment: str, agents: Sequence[int | str], **options: Any) -> Run:
+        """Play episodes; ``options`` are the fields of the message ``run`` (``dovetail.Run``).
+
+        Raises:
+            DovetailError: no such environment or agent, or options that make no sense.
+        """
+        options.setdefault("clock", m.ClockRule())
+        if isinstance(options["clock"], dict):
+            options["clock"] = m.ClockRule(**options["clock"])
+        try:
+            asked = m.Run(0, environment, list(agents), **options)
+        except TypeError as error:
+            raise DovetailError(f"run: {str(error).replace('Unexpected keyword argument', 'no option')}") from None
+        body = self.request(asked)
+        run = self._runs[body["run"]] = Run(self, body["run"], asked)
+        for message in self._early.pop(run.number, []):
+            self._take(message)
+        return run
+
+    def save(self, instance: int, keep: str | None = None) -> bytes:
+        """Return an agent's state; with ``keep`` the broker keeps it under that name too."""
+        answer = self._exchange(m.Save(0, instance, keep))
+        assert isinstance(answer, m.Saved)
+        return answer.state
+
+    def load(self, instance: int, state: bytes = b"", kept: str | None = None) -> None:
+        """Put an agent into a state that was saved."""
+        self.request(m.Load(0, instance, state, kept))
+
+    def cleanup(self, instance: int) -> None:
+        """Let an agent go."""
+        self.request(m.Cleanup(0, instance))
+
+    def message(self, instance: int, body: Any) -> Any:
+        """Send a message to an agent; return its answer."""
+        return self.request(m.ExperimentMessage(0, instance, body=body))
+
+    def watch(self, run: int | None = None) -> None:
+        """Ask for the turns of a run, or of all runs; ``turns`` yields them."""
+        self.request(m.Watch(0, run))
+
+    def turns(self, timeout: float | None = None) -> Iterator[m.WatchedTurn]:
+        """Yield the turns that are watched, until none comes for ``timeout`` seconds."""
+        last = time.monotonic()
+        while True:
+            if self._turns:
+                yield self._turns.popleft()
+                last = time.monotonic()
+                continue
+            if timeout is not None and time.monotonic() - last > timeout:
+                return
+            self.wait(0.1)
+
+    def close(self) -> None:
+        """Leave; runs in progress are cancelled."""
+        self._connection.close()
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the exchange ----------------------------------------------------------------------------
+
+    def request(self, message: Any) -> Any:
+        """Send a request and return the body of the reply.
+
+        Raises:
+            DovetailError: the broker refused it, or is gone.
+        """
+        answer = self._exchange(message)
+        return answer.body if isinstance(answer, m.Reply) else None
+
+    def _exchange(self, message: Any) -> m.Message:
+        number = message.id = next(self._ids)
+        self._open[number] = message
+        self._connection.send([message])
+        while number not in self._answers:
+            self.wait()
+        del self._open[number]
+        answer = self._answers.pop(number)
+        if isinstance(answer, m.Error):
+            raise DovetailError(answer.message)
+        return answer
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Take what the broker has sent, waiting for it if there is nothing.
+
+        Raises:
+            DovetailError: the broker is gone, or lost this session.
+        """
+        for message in self._connection.receive(timeout):
+            self._take(message)
+        if self._connection.departed:
+            raise DovetailError("the broker has left")
+
+    def _take(self, message: m.Message) -> None:
+        match message:
+            case m.Reply() | m.Saved():
+                if message.id in self._open:
+                    self._answers[message.id] = message
+            case m.Error():
+                if message.id is not None:
+                    if message.id in self._open:
+                        self._answers[message.id] = message
+                elif message.code == "journal" or message.episode is None:
+                    for run in self._runs.values():
+                        run.problems.append(message.message)
+            case m.Episode():
+                run = self._of(message.run, message)
+                if run is not None and message.episode not in self._seen:
+                    self._seen.add(message.episode)
+                    run._results.append(message)
+            case m.Progress():
+                run = self._of(message.run, message)
+                if run is not None:
+                    run.progress = message
+            case m.Done():
+                run = self._of(message.run, message)
+                if run is not None:
+                    run.done = message
+                    del self._runs[message.run]
+                    self._seen.clear() if not self._runs else None
+            case m.WatchedTurn():
+                self._turns.append(message)
+            case m.Welcome():
+                self._greeted(message)
+            case _:
+                pass
+
+    def _of(self, number: int, message: m.Message) -> Run | None:
+        run = self._runs.get(number)
+        if run is None and any(isinstance(each, m.Run) for each in self._open.values()):
+            self._early.setdefault(number, []).append(message)
+        return run
+
+    def _greeted(self, welcome: m.Welcome) -> None:
+        if not self._welcomed:
+            self._welcomed = True
+            return
+        if welcome.resumed:
+            self._connection.send(list(self._open.values()))
+            return
+        for run in self._runs.values():
+            run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
+        self._runs.clear()
+        if self._open:
+            raise DovetailError("the broker restarted and does not know this experiment any more")

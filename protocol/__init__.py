@@ -1,0 +1,1 @@
+"""The contract: messages, codec, spaces and the state machines that both ends need."""

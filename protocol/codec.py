@@ -1,0 +1,99 @@
+"""Messages to bytes and back.  Limits are checked before a byte is decoded."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
+
+from dovetail.protocol import limits as limits_
+from dovetail.protocol import messages, tensors
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.messages import Limits
+
+T = TypeVar("T")
+
+
+def _encode_other(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tensors.pack(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot travel; use numbers, text, lists or arrays")
+
+
+def extension(code: int, data: memoryview) -> Any:
+    """Return the value of a MessagePack extension: an array, or the extension as it came."""
+    if code == tensors.EXTENSION:
+        return tensors.unpack(data)
+    return msgspec.msgpack.Ext(code, bytes(data))
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
+encode = _encoder.encode
+"""Return the frame of a message, or of any value that can travel.
+
+Raises TypeError for a value that cannot.
+"""
+
+
+class Decoder(Generic[T]):
+    """Reads the messages that one side of one role accepts."""
+
+    def __init__(self, accepts: Any, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(
+            accepts, ext_hook=extension
+        )
+
+    def decode(self, frame: bytes) -> T:
+        """Return the message in ``frame``.
+
+        Raises:
+            ProtocolError: code ``limit``, ``malformed``, ``unknown-type`` or ``invalid``.
+        """
+        limits_.check(frame, self.limits)
+        try:
+            return self._decoder.decode(frame)
+        except msgspec.ValidationError as error:
+            text = str(error)
+            if text.endswith("`$.type`") or "missing required field `type`" in text:
+                raise ProtocolError("unknown-type", f"no message of this role: {text}") from None
+            raise ProtocolError("invalid", text) from None
+        except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
+            raise ProtocolError("malformed", str(error) or type(error).__name__) from None
+
+
+_any: Decoder[Any] = Decoder(Any)
+
+
+def decode(frame: bytes) -> Any:
+    """Return the value in ``frame``, whatever it is; tensors become numpy arrays.
+
+    Raises:
+        ProtocolError: code ``limit`` or ``malformed``.
+    """
+    return _any.decode(frame)
+
+
+def opened(value: Any) -> Any:
+    """Return a payload as an object, decoding it if it came from another process."""
+    return _any.decode(bytes(value)) if isinstance(value, msgspec.Raw) else value
+
+
+AT_BROKER: dict[str, Any] = {
+    "environment": messages.FromEnvironment,
+    "agent": messages.FromAgent,
+    "experiment": messages.FromExperiment,
+    "observer": messages.FromObserver,
+}
+"""What the broker accepts from a peer of each role."""
+
+AT_PEER: dict[str, Any] = {
+    "environment": messages.ToEnvironment,
+    "agent": messages.ToAgent,
+    "experiment": messages.ToExperiment,
+    "observer": messages.ToExperiment,
+}
+"""What a peer of each role accepts from the broker."""

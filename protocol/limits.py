@@ -1,0 +1,89 @@
+"""What a frame may ask of its reader, checked on the bytes before anything is decoded.
+
+A cheap upper bound comes first: a frame of n bytes holds at most n values, and cannot be nested
+deeper than the number of its bytes that could open a map or an array.  Only a frame that fails
+the bound is walked through, without building any value.
+"""
+
+from __future__ import annotations
+
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.messages import Limits
+
+_NOT_OPENING = bytes(b for b in range(256) if not (0x80 <= b <= 0x9F or 0xDC <= b <= 0xDF))
+
+# Bytes of length that follow a header, for headers of values that hold no other value.
+_LENGTH_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+_EXTENSIONS = (0xC7, 0xC8, 0xC9)
+# Bytes that follow a header in values of fixed size.
+_FIXED = {
+    **{0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8},
+    **{0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8},
+    **{0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17},
+}
+# Bytes of length, and values per entry, of arrays and maps with a long header.
+_CONTAINERS = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
+
+
+def check(frame: bytes, limits: Limits) -> None:
+    """Accept ``frame`` if it is one MessagePack value within ``limits``.
+
+    A frame that passes may still be malformed; it then costs its reader no more than its size.
+
+    Raises:
+        ProtocolError: code ``limit`` or ``malformed``.
+    """
+    size = len(frame)
+    if size > limits.frame:
+        raise ProtocolError("limit", f"frame of {size} bytes; at most {limits.frame} are read")
+    if size <= limits.elements and len(frame.translate(None, _NOT_OPENING)) <= limits.depth:
+        return
+    _walk(frame, limits)
+
+
+def _walk(frame: bytes, limits: Limits) -> None:
+    size = len(frame)
+    position = 0
+    elements = 0
+    left = [1]  # values still to come in each open container, outermost first
+    while left:
+        if left[-1] == 0:
+            left.pop()
+            continue
+        if position >= size:
+            raise ProtocolError("malformed", f"frame of {size} bytes ends inside a value")
+        left[-1] -= 1
+        elements += 1
+        if elements > limits.elements:
+            raise ProtocolError("limit", f"more than {limits.elements} values in a frame")
+        byte = frame[position]
+        position += 1
+        if byte <= 0x7F or byte >= 0xE0:
+            continue
+        if 0xA0 <= byte <= 0xBF:
+            position += byte & 0x1F
+        elif byte in _FIXED:
+            position += _FIXED[byte]
+        elif byte in _LENGTH_BYTES:
+            width = _LENGTH_BYTES[byte]
+            length = int.from_bytes(frame[position : position + width], "big")
+            position += width + length + (byte in _EXTENSIONS)
+        elif byte == 0xC1:
+            raise ProtocolError("malformed", f"byte 0xc1 at {position - 1} is no MessagePack")
+        else:
+            if byte <= 0x9F:
+                count = (byte & 0x0F) * (2 if byte <= 0x8F else 1)
+            else:
+                width, each = _CONTAINERS[byte]
+                count = int.from_bytes(frame[position : position + width], "big") * each
+                position += width
+            if count > size - position:
+                raise ProtocolError(
+                    "malformed", f"{count} values announced with {size - position} bytes to come"
+                )
+            left.append(count)
+            if len(left) - 1 > limits.depth:
+                raise ProtocolError("limit", f"nested deeper than {limits.depth}")
+    if position != size:
+        what = "ends inside a value" if position > size else f"goes on after byte {position}"
+        raise ProtocolError("malformed", f"frame of {size} bytes {what}")

@@ -1,0 +1,95 @@
+"""The loop of a program that serves agents or environments to a broker."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Protocol
+
+import dovetail
+from dovetail.protocol import messages as m
+from dovetail.protocol.link import Link
+
+
+class Host(Protocol):
+    """What can be served: messages in, messages out."""
+
+    role: m.Role
+
+    def offers(self) -> list[m.Offer]:
+        """Return what others can ask for."""
+        ...
+
+    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
+        """Take messages; return the answers."""
+        ...
+
+
+def serve_host(
+    host: Host,
+    address: str,
+    name: str = "",
+    token: str | None = None,
+    wait: float | None = 10.0,
+    ready: Callable[[m.Welcome], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Connect and answer until the broker says goodbye, ``stop`` is set, SIGINT or SIGTERM.
+
+    Raises:
+        DovetailError: there is no broker at ``address``, or it refuses this peer.
+    """
+    stop = stop or threading.Event()
+    if threading.current_thread() is threading.main_thread():
+
+        def leave(number: int, frame: FrameType | None) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            stop.set()
+
+        signal.signal(signal.SIGTERM, leave)
+        signal.signal(signal.SIGINT, leave)
+    hello = m.Hello(
+        m.VERSION,
+        host.role,
+        name,
+        host.offers(),
+        token,
+        software=f"dovetail-python {dovetail.__version__}",
+    )
+    link = Link(address, hello, wait)
+    try:
+        if ready is not None and link.session.welcome is not None:
+            ready(link.session.welcome)
+        while not stop.is_set() and not link.departed:
+            messages = link.receive(None)
+            if messages:
+                _answer(link, host, messages)
+    finally:
+        link.close(goodbye=not link.departed)
+
+
+def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
+    answers = host.handle(messages)
+    try:
+        link.send(answers)
+    except (TypeError, OverflowError):
+        # One value that cannot travel must not cost the other answers.
+        for answer in answers:
+            try:
+                link.send([answer])
+            except (TypeError, OverflowError) as error:
+                link.send([_unsendable(answer, str(error))])
+
+
+def _unsendable(answer: m.Message, text: str) -> m.Error:
+    return m.Error(
+        "crashed",
+        f"the answer cannot travel: {text}",
+        id=getattr(answer, "id", None),
+        episode=getattr(answer, "episode", None),
+        seat=getattr(answer, "seat", None),
+        match=getattr(answer, "match", None),
+    )

@@ -1,0 +1,81 @@
+"""A peer's end of a session, without the socket: hello, heartbeats, resumption.
+
+Frames and the time go in, frames come out.  ``link`` puts a ZeroMQ socket around it; the page
+docs/another-shell.md shows how to put anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+
+FATAL = {"version", "access", "name-taken"}
+"""Errors in answer to ``hello`` that saying it again does not mend."""
+
+
+class Session:
+    """Keeps one peer known to its broker.
+
+    Raises (from ``receive``):
+        DovetailError: the broker refuses this peer; the text says why.
+    """
+
+    def __init__(self, hello: m.Hello) -> None:
+        self.hello = hello
+        self.welcome: m.Welcome | None = None
+        self.departed = False
+        """Whether the broker said ``bye``."""
+        self.heard = 0.0
+        self.errors: list[str] = []
+        self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
+        self._greeted = False
+
+    def greet(self, now: float) -> bytes:
+        """Return the frame of a ``hello``, asking for the session that there was."""
+        self.heard = now
+        self._greeted = True
+        self.hello.resume = None if self.welcome is None else self.welcome.session
+        return codec.encode(self.hello)
+
+    def receive(
+        self, frames: Iterable[bytes], now: float
+    ) -> tuple[list[m.Message], list[bytes]]:
+        """Take frames of the broker; return the messages for the role, and frames to send at once."""
+        self.heard = now
+        messages: list[m.Message] = []
+        answers: list[bytes] = []
+        for frame in frames:
+            try:
+                message = self._decoder.decode(frame)
+            except ProtocolError as error:
+                answers.append(codec.encode(m.Error(error.code, str(error))))
+                continue
+            kind = type(message)
+            if kind is m.Ping:
+                answers.append(codec.encode(m.Pong(message.number)))
+            elif kind is m.Pong:
+                pass
+            elif kind is m.Welcome:
+                self.welcome = message
+                self._greeted = False
+                messages.append(message)
+            elif kind is m.Bye:
+                self.departed = True
+            elif kind is m.Error and message.code == "hello-first":
+                if not self._greeted:
+                    answers.append(self.greet(now))
+            elif kind is m.Error and self._greeted and message.code in FATAL:
+                raise DovetailError(f"the broker refuses: {message.message}")
+            else:
+                messages.append(message)
+        return messages, answers
+
+    def silent(self, now: float) -> bool:
+        """Whether the broker was not heard for so long that the connection must be made anew."""
+        if self.welcome is None:
+            return now - self.heard > 2.0
+        return now - self.heard > max(4 * self.welcome.heartbeat, 2.0)
