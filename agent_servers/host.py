@@ -23,6 +23,8 @@ from dovetail.protocol.errors import DovetailError
 log = logging.getLogger("dovetail.agent")
 
 ANSWERS_KEPT = 256
+ENDED_KEPT = 4096
+"""Ended episodes that are remembered, so that what comes twice is not played twice."""
 
 
 class _Play:
@@ -34,7 +36,7 @@ class _Play:
         self.agent = agent
         self.seat = seat
         self.mode = start.mode
-        self.rng = random.Random(start.seed)  # noqa: S311 (play, not secrets)
+        self.rng = random.Random(start.seed)
         self.turn = -1
         self.answer: m.Action | m.Error | None = None
 
@@ -59,6 +61,7 @@ class AgentHost:
         self._instances: dict[int, Agent] = {}
         self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
         self._playing: dict[tuple[int, int], _Play] = {}
+        self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._answers: OrderedDict[int, m.Message] = OrderedDict()
         self._waiting: dict[BatchAgent, list[tuple[_Play, Turn]]] = {}
 
@@ -92,7 +95,7 @@ class AgentHost:
         play = self._playing.get(key)
         first = type(message) is m.AgentStart
         if play is None:
-            if not isinstance(message, m.AgentStart):
+            if not isinstance(message, m.AgentStart) or key in self._ended:
                 return
             found = self._seats.get((message.match, message.seat))
             if found is None:
@@ -156,11 +159,16 @@ class AgentHost:
     def _end(self, message: m.End, out: list[m.Message]) -> None:
         if self._waiting:
             self._answer_waiting(out)
-        play = self._playing.pop((message.episode, message.seat), None)
-        if play is None:
-            # The episode ended before this seat had to decide, or the end came twice.
+        key = (message.episode, message.seat)
+        if key in self._ended:
+            return
+        self._ended[key] = None
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+        play = self._playing.pop(key, None)
+        if play is None:  # the episode ended before this seat had to decide
             found = self._seats.get((message.match, message.seat))
-            if found is None or message.decisions or not self._first_end(message):
+            if found is None:
                 return
             agent, seat = found
             mode: m.Mode = "learn"
@@ -185,13 +193,6 @@ class AgentHost:
         except Exception as error:
             text = describe(error, f"{type(agent).__name__} at the end of an episode")
             out.append(m.Error("crashed", text, episode=message.episode, seat=message.seat))
-
-    def _first_end(self, message: m.End) -> bool:
-        key = -(message.episode * 65536 + message.seat)
-        if key in self._answers:
-            return False
-        self._remember(key, message)
-        return True
 
     # -- everything else -----------------------------------------------------------------------------
 
@@ -287,6 +288,7 @@ class AgentHost:
         for (episode, number), play in list(self._playing.items()):
             self._end(m.End(episode, number, play.seat.match, reason="disconnected"), out)
         self._seats.clear()
+        self._ended.clear()
         self._answers.clear()
         for agent in self._instances.values():
             agent.cleanup()

@@ -15,7 +15,7 @@ import heapq
 import hmac
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
@@ -31,6 +31,7 @@ from dovetail.protocol.states import RUN, SESSION, follow
 Handler = Callable[[Peer, Any, float], None]
 
 MATCHES_PER_RUN = 4096
+UNGREETED = "say hello first; no session is known for this connection"
 COMPLAINTS = 100
 """Errors that one connection is told; after so many it is answered no more until it behaves."""
 
@@ -46,7 +47,7 @@ class Settings:
     """A peer that owes nothing and was silent for so long is taken for lost."""
     grace: float = 10.0
     """How long a lost peer's seats are kept."""
-    limits: m.Limits = m.Limits()
+    limits: m.Limits = field(default_factory=m.Limits)
 
 
 @dataclass(slots=True)
@@ -131,9 +132,7 @@ class Core:
             self._on_hello(connection, peer, message, now)
             return
         if peer is None:
-            self.out.append(
-                (connection, m.Error("hello-first", "say hello first; this session is not known"))
-            )
+            self.out.append((connection, m.Error("hello-first", UNGREETED)))
             return
         peer.heard = now
         handler = self._handlers[peer.role].get(type(message))
@@ -148,7 +147,10 @@ class Core:
         self.counters["refused"] += 1
         peer = self._connections.get(connection)
         if peer is None:
-            self.out.append((connection, m.Error(error.code, str(error))))
+            if error.code == "unknown-type":
+                self.out.append((connection, m.Error("hello-first", UNGREETED)))
+            else:
+                self.out.append((connection, m.Error(error.code, str(error))))
         else:
             peer.heard = now
             self._complain(peer, error.code, str(error))
@@ -218,10 +220,14 @@ class Core:
 
     def _send(self, peer: Peer, message: m.Message, must: bool = False) -> None:
         connection = peer.connection
-        if must and not getattr(connection, "reliable", False):
-            peer.unconfirmed.append((peer.ping + 1, message))
+        if must:
+            self._resend(peer, message)
         if connection is not None:
             self.out.append((connection, message))
+
+    def _resend(self, peer: Peer, message: m.Message) -> None:
+        if not getattr(peer.connection, "reliable", False):
+            peer.unconfirmed.append((peer.ping + 1, message))
 
     def _complain(self, peer: Peer, code: Code, text: str, **about: int | None) -> None:
         peer.complaints += 1
@@ -262,7 +268,9 @@ class Core:
         if hello.version != m.VERSION:
             return "version", f"protocol version {hello.version}; this broker speaks {m.VERSION}"
         token = self.settings.token
-        if token is not None and not hmac.compare_digest(token.encode(), (hello.token or "").encode()):
+        if token is not None and not hmac.compare_digest(
+            token.encode(), (hello.token or "").encode()
+        ):
             return "access", "the access token is missing or wrong; ask whoever runs this broker"
         if known is not None and hello.resume != known.session:
             return "wrong-state", "this connection has said hello already"
@@ -274,7 +282,10 @@ class Core:
             taken = {each.agent for each in self._instances.values() if each.offer.instance}
             for offer in hello.offers:
                 if offer.instance and offer.name in taken:
-                    return "name-taken", f"another agent is called {offer.name!r}; choose another name"
+                    return (
+                        "name-taken",
+                        f"another agent is called {offer.name!r}; choose another name",
+                    )
         return None
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> m.Welcome:
@@ -388,24 +399,21 @@ class Core:
             self._environment_gone(match, f"environment {peer.name} {what}", now)
 
     def _agent_gone(self, instance: Instance, what: str, now: float) -> None:
-        for match in list(instance.matches):
-            if match.playing:
-                blame = next(s.number for s in match.seats if s.instance is instance)
-                self._finish(match, Over("disconnected", blame, message=what), now)
         for run in [run for run in self._runs.values() if instance in run.agents]:
-            self._finish_run(run, "failed", what, now)
+            self._finish_run(run, "failed", what, now, gone=instance)
 
     def _environment_gone(self, match: Match, what: str, now: float) -> None:
-        run = match.run
-        self._drop(match)
+        """Go on without a match, in another one if any peer offers its environment."""
+        run: Running = match.run
+        ending = Over("environment-failed", message=what)
+        if self._open(run, now) is None and len(run.matches) == 1:
+            self._finish_run(run, "failed", what, now, ending=ending)
+            return
         if match.playing:
             match.state = "closed"
-            self._finish(match, Over("environment-failed", message=what), now)
+            self._finish(match, ending, now)
         match.state = "closed"
-        if run.state == "over":
-            return
-        if self._open(run, now) is None and not run.matches:
-            self._finish_run(run, "failed", what, now)
+        self._drop(match)
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Take a peer's word that something went wrong on its side."""
@@ -526,7 +534,9 @@ class Core:
         )
         self._request(Request(maker, message, peer, create.id, instance), request_number)
 
-    def _on_instance_request(self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float) -> None:
+    def _on_instance_request(
+        self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
+    ) -> None:
         if self._repeated(peer, asked.id):
             return
         instance = self._instances.get(asked.instance)
@@ -589,7 +599,10 @@ class Core:
                 self._request(Request(match.environment, body, peer, message.id), number)
                 return
         self._complain(
-            peer, "unknown", "name the `instance` or the `run` that the message is for", id=message.id
+            peer,
+            "unknown",
+            "name the `instance` or the `run` that the message is for",
+            id=message.id,
         )
 
     # -- runs ------------------------------------------------------------------------------------------
@@ -660,7 +673,7 @@ class Core:
         if not offering:
             return None
         peer = min(offering, key=lambda each: len(each.matches))
-        match = Match(next(self._numbers), run, peer, run.rules, self._send)
+        match = Match(next(self._numbers), run, peer, run.rules, self._send, self._resend)
         self._matches[match.number] = match
         run.matches.add(match)
         peer.matches.add(match)
@@ -720,13 +733,25 @@ class Core:
             elif not run.waiting():
                 self._finish_run(run, "finished", "", now)
 
-    def _finish_run(self, run: Running, reason: Any, message: str, now: float) -> None:
+    def _finish_run(
+        self,
+        run: Running,
+        reason: Any,
+        message: str,
+        now: float,
+        *,
+        ending: Over | None = None,
+        gone: Instance | None = None,
+    ) -> None:
         """End a run: its episodes in progress, its matches, its experiment's wait."""
         if run.state == "over":
             return
         run.state = "over"
-        ending = Over("cancelled", message=message)
-        for match in list(run.matches):
+        ending = ending or Over("cancelled", message=message)
+        for match in sorted(run.matches, key=lambda each: each.number):
+            if gone is not None:
+                blame = next((s.number for s in match.seats if s.instance is gone), None)
+                ending = Over("disconnected", blame, message=message)
             if match.playing:
                 self._finish(match, ending, now)
             self._drop(match)
@@ -745,9 +770,11 @@ class Core:
         self._send(run.experiment, m.Done(run.number, run.finished, reason, message), True)
 
     def _drop(self, match: Match) -> None:
-        """Take a match out of every table but the episodes, and free its seats."""
+        """Take a match out of every table, and free its seats."""
         run: Running = match.run
-        self._matches.pop(match.number, None)
+        if self._matches.pop(match.number, None) is None:
+            return
+        match.deadline = FOREVER
         run.matches.discard(match)
         if match in run.idle:
             run.idle.remove(match)
@@ -761,7 +788,9 @@ class Core:
                     told.add(instance.peer)
                     self._send(instance.peer, m.Leave(match.number), True)
 
-    def _on_run_command(self, peer: Peer, command: m.Pause | m.Drain | m.Cancel, now: float) -> None:
+    def _on_run_command(
+        self, peer: Peer, command: m.Pause | m.Drain | m.Cancel, now: float
+    ) -> None:
         run = self._own_run(peer, command)
         if run is None:
             return
@@ -845,9 +874,8 @@ class Core:
             self._finish(match, Over("environment-failed", message=text), now)
             return
         run: Running = match.run
-        watchers = self._watchers(run)
-        if watchers or run.rules.stepwise:
-            self._show(match, turn, over, watchers)
+        if self._watching or run.rules.stepwise:
+            self._show(match, turn, over, self._watchers(run))
         if over is not None:
             self._finish(match, over, now)
         elif match.deadline < match.timer:
@@ -891,8 +919,13 @@ class Core:
 
     def _overdue(self, match: Match, now: float) -> None:
         if match.state == "opening":
-            text = f"environment {match.environment.name} did not open within {match.rules.patience} s"
+            text = (
+                f"environment {match.environment.name} did not open within {match.rules.patience} s"
+            )
             self._finish_run(match.run, "failed", text, now)
+        elif match.state == "transition":
+            text = f"environment {match.environment.name} was silent for {match.rules.patience} s"
+            self._environment_gone(match, text, now)
         elif match.playing:
             over = match.overdue(now)
             if over is not None:
@@ -940,10 +973,17 @@ class Core:
             )
         )
         self._send(run.experiment, result, True)
-        if over.reason not in ("terminated", "truncated") or over.message:
+        if over.reason not in ("terminated", "truncated") or over.blame is not None:
             watchers = self._watchers(run)
             if match.latest is not None and (watchers or run.request is not None):
                 self._show(match, match.latest, over, watchers)
+        if run.request is not None:
+            number, run.request = run.request, None
+            self._send(
+                run.experiment,
+                m.Error("wrong-state", f"{over.reason}: {over.message}", id=number),
+                True,
+            )
         if run.state == "over":
             return
         if match.state == "idle":
@@ -958,9 +998,7 @@ class Core:
         if run.asked.secret:
             return []
         return [
-            peer
-            for peer in self._watching
-            if None in peer.watching or run.number in peer.watching
+            peer for peer in self._watching if None in peer.watching or run.number in peer.watching
         ]
 
     def _show(self, match: Match, turn: m.Turn, over: Over | None, watchers: list[Peer]) -> None:
@@ -993,7 +1031,7 @@ class Core:
             self._send(peer, shown)
         if run.request is not None:
             number, run.request = run.request, None
-            self._reply(run.experiment, number, msgspec.to_builtins(shown, builtin_types=(msgspec.Raw,)))
+            self._reply(run.experiment, number, shown)
 
     def _on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
         if watch.run is not None and watch.run not in self._runs:

@@ -6,6 +6,7 @@ crash cut short is dropped when the file is opened again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,8 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file():
-                for end, record in _scan(path):
+                for position, record in _scan(path):
+                    end = position
                     if isinstance(record, Kept):
                         self.kept[record.name] = record.state
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -70,10 +72,8 @@ class Journal:
 
     def close(self) -> None:
         """Force everything to the device and close."""
-        try:
+        with contextlib.suppress(OSError):
             os.fsync(self._file)
-        except OSError:
-            pass
         os.close(self._file)
 
 

@@ -141,6 +141,8 @@ class Match:
     environment: Peer
     rules: Rules
     send: Send
+    resend: Callable[[Peer, Message], None]
+    """Send a message once more should the peer's session be resumed."""
     state: str = "opening"
     spec: Spec | None = None
     seats: list[Seat] = field(default_factory=list)
@@ -183,7 +185,13 @@ class Match:
     # -- an episode ----------------------------------------------------------------------------------
 
     def begin(
-        self, episode: int, index: int, seed: int, instances: list[Instance], watched: bool, now: float
+        self,
+        episode: int,
+        index: int,
+        seed: int,
+        instances: list[Instance],
+        watched: bool,
+        now: float,
     ) -> None:
         """Seat the instances and ask the environment for the first turn."""
         self.episode, self.index, self.seed = episode, index, seed
@@ -245,7 +253,9 @@ class Match:
         if turn.outcome is not None and not (
             len(turn.outcome) == len(seats) and all(map(math.isfinite, turn.outcome))
         ):
-            raise ProtocolError("invalid", f"`outcome` needs a finite score for each of {len(seats)} seats")
+            raise ProtocolError(
+                "invalid", f"`outcome` needs a finite score for each of {len(seats)} seats"
+            )
         if self.rules.check:
             self._check(turn)
         for number, view in views.items():
@@ -366,12 +376,7 @@ class Match:
         self._ask(EnvironmentStep(self.episode, self.turn, actions), now)
 
     def overdue(self, now: float) -> Over | None:
-        """Act upon the answers that are overdue."""
-        if self.state == "transition":
-            patience = self.rules.patience
-            return Over(
-                "environment-failed", message=f"the environment was silent for {patience:g} s"
-            )
+        """Act upon the answers of seats that are overdue."""
         for number in self.to_act:
             seat = self.seats[number]
             if seat.state != "deciding" or now < seat.deadline:
@@ -439,8 +444,9 @@ class Match:
         if legal is None:
             space = self._space(seat)
             return space.start + number % space.n if isinstance(space, Discrete) else None
-        if isinstance(legal, bytes):
-            legal = [a for a in range(8 * len(legal)) if _in_mask(legal, a)]
+        if not isinstance(legal, list):
+            mask = legal
+            legal = [a for a in range(8 * len(mask)) if _in_mask(mask, a)]
         return legal[number % len(legal)] if legal else None
 
     # -- the end ---------------------------------------------------------------------------------------
@@ -453,6 +459,9 @@ class Match:
         for seat in self.seats:
             assert seat.instance is not None
             view = final.get(seat.number)
+            if seat.decision is not None and seat.state == "deciding":
+                # It may have been lost on the way, and the reward in it with it.
+                self.resend(seat.instance.peer, seat.decision)
             self.send(
                 seat.instance.peer,
                 End(

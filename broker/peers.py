@@ -83,4 +83,6 @@ class Instance:
 
     def free(self) -> bool:
         """Whether it can begin another episode now."""
-        return not self.stalled and (self.offer.capacity == 0 or self.busy < self.offer.capacity)
+        return not (self.stalled or self.gone) and (
+            self.offer.capacity == 0 or self.busy < self.offer.capacity
+        )

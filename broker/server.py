@@ -71,7 +71,7 @@ class Server:
             role: codec.Decoder(accepts, self.settings.limits)
             for role, accepts in codec.AT_BROKER.items()
         }
-        self._decoders[None] = codec.Decoder(m.FromExperiment, self.settings.limits)
+        self._decoders[None] = codec.Decoder(m.Hello, self.settings.limits)
         self._context: zmq.Context[Any] | None = None
         self._socket: zmq.Socket[bytes] | None = None
         if bind is not None:
@@ -230,7 +230,8 @@ class Server:
             self._local.append((local, answers))
 
     def _transmit(self, connection: Connection, messages: list[m.Message], now: float) -> None:
-        assert self._socket is not None and isinstance(connection, bytes)
+        assert self._socket is not None
+        assert isinstance(connection, bytes)
         frames = [connection]
         for message in messages:
             try:

@@ -23,7 +23,7 @@ ANSWERS_KEPT = 64
 class _Open:
     """An environment made for a match, and its episode in progress."""
 
-    __slots__ = ("answer", "environment", "episode", "match", "watched", "wants")
+    __slots__ = ("answer", "environment", "episode", "match", "wants", "watched")
 
     def __init__(self, match: int, environment: Environment) -> None:
         self.match = match
@@ -74,22 +74,21 @@ class EnvironmentHost:
         if place is None or place.answer is None:
             return
         last = place.answer
-        if type(last) is not m.Turn or last.turn != message.turn:
-            if type(last) is m.Error or last.turn == message.turn + 1:
+        if isinstance(last, m.Error):
+            out.append(last)
+            return
+        if last.turn != message.turn:
+            if last.turn == message.turn + 1:
                 out.append(last)
             return
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
-            place.answer = m.Error(
-                "illegal", str(error), episode=message.episode, seat=error.seat
-            )
+            place.answer = m.Error("illegal", str(error), episode=message.episode, seat=error.seat)
             out.append(place.answer)
             return
         except Exception as error:  # a bug in the rules ends the episode, not the program
-            place.answer = m.Error(
-                "crashed", _describe(error, "step"), episode=message.episode
-            )
+            place.answer = m.Error("crashed", _describe(error, "step"), episode=message.episode)
             out.append(place.answer)
             return
         self._finish(place, turn, message.turn + 1, out)

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
+import msgspec
+
 import dovetail
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -110,11 +112,11 @@ class Run:
 
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
         body = self._experiment.request(command)
-        if isinstance(body, m.WatchedTurn):
-            return body
-        import msgspec
-
-        return msgspec.convert(body, m.WatchedTurn, strict=False)
+        return (
+            body
+            if isinstance(body, m.WatchedTurn)
+            else msgspec.convert(body, m.WatchedTurn, strict=False)
+        )
 
     def _command(self, command: m.RunCommand) -> None:
         self._experiment.request(command)
@@ -205,9 +207,7 @@ class Experiment:
         Raises:
             DovetailError: nobody offers the type, or it refuses the parameters.
         """
-        body = self.request(
-            m.ExperimentCreate(0, agent, parameters or {}, seed, state, kept, peer)
-        )
+        body = self.request(m.ExperimentCreate(0, agent, parameters or {}, seed, state, kept, peer))
         number: int = body["instance"]
         return number
 
@@ -223,7 +223,9 @@ class Experiment:
         try:
             asked = m.Run(0, environment, list(agents), **options)
         except TypeError as error:
-            raise DovetailError(f"run: {str(error).replace('Unexpected keyword argument', 'no option')}") from None
+            raise DovetailError(
+                f"run: {str(error).replace('Unexpected keyword argument', 'no option')}"
+            ) from None
         body = self.request(asked)
         run = self._runs[body["run"]] = Run(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
@@ -325,27 +327,28 @@ class Experiment:
                 elif message.code == "journal" or message.episode is None:
                     for run in self._runs.values():
                         run.problems.append(message.message)
-            case m.Episode():
-                run = self._of(message.run, message)
-                if run is not None and message.episode not in self._seen:
-                    self._seen.add(message.episode)
-                    run._results.append(message)
-            case m.Progress():
-                run = self._of(message.run, message)
-                if run is not None:
-                    run.progress = message
-            case m.Done():
-                run = self._of(message.run, message)
-                if run is not None:
-                    run.done = message
-                    del self._runs[message.run]
-                    self._seen.clear() if not self._runs else None
+            case m.Episode() | m.Progress() | m.Done():
+                known = self._of(message.run, message)
+                if known is not None:
+                    self._heard(known, message)
             case m.WatchedTurn():
                 self._turns.append(message)
             case m.Welcome():
                 self._greeted(message)
             case _:
                 pass
+
+    def _heard(self, run: Run, message: m.Episode | m.Progress | m.Done) -> None:
+        if isinstance(message, m.Progress):
+            run.progress = message
+        elif isinstance(message, m.Done):
+            run.done = message
+            del self._runs[run.number]
+            if not self._runs:
+                self._seen.clear()
+        elif message.episode not in self._seen:
+            self._seen.add(message.episode)
+            run._results.append(message)
 
     def _of(self, number: int, message: m.Message) -> Run | None:
         run = self._runs.get(number)
@@ -360,7 +363,7 @@ class Experiment:
         if welcome.resumed:
             self._connection.send(list(self._open.values()))
             return
-        for run in self._runs.values():
+        for run in list(self._runs.values()):
             run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
         self._runs.clear()
         if self._open:

@@ -81,7 +81,7 @@ class Offer(Part):
     """For environments: the numbers of seats it can have."""
 
 
-class Limits(Part, frozen=True):
+class Limits(Struct, omit_defaults=True, frozen=True):
     """The largest frame a receiver reads; a frame beyond it gets the error ``limit``."""
 
     frame: Positive = 16 * 1024 * 1024
@@ -404,7 +404,7 @@ class Cleanup(Message):
 # -- experiment and broker -----------------------------------------------------------------------
 
 
-class ClockRule(Part, frozen=True):
+class ClockRule(Struct, omit_defaults=True, frozen=True):
     """How long a seat may think; seconds, null is no limit."""
 
     decision: Annotated[float, Meta(gt=0)] | None = None

@@ -41,9 +41,7 @@ class Session:
         self.hello.resume = None if self.welcome is None else self.welcome.session
         return codec.encode(self.hello)
 
-    def receive(
-        self, frames: Iterable[bytes], now: float
-    ) -> tuple[list[m.Message], list[bytes]]:
+    def receive(self, frames: Iterable[bytes], now: float) -> tuple[list[m.Message], list[bytes]]:
         """Take frames of the broker; return the messages for the role, and frames to send at once."""
         self.heard = now
         messages: list[m.Message] = []

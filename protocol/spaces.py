@@ -37,7 +37,7 @@ def _array(value: Any, shape: Shape) -> NDArray[Any] | None:
     return array if array.shape == tuple(shape) and array.dtype.kind in "biuf" else None
 
 
-class Discrete(_Space):
+class Discrete(_Space, frozen=True):
     """The integers ``start`` .. ``start + n - 1``."""
 
     n: Annotated[int, Meta(ge=1)]
@@ -47,7 +47,7 @@ class Discrete(_Space):
         return _is_int(value) and self.start <= value < self.start + self.n
 
 
-class Box(_Space):
+class Box(_Space, frozen=True):
     """Arrays of a shape and dtype, with bounds for all elements or one each."""
 
     shape: Shape
@@ -61,10 +61,12 @@ class Box(_Space):
             return False
         if isinstance(value, np.ndarray | np.generic) and array.dtype.name != self.dtype:
             return False
-        return bool(np.all(array >= np.asarray(self.low)) and np.all(array <= np.asarray(self.high)))
+        return bool(
+            np.all(array >= np.asarray(self.low)) and np.all(array <= np.asarray(self.high))
+        )
 
 
-class MultiDiscrete(_Space):
+class MultiDiscrete(_Space, frozen=True):
     """Vectors of integers, element i in 0 .. ``nvec[i] - 1``."""
 
     nvec: list[Annotated[int, Meta(ge=1)]]
@@ -76,7 +78,7 @@ class MultiDiscrete(_Space):
         return bool(np.all(array >= 0) and np.all(array < np.asarray(self.nvec)))
 
 
-class MultiBinary(_Space):
+class MultiBinary(_Space, frozen=True):
     """Arrays of zeros and ones of a shape."""
 
     shape: Shape
@@ -86,7 +88,7 @@ class MultiBinary(_Space):
         return array is not None and bool(np.all((array == 0) | (array == 1)))
 
 
-class Text(_Space):
+class Text(_Space, frozen=True):
     """Strings by length in characters, of the characters of ``charset`` if it is given."""
 
     max_length: Annotated[int, Meta(ge=0)]
@@ -101,7 +103,7 @@ class Text(_Space):
         )
 
 
-class Tuple(_Space):
+class Tuple(_Space, frozen=True):
     """Sequences with one value of each space."""
 
     spaces: list[Space]
@@ -114,7 +116,7 @@ class Tuple(_Space):
         )
 
 
-class Dict(_Space):
+class Dict(_Space, frozen=True):
     """Maps with one value of each space by its key."""
 
     spaces: dict[str, Space]

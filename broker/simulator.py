@@ -1,0 +1,245 @@
+"""The broker under a simulator: a third shell, in which everything that can go wrong does.
+
+Real cores, sessions and hosts exchange real frames over simulated connections that delay, break
+(and lose what was under way), repeat frames, and over programs that die and come back.  Time is
+simulated, and every choice comes from one seed, so that a schedule that fails can be run again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dovetail.broker.core import Core, Settings
+from dovetail.broker.records import AnyRecord
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.session import Session
+
+
+class Program(Protocol):
+    """What runs at the far end of a simulated connection."""
+
+    role: m.Role
+
+    def offers(self) -> list[m.Offer]:
+        """Return what others can ask for."""
+        ...
+
+    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
+        """Take messages; return the answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often things go wrong: probabilities per frame, times in simulated seconds."""
+
+    cut: float = 0.0
+    """The connection breaks and what is under way on it is lost."""
+    repeat: float = 0.0
+    """A frame arrives twice."""
+    death: float = 0.0
+    """The program dies without a word."""
+    rubbish: float = 0.0
+    """A frame of random bytes precedes it."""
+    delay: float = 0.01
+    """Longest way of a frame."""
+    absence: float = 12.0
+    """Longest time until a program reconnects, or another takes the place of a dead one."""
+
+
+@dataclass(eq=False, slots=True)
+class Wire:
+    """One program and its present connection."""
+
+    make: Callable[[], Program]
+    mortal: bool
+    program: Program
+    session: Session
+    connection: int = 0
+    up: float = 0.0
+    """When the last frame to the broker arrives; frames do not overtake one another."""
+    down: float = 0.0
+    alive: bool = True
+
+
+@dataclass(slots=True)
+class Simulator:
+    """One schedule."""
+
+    seed: int
+    faults: Faults
+    settings: Settings = field(default_factory=lambda: Settings(grace=5.0, patience=8.0))
+    now: float = 0.0
+    faulty: bool = True
+    """Set it to False to let everything end in peace."""
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._order = itertools.count()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._wires: list[Wire] = []
+        self._by_connection: dict[int, Wire] = {}
+        self._connections = itertools.count(1)
+        self._decoders = {role: codec.Decoder(a) for role, a in codec.AT_BROKER.items()}
+        self._hello: codec.Decoder[Any] = codec.Decoder(m.Hello)
+        self.core = Core(self.settings, b"simulated")
+        self.records: list[AnyRecord] = []
+
+    _random: random.Random = field(init=False)
+    _order: itertools.count[int] = field(init=False)
+    _events: list[tuple[float, int, Callable[[], None]]] = field(init=False)
+    _wires: list[Wire] = field(init=False)
+    _by_connection: dict[int, Wire] = field(init=False)
+    _connections: itertools.count[int] = field(init=False)
+    _decoders: dict[str, codec.Decoder[Any]] = field(init=False)
+    _hello: codec.Decoder[Any] = field(init=False)
+    core: Core = field(init=False)
+    records: list[AnyRecord] = field(init=False)
+
+    # -- programs --------------------------------------------------------------------------------
+
+    def add(self, make: Callable[[], Program], *, mortal: bool = True) -> Wire:
+        """Start a program; ``make`` makes another when a mortal one died."""
+        program = make()
+        wire = Wire(make, mortal, program, self._session(program))
+        self._wires.append(wire)
+        self._connect(wire)
+        return wire
+
+    def _session(self, program: Program) -> Session:
+        return Session(m.Hello(m.VERSION, program.role, offers=program.offers()))
+
+    def _connect(self, wire: Wire) -> None:
+        if not wire.alive:
+            return
+        wire.connection = next(self._connections)
+        self._by_connection[wire.connection] = wire
+        wire.up = wire.down = self.now
+        self._to_broker(wire, [wire.session.greet(self.now)])
+
+    def _cut(self, wire: Wire) -> None:
+        """Break the connection; the broker may or may not be told at once."""
+        connection, wire.connection = wire.connection, 0
+        del self._by_connection[connection]
+        if self._random.random() < 0.5:
+            self._at(self._wait(1.0), lambda: self.core.lost(connection, self.now))
+        self._at(self._wait(self.faults.absence), lambda: self._connect(wire))
+
+    def _die(self, wire: Wire) -> None:
+        connection, wire.connection = wire.connection, 0
+        del self._by_connection[connection]
+        wire.alive = False
+        self._at(self._wait(1.0), lambda: self.core.lost(connection, self.now))
+        if self._random.random() < 0.8:
+
+            def replace() -> None:
+                wire.program = wire.make()
+                wire.session = self._session(wire.program)
+                wire.alive = True
+                self._connect(wire)
+
+            self._at(self._wait(self.faults.absence), replace)
+
+    # -- frames ----------------------------------------------------------------------------------
+
+    def _at(self, delay: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (self.now + delay, next(self._order), action))
+
+    def _wait(self, longest: float) -> float:
+        return self._random.random() * longest
+
+    def _to_broker(self, wire: Wire, frames: Sequence[bytes]) -> None:
+        connection = wire.connection
+        if not connection:
+            return
+        for frame in frames:
+            for each in self._mangled(frame):
+                wire.up = max(wire.up, self.now + self._wait(self.faults.delay))
+                self._at(wire.up - self.now, lambda e=each: self._arrive(connection, e))  # type: ignore[misc]
+
+    def _to_peer(self, connection: int, frame: bytes) -> None:
+        wire = self._by_connection.get(connection)
+        if wire is None:
+            return
+        for each in self._mangled(frame):
+            wire.down = max(wire.down, self.now + self._wait(self.faults.delay))
+            self._at(wire.down - self.now, lambda e=each: self._deliver(connection, e))  # type: ignore[misc]
+
+    def _mangled(self, frame: bytes) -> list[bytes]:
+        if not self.faulty:
+            return [frame]
+        chance = self._random.random
+        out = [frame]
+        if chance() < self.faults.rubbish:
+            out.insert(0, self._random.randbytes(self._random.randrange(1, 30)))
+        if chance() < self.faults.repeat:
+            out.append(frame)
+        return out
+
+    def _arrive(self, connection: int, frame: bytes) -> None:
+        if connection not in self._by_connection:
+            return
+        role = self.core.role(connection)
+        decoder = self._hello if role is None else self._decoders[role]
+        try:
+            message = decoder.decode(frame)
+        except ProtocolError as error:
+            self.core.refuse(connection, error, self.now)
+        else:
+            self.core.receive(connection, message, self.now)
+
+    def _deliver(self, connection: int, frame: bytes) -> None:
+        wire = self._by_connection.get(connection)
+        if wire is None:
+            return
+        if self.faulty and wire.mortal and self._random.random() < self.faults.death:
+            self._die(wire)
+            return
+        if self.faulty and self._random.random() < self.faults.cut:
+            self._cut(wire)
+            return
+        try:
+            messages, answers = wire.session.receive([frame], self.now)
+        except DovetailError:
+            return
+        answers += [codec.encode(answer) for answer in wire.program.handle(messages)]
+        self._to_broker(wire, answers)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def run(self, until: Callable[[], bool], longest: float) -> bool:
+        """Let time pass until a condition holds; return whether it did within ``longest`` seconds."""
+        end = self.now + longest
+        while not until():
+            due = min(self._events[0][0] if self._events else end, self.core.deadline())
+            if due >= end:
+                return until()
+            self.now = max(self.now, due)
+            if self._events and self._events[0][0] <= self.now:
+                heapq.heappop(self._events)[2]()
+            if self.core.deadline() <= self.now:
+                self.core.tick(self.now)
+                self._reconnect_silent()
+            self._flush()
+        return True
+
+    def _reconnect_silent(self) -> None:
+        for wire in self._wires:
+            if wire.alive and wire.connection and wire.session.silent(self.now):
+                del self._by_connection[wire.connection]
+                self._connect(wire)
+
+    def _flush(self) -> None:
+        self.records += self.core.records
+        self.core.records.clear()
+        out, self.core.out = self.core.out, []
+        for connection, message in out:
+            assert isinstance(connection, int)
+            self._to_peer(connection, codec.encode(message))

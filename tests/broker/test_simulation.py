@@ -1,0 +1,226 @@
+"""Thousands of schedules of cuts, repeats, deaths and rubbish, and what must hold in each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from dovetail import Agent, Environment, InProcess, Spec, Turn, View
+from dovetail.agent_servers.host import AgentHost
+from dovetail.broker.records import Played
+from dovetail.broker.simulator import Faults, Simulator
+from dovetail.env_servers.host import EnvironmentHost
+from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
+from dovetail.protocol.spaces import Discrete
+
+EPISODES = 4
+
+
+class Dice(Environment):
+    """Two to four turns, sometimes simultaneous, sometimes the same seat again; all by the seed."""
+
+    def init(self) -> Spec:
+        return Spec(
+            seats=3,
+            observation_spaces=[Discrete(1 << 20)],
+            action_spaces=[Discrete(4)],
+            forfeit=(-1.0, 0.5),
+        )
+
+    def start(self, seed: int) -> Turn:
+        self.seed, self.time = seed, 0
+        self.length = 2 + derive(seed, "length") % 3
+        return self._turn([])
+
+    def step(self, actions) -> Turn:
+        self.time += 1
+        self.seed = derive(self.seed, *(f"{s}:{a}" for s, a in sorted(actions.items())))
+        return self._turn(sorted(actions))
+
+    def _turn(self, moved: list[int]) -> Turn:
+        if self.time == self.length:
+            views = [View(s, 0, reward=1.0 if s in moved else -1.0) for s in range(3)]
+            return Turn(seats=views, terminated=True, outcome=[1.0, 0.0, 0.0])
+        number = derive(self.seed, "who") % 7 + 1
+        to_act = [s for s in range(3) if number >> s & 1]
+        views = [View(s, self.seed % 1000 + s, [0, 1, 2, 3][: 1 + s], 0.5) for s in to_act]
+        return Turn(to_act=to_act, seats=views)
+
+
+class Ledger:
+    """What the agents of one life of one program were told."""
+
+    def __init__(self) -> None:
+        self.started: Counter[tuple[int, int]] = Counter()
+        self.ended: Counter[tuple[int, int]] = Counter()
+        self.rewards: dict[tuple[int, int], float] = {}
+        self.totals: dict[tuple[int, int], float] = {}
+
+
+def gambler(ledger: Ledger) -> type[Agent]:
+    class Gambler(Agent):
+        name = "gambler"
+        capacity = 0
+
+        def start(self, turn):
+            ledger.started[turn.episode, turn.seat.seat] += 1
+            return self.step(turn)
+
+        def step(self, turn):
+            key = (turn.episode, turn.seat.seat)
+            ledger.rewards[key] = ledger.rewards.get(key, 0.0) + turn.reward
+            return turn.rng.choice(turn.legal)
+
+        def end(self, end):
+            key = (end.episode, end.seat.seat)
+            ledger.ended[key] += 1
+            ledger.totals[key] = end.total
+            ledger.rewards[key] = ledger.rewards.get(key, 0.0) + end.reward
+
+    return Gambler
+
+
+class Script:
+    """An experiment: make three agents, play, keep the results; begins again if it is forgotten."""
+
+    role: m.Role = "experiment"
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.instances: list[int] = []
+        self.open: dict[int, m.Message] = {}
+        self.episodes: dict[int, m.Episode] = {}
+        self.done: list[m.Done] = []
+        self.runs: list[int] = []
+        self.next = 1
+
+    def offers(self) -> list[m.Offer]:
+        return []
+
+    def ask(self, message) -> m.Message:
+        self.open[message.id] = message
+        self.next += 1
+        return message
+
+    def handle(self, incoming):
+        out = []
+        for message in incoming:
+            match message:
+                case m.Welcome() if message.resumed:
+                    out += self.open.values()
+                case m.Welcome():
+                    self.begin()
+                    out.append(self.ask(m.ExperimentCreate(self.next, "gambler", seed=1)))
+                case m.Error(id=int(number)) if number in self.open:
+                    asked = self.open.pop(number)
+                    if not self.done:
+                        asked.id = self.next
+                        out.append(self.ask(asked))
+                case m.Reply() if message.id in self.open:
+                    del self.open[message.id]
+                    out += self.answered(message.body)
+                case m.Episode():
+                    self.episodes[message.episode] = message
+                case m.Done():
+                    self.done.append(message)
+        return out
+
+    def answered(self, body):
+        if "instance" in body:
+            self.instances.append(body["instance"])
+            if len(self.instances) < 3:
+                return [self.ask(m.ExperimentCreate(self.next, "gambler", seed=1))]
+            run = m.Run(
+                self.next, "dice", self.instances, episodes=EPISODES, seed=5, concurrency=2, check=True
+            )
+            return [self.ask(run)]
+        self.runs.append(body["run"])
+        return []
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[int, tuple]:
+    """What each episode is when nothing goes wrong, in process."""
+    with InProcess([Dice], [gambler(Ledger())]) as experiment:
+        agents = [experiment.create("gambler", seed=1) for _ in range(3)]
+        run = experiment.run("dice", agents, episodes=EPISODES, seed=5)
+        return {e.index: (e.seed, e.turns, [s.total for s in e.seats]) for e in run}
+
+
+SCHEDULES = [
+    Faults(cut=0.03, repeat=0.05),
+    Faults(cut=0.02, repeat=0.02, death=0.01, rubbish=0.02),
+    Faults(cut=0.08, absence=4.0),
+    Faults(death=0.03, delay=2.0),
+    Faults(repeat=0.3, delay=0.5, rubbish=0.1),
+]
+
+
+def play(seed: int, reference: dict[int, tuple]) -> str:
+    faults = SCHEDULES[seed % len(SCHEDULES)]
+    simulator = Simulator(seed, faults)
+    ledgers: list[tuple[Ledger, object]] = []
+
+    def agents() -> AgentHost:
+        ledger = Ledger()
+        host = AgentHost([gambler(ledger)])
+        ledgers.append((ledger, host))
+        return host
+
+    script = Script()
+    wires = [simulator.add(agents), simulator.add(agents)]
+    simulator.add(lambda: EnvironmentHost([Dice]))
+    simulator.add(lambda: EnvironmentHost([Dice]))
+    simulator.add(lambda: script, mortal=False)
+    simulator.run(lambda: bool(script.done), 300.0)
+    simulator.faulty = False
+    simulator.run(lambda: bool(script.done) and simulator.core.idle, 600.0)
+    # Whoever still lives hears everything that was meant for it.
+    simulator.run(lambda: False, 60.0)
+
+    assert simulator.core.idle
+    living = [wire.program for wire in wires if wire.alive]
+    for ledger, host in ledgers:
+        for key, count in ledger.started.items():
+            assert count == 1, "a decision was asked for twice"
+            if host in living:
+                assert ledger.ended[key] == 1, f"{key} heard {ledger.ended[key]} ends"
+        for key, count in ledger.ended.items():
+            assert count == 1
+            if key in ledger.totals and ledger.totals[key] and host in living:
+                assert ledger.rewards[key] == pytest.approx(ledger.totals[key])
+    played = [record for record in simulator.records if isinstance(record, Played)]
+    numbers = Counter(record.result.episode for record in played)
+    assert all(count == 1 for count in numbers.values())
+    by_run: dict[int, Counter[int]] = {}
+    for record in played:
+        result = record.result
+        if result.scored:
+            by_run.setdefault(result.run, Counter())[result.index] += 1
+        if result.reason == "terminated":
+            totals = [seat.total for seat in result.seats]
+            assert (result.seed, result.turns, totals) == reference[result.index]
+    for scored in by_run.values():
+        assert all(count == 1 for count in scored.values()), "an episode counted twice"
+    if script.done and script.done[-1].reason == "finished":
+        finals = [e for e in script.episodes.values() if not e.again and e.run == script.runs[-1]]
+        assert sorted(e.index for e in finals) == list(range(EPISODES))
+    return script.done[-1].reason if script.done else "none"
+
+
+def test_invariants_hold_under_random_schedules(reference):
+    reasons = Counter(play(seed, reference) for seed in range(600))
+    assert reasons["finished"] > 100
+    assert reasons["failed"] > 10, "the schedules are too kind to test anything"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_invariants_hold_under_ten_thousand_schedules(reference):
+    reasons = Counter(play(seed, reference) for seed in range(10_000, 20_000))
+    print(dict(reasons))
+    assert reasons["finished"] > 1000
