@@ -135,7 +135,13 @@ class Script:
             if len(self.instances) < 3:
                 return [self.ask(m.ExperimentCreate(self.next, "gambler", seed=1))]
             run = m.Run(
-                self.next, "dice", self.instances, episodes=EPISODES, seed=5, concurrency=2, check=True
+                self.next,
+                "dice",
+                self.instances,
+                episodes=EPISODES,
+                seed=5,
+                concurrency=2,
+                check=True,
             )
             return [self.ask(run)]
         self.runs.append(body["run"])
