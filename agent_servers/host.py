@@ -19,6 +19,7 @@ from dovetail.agent_servers.agent import Agent, BatchAgent, End, Seat, Turn
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
 
@@ -132,7 +133,16 @@ class AgentHost:
         except Exception as error:  # whatever an agent raises is its own crash and nobody else's
             self._crashed(play, turn, error, out)
             return
-        play.answer = m.Action(message.episode, message.turn, message.seat, action)
+        self._act(play, turn, action, out)
+
+    def _act(self, play: _Play, turn: Turn, action: Any, out: list[m.Message]) -> None:
+        if type(action) is not int:
+            try:  # in process as over a socket: what arrives is what can travel
+                action = codec.decode(codec.encode(action))
+            except (TypeError, OverflowError, DovetailError) as error:
+                self._crashed(play, turn, DovetailError(f"the action cannot travel: {error}"), out)
+                return
+        play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
         out.append(play.answer)
 
     def _answer_waiting(self, out: list[m.Message]) -> None:
@@ -148,8 +158,7 @@ class AgentHost:
                     self._crashed(play, turn, error, out)
                 continue
             for (play, turn), action in zip(pairs, actions, strict=True):
-                play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
-                out.append(play.answer)
+                self._act(play, turn, action, out)
 
     def _crashed(self, play: _Play, turn: Turn, error: Exception, out: list[m.Message]) -> None:
         text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
@@ -307,11 +316,6 @@ def describe(error: Exception, where: str) -> str:
     log.error("%s failed", where, exc_info=error)
     text = " ".join(str(error).split())
     return f"{where} raised {type(error).__name__}: {text}"[:300]
-
-
-def unmask(mask: bytes) -> list[int]:
-    """Return the numbers of the bits that are set, in rising order."""
-    return [8 * i + bit for i, byte in enumerate(mask) for bit in range(8) if byte >> bit & 1]
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:

@@ -33,7 +33,7 @@ Handler = Callable[[Peer, Any, float], None]
 MATCHES_PER_RUN = 4096
 UNGREETED = "say hello first; no session is known for this connection"
 COMPLAINTS = 100
-"""Errors that one connection is told; after so many it is answered no more until it behaves."""
+"""Errors about no request that a peer is told; no more until its next `pong`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Core:
 
     def _complain(self, peer: Peer, code: Code, text: str, **about: int | None) -> None:
         peer.complaints += 1
-        if peer.complaints <= COMPLAINTS:
+        if peer.complaints <= COMPLAINTS or about.get("id") is not None:
             self._send(peer, m.Error(code, text, **about))
 
     def _on_hello(
@@ -329,10 +329,11 @@ class Core:
                 if now - peer.lost >= settings.grace:
                     self._forget(peer, "did not come back", now)
             elif not getattr(peer.connection, "reliable", False):
+                silence = now - peer.heard
                 if (
-                    now - peer.heard > settings.patience
+                    silence > settings.patience
                     and peer.role in ("environment", "agent")
-                    and not self._owes(peer)
+                    and not self._owes(peer, silence)
                 ):
                     self.lost(peer.connection, now)
                     continue
@@ -343,9 +344,15 @@ class Core:
                 run.told = run.finished
                 self._send(run.experiment, run.progress())
 
-    def _owes(self, peer: Peer) -> bool:
-        """Whether the peer is at work on something, and so may be silent; clocks bound that."""
-        if any(request.peer is peer for request in self._requests.values()):
+    def _owes(self, peer: Peer, silence: float) -> bool:
+        """Whether the peer is at work on something, and so may be silent.
+
+        Clocks bound how long it may be at work on a turn; a request may take ten times the
+        patience.
+        """
+        if silence < 10 * self.settings.patience and any(
+            request.peer is peer for request in self._requests.values()
+        ):
             return True
         if any(match.state in ("opening", "transition") for match in peer.matches):
             return True
@@ -405,6 +412,8 @@ class Core:
     def _environment_gone(self, match: Match, what: str, now: float) -> None:
         """Go on without a match, in another one if any peer offers its environment."""
         run: Running = match.run
+        if run.state == "over":
+            return
         ending = Over("environment-failed", message=what)
         if self._open(run, now) is None and len(run.matches) == 1:
             self._finish_run(run, "failed", what, now, ending=ending)

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.broker.peers import Instance, Peer
 from dovetail.protocol import codec
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.legal import in_mask, unmask
 from dovetail.protocol.messages import (
     NIL,
     Action,
@@ -351,10 +352,10 @@ class Match:
             return self.breach(seat, "timeout", f"answered after {took:.3f} s", now)
         value = action.action
         legal = seat.legal
-        if type(legal) is list:
+        if isinstance(legal, list):
             allowed = type(value) is int and value in legal
         elif legal is not None:
-            allowed = type(value) is int and _in_mask(legal, value)
+            allowed = type(value) is int and in_mask(legal, value)
         else:
             allowed = self._space(seat).contains(value)
         if not allowed:
@@ -444,9 +445,8 @@ class Match:
         if legal is None:
             space = self._space(seat)
             return space.start + number % space.n if isinstance(space, Discrete) else None
-        if not isinstance(legal, list):
-            mask = legal
-            legal = [a for a in range(8 * len(mask)) if _in_mask(mask, a)]
+        if isinstance(legal, bytes):
+            legal = unmask(legal)
         return legal[number % len(legal)] if legal else None
 
     # -- the end ---------------------------------------------------------------------------------------
@@ -528,10 +528,6 @@ class Match:
                     "invalid",
                     f"observation {_short(observation)} of seat {view.seat} is not in {_short(space)}",
                 )
-
-
-def _in_mask(mask: bytes, action: int) -> bool:
-    return 0 <= action < 8 * len(mask) and bool(mask[action >> 3] >> (action & 7) & 1)
 
 
 def _short(value: Any) -> str:

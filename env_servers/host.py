@@ -10,14 +10,18 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 
+import numpy as np
+from msgspec import Raw
+
 from dovetail.env_servers.environment import Environment
+from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
-from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError, IllegalAction
 
 log = logging.getLogger("dovetail.environment")
 
 ANSWERS_KEPT = 64
+PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 
 
 class _Open:
@@ -123,6 +127,12 @@ class EnvironmentHost:
         turn.episode = place.episode
         turn.turn = number
         try:
+            for view in turn.seats:
+                if type(view.reward) is not float:
+                    view.reward = float(view.reward)
+                if type(view.observation) not in PLAIN:
+                    # In process as over a socket: a seat sees what can travel.
+                    view.observation = codec.decode(codec.encode(view.observation))
             if place.watched:
                 turn.text = place.environment.text()
             if place.wants:

@@ -69,6 +69,7 @@ class Offer(Part):
     name: str
     """How a run or a ``create`` names it."""
     description: str = ""
+    """One sentence for a person."""
     parameters: dict[str, Any] = {}
     """JSON Schema of each option by name, with its default."""
     wants: list[Want] = []
@@ -96,16 +97,21 @@ class Hello(Message):
     """The first message of a peer, and again after a reconnection."""
 
     version: int
+    """The protocol version that the peer speaks."""
     role: Role
+    """What the peer is; it is fixed for the session."""
     name: str = ""
     """Unique among the peers present; empty lets the broker choose."""
     offers: list[Offer] = []
+    """What environments and agents bring with them; empty for the other roles."""
     token: str | None = None
     """What the broker was started with as its access token, if it was."""
     resume: str | None = None
     """The session token of an earlier ``welcome``."""
     software: str = ""
+    """Name and version of the peer's program, for people."""
     features: list[str] = []
+    """Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions."""
 
 
 class Welcome(Message):
@@ -114,50 +120,67 @@ class Welcome(Message):
     session: str
     """To be presented as ``resume`` after a reconnection."""
     name: str
+    """The peer's name: its own, or the one that the broker chose."""
     resumed: bool = False
+    """Whether this goes on with the session that ``resume`` named; false means that everything of
+    an earlier session is gone."""
     version: int = VERSION
+    """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
     """Seconds between pings; silence for ``patience`` is death."""
     patience: Seconds = 30.0
+    """Seconds of silence after which a peer that owes nothing is taken for lost."""
     limits: Limits = Limits()
+    """What the broker reads; frames beyond it are refused."""
     features: list[str] = []
+    """The optional parts that both sides know; only these may be used."""
 
 
 class Ping(Message):
     """Either side asks whether the other lives."""
 
     number: Natural = 0
+    """To be returned in the ``pong``; the broker's rise by one."""
 
 
 class Pong(Message):
     """The answer to ``ping``; it confirms everything that was sent before that ping."""
 
     number: Natural = 0
+    """The number of the ``ping`` that it answers."""
 
 
 class Error(Message):
     """Something was refused; nothing else has changed."""
 
     code: str
+    """One of the error codes."""
     message: str
+    """One line for a person: what, where, and what to do."""
     id: int | None = None
     """The request that it answers, if it answers one."""
     episode: int | None = None
+    """The episode that it is about, if it is about one."""
     seat: int | None = None
+    """The seat that it is about, if it is about one."""
     match: int | None = None
+    """The match that it is about, if it is about one."""
 
 
 class Bye(Message):
     """An orderly leave; the broker keeps nothing for a resumption."""
 
     reason: str = ""
+    """One line for a person."""
 
 
 class Reply(Message):
     """The answer to any message that has an ``id``."""
 
     id: int
+    """The ``id`` of the request."""
     body: Any = None
+    """What was asked for; each request says what that is."""
 
 
 # -- broker and environment ------------------------------------------------------------------
@@ -167,14 +190,19 @@ class Spec(Message):
     """What a seat can expect of an environment; the answer to ``open``."""
 
     match: int = 0
+    """The match of the ``open`` that it answers."""
     name: str = ""
+    """What the game is called; the offer's name if the environment gives none."""
     seats: Positive = 1
+    """The number of seats, numbered from 0."""
     observation_spaces: list[Space] = []
     """One per seat, or one for all; see SPEC.md, Spaces."""
     action_spaces: list[Space] = []
     """One per seat, or one for all."""
     reward_range: tuple[float, float] | None = None
+    """The lowest and highest reward of one transition; nil if not known."""
     discount: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """The discount factor that the game means its returns to be read with."""
     perfect_information: bool = True
     """Whether a watcher may see what any seat sees."""
     afterstates: bool = False
@@ -189,16 +217,22 @@ class Open(Message):
     """Make an environment for a match."""
 
     match: int
+    """The broker's number of the match; later messages name it."""
     environment: str
+    """The name of an offer of this peer."""
     configuration: dict[str, Any] = {}
+    """The options by name; those left out have their defaults."""
 
 
 class EnvironmentStart(Message, tag="start"):
     """Begin an episode; one in progress in the same match is abandoned."""
 
     match: int
+    """The match."""
     episode: int
+    """The broker's number of the episode; later messages name it."""
     seed: int
+    """For everything that the environment draws in this episode."""
     wants: list[list[Want]] = []
     """Per seat, what to add to its views; empty if no seat wants anything."""
     watched: bool = False
@@ -209,7 +243,9 @@ class EnvironmentStep(Message, tag="step"):
     """The actions of every seat in ``to_act``."""
 
     episode: int
+    """The episode."""
     turn: int
+    """The number of the turn that these actions answer."""
     actions: list[tuple[int, Any]]
     """Pairs of seat and action, in the order of ``to_act``."""
 
@@ -218,22 +254,29 @@ class Close(Message):
     """The match is over; the environment made for it may go."""
 
     match: int
+    """The match."""
 
 
 class EnvironmentMessage(Message, tag="message"):
     """Free text or data from an experiment to an environment."""
 
     id: int
+    """To be returned in the ``reply``."""
     match: int
+    """The match that the environment was made for."""
     body: Any = None
+    """Whatever the experiment and the environment have agreed on."""
 
 
 class View(Part):
     """What a transition means to one seat."""
 
     seat: Natural
+    """The seat."""
     observation: Payload = NIL
+    """What the seat sees, in its observation space; it passes through the broker unopened."""
     legal: Legal = None
+    """What the seat may do, for a seat in ``to_act``; nil: whatever its action space contains."""
     reward: float = 0.0
     """Earned in this transition."""
     afterstates: Payload = NIL
@@ -246,6 +289,7 @@ class Turn(Message):
     """A transition: who must act now and what each seat learns."""
 
     episode: int = 0
+    """The episode."""
     turn: Natural = 0
     """The number of this decision point, from 0 within the episode."""
     to_act: list[int] = []
@@ -253,12 +297,15 @@ class Turn(Message):
     seats: list[View] = []
     """Seats in ``to_act``, and any that earned a reward; at the end every seat."""
     terminated: bool = False
+    """Whether the rules ended the episode."""
     truncated: bool = False
+    """Whether the environment cut the episode short, by a limit that is no part of the rules."""
     outcome: list[float] | None = None
     """At the end: a score per seat, 1 won, 0 lost, shared when drawn."""
     text: str | None = None
     """If watched: the position as all may see it."""
     info: Payload = NIL
+    """Whatever may help a person; the broker passes it to nobody."""
 
 
 # -- broker and agent --------------------------------------------------------------------------
@@ -268,10 +315,15 @@ class Create(Message):
     """Make an agent instance of a type that the peer offered."""
 
     id: int
+    """To be returned in the ``reply``."""
     instance: int
+    """The broker's number for the new agent; later messages name it."""
     agent: str
+    """The name of an offer of this peer."""
     parameters: dict[str, Any] = {}
+    """The options by name; those left out have their defaults."""
     seed: int = 0
+    """For the random choices of the agent that belong to no episode."""
     state: bytes | None = None
     """Bytes of an earlier ``saved`` to begin from."""
 
@@ -280,34 +332,52 @@ class Init(Message):
     """An instance takes a seat of a match."""
 
     match: int
+    """The match."""
     seat: int
+    """The seat that the agent takes."""
     instance: int
+    """The agent that takes it."""
     spec: Spec
+    """What the environment said of itself."""
 
 
 class Clock(Part):
     """What the seat may use, and what its last answer took; seconds at the broker."""
 
     decision: float | None = None
+    """What this decision may take; nil is no limit."""
     left: float | None = None
+    """What the seat has left for the episode, this decision included; below 0 counts as 0; nil is
+    no limit."""
     last: float | None = None
+    """What the seat's last answer took; nil before the first."""
 
 
 class AgentStart(Message, tag="start"):
     """A seat's first decision of an episode."""
 
     episode: int
+    """The episode."""
     match: int
+    """The match, whose ``init`` said who holds the seat."""
     seat: int
+    """The seat."""
     turn: int
+    """The number of the turn; the ``action`` names it."""
     seed: int
     """For this seat's random choices in this episode."""
     mode: Mode = "learn"
+    """In ``evaluate`` the agent must not change."""
     observation: Any = None
+    """What the seat sees."""
     legal: Legal = None
+    """What the seat may do; nil: whatever its action space contains."""
     afterstates: Any = None
+    """If wanted: an array with one row per legal action, in their order."""
     text: str | None = None
+    """If wanted: the position as this seat may see it."""
     clock: Clock | None = None
+    """What the seat may use; nil if no clock runs."""
     reward: float = 0.0
     """Earned before the first decision."""
 
@@ -316,49 +386,73 @@ class AgentStep(Message, tag="step"):
     """A later decision of a seat."""
 
     episode: int
+    """The episode."""
     seat: int
+    """The seat."""
     turn: int
+    """The number of the turn; the ``action`` names it."""
     reward: float = 0.0
     """The sum of what the seat earned since its last decision."""
     observation: Any = None
+    """What the seat sees."""
     legal: Legal = None
+    """What the seat may do; nil: whatever its action space contains."""
     afterstates: Any = None
+    """If wanted: an array with one row per legal action, in their order."""
     text: str | None = None
+    """If wanted: the position as this seat may see it."""
     clock: Clock | None = None
+    """What the seat may use; nil if no clock runs."""
 
 
 class End(Message):
     """The episode is over for a seat, whatever happened."""
 
     episode: int
+    """The episode."""
     seat: int
+    """The seat."""
     match: int = 0
+    """The match, for a seat that never had a ``start``."""
     reward: float = 0.0
+    """The sum of what the seat earned since its last decision."""
     observation: Any = None
+    """The last position as the seat sees it; nil if the environment gave none."""
     outcome: list[float] | None = None
+    """A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored."""
     reason: Reason = "terminated"
+    """Why it is over."""
     blame: int | None = None
     """The seat at fault, if one is."""
     total: float = 0.0
     """The seat's return: all its rewards of the episode."""
     decisions: int = 0
+    """How many decisions the seat had in this episode."""
     text: str | None = None
+    """If wanted: the last position as this seat may see it."""
 
 
 class Action(Message):
     """The answer to ``start`` or ``step``."""
 
     episode: int
+    """The episode."""
     turn: int
+    """The number of the turn that it answers."""
     seat: int
+    """The seat."""
     action: Any = None
+    """A legal action: an action number where ``legal`` was given, else a value of the action
+    space."""
 
 
 class Save(Message):
     """Ask an instance for its state."""
 
     id: int
+    """To be returned in the ``saved``."""
     instance: int
+    """The agent."""
     keep: str | None = None
     """From an experiment: the broker keeps the state under this name, across its restarts."""
 
@@ -367,15 +461,20 @@ class Saved(Message):
     """An instance's state."""
 
     id: int
+    """The ``id`` of the ``save``."""
     state: bytes
+    """Bytes of the agent's own form; the broker does not open them."""
 
 
 class Load(Message):
     """Put an instance into a state that it saved."""
 
     id: int
+    """To be returned in the ``reply``."""
     instance: int
+    """The agent."""
     state: bytes = b""
+    """Bytes of an earlier ``saved``."""
     kept: str | None = None
     """From an experiment: what the broker keeps under this name, instead of ``state``."""
 
@@ -384,21 +483,27 @@ class AgentMessage(Message, tag="message"):
     """Free text or data from an experiment to an agent instance."""
 
     id: int
+    """To be returned in the ``reply``."""
     instance: int
+    """The agent."""
     body: Any = None
+    """Whatever the experiment and the agent have agreed on."""
 
 
 class Leave(Message):
     """The match is over; the seats that were taken by ``init`` are free."""
 
     match: int
+    """The match."""
 
 
 class Cleanup(Message):
     """The instance is no longer needed."""
 
     id: int
+    """To be returned in the ``reply``."""
     instance: int
+    """The agent."""
 
 
 # -- experiment and broker -----------------------------------------------------------------------
@@ -421,11 +526,15 @@ class Run(Message):
     """Play episodes; the reply is ``{"run": number}``."""
 
     id: int
+    """To be returned in the ``reply``."""
     environment: str
+    """The name of an environment on offer."""
     agents: list[int | str]
     """Seat by seat: an instance number, or the name of a self-offered agent."""
     configuration: dict[str, Any] = {}
+    """The environment's options by name."""
     episodes: Positive = 1
+    """How many episodes to play."""
     seed: int = 0
     """The master seed of the run."""
     seeds: list[int] | None = None
@@ -433,16 +542,22 @@ class Run(Message):
     first: Natural = 0
     """The index of the first episode, to go on with an earlier run."""
     mode: Mode = "learn"
+    """Whether agents may change."""
     concurrency: Positive = 1
+    """How many episodes to play at once, as far as the agents' capacity allows; each is a match
+    of its own."""
     rotate: bool = False
     """Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed."""
     clock: ClockRule = ClockRule()
+    """How long seats may think."""
     patience: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer that no clock bounds; null waits for ever."""
     max_turns: Positive | None = None
     """Truncate after this many turns."""
     on_timeout: Breach = "forfeit"
+    """What an answer that is too late costs."""
     on_illegal: Breach = "forfeit"
+    """What an action that is not legal costs."""
     retries: Natural = 1
     """How often an interrupted episode is played again."""
     check: bool = False
@@ -457,13 +572,16 @@ class RunCommand(Message):
     """What ``pause``, ``drain``, ``cancel`` have in common."""
 
     id: int
+    """To be returned in the ``reply``."""
     run: int
+    """The run; it must be the sender's own."""
 
 
 class Pause(RunCommand):
     """Start no new episodes until told otherwise."""
 
     paused: bool = True
+    """False goes on again."""
 
 
 class Drain(RunCommand):
@@ -486,24 +604,33 @@ class Catalogue(Message):
     """Ask what is connected; see SPEC.md for the reply."""
 
     id: int
+    """To be returned in the ``reply``."""
 
 
 class Watch(Message):
     """Receive the turns of a run, or of all runs."""
 
     id: int
+    """To be returned in the ``reply``."""
     run: int | None = None
+    """The run; nil is all runs, present and future."""
     on: bool = True
+    """False ends it."""
 
 
 class ExperimentCreate(Message, tag="create"):
     """Make an agent instance; the reply is ``{"instance": number}``."""
 
     id: int
+    """To be returned in the ``reply``."""
     agent: str
+    """The name of an agent type on offer."""
     parameters: dict[str, Any] = {}
+    """The type's options by name."""
     seed: int = 0
+    """For the random choices of the agent that belong to no episode."""
     state: bytes | None = None
+    """Bytes of an earlier ``saved`` to begin from."""
     kept: str | None = None
     """The name under which the broker keeps the state to begin from."""
     peer: str | None = None
@@ -514,9 +641,13 @@ class ExperimentMessage(Message, tag="message"):
     """Pass a message to an agent instance, or to the environments of a run."""
 
     id: int
+    """To be returned in the ``reply``."""
     instance: int | None = None
+    """The agent that it is for."""
     run: int | None = None
+    """Or the run whose first environment it is for."""
     body: Any = None
+    """Whatever the experiment and the receiver have agreed on; the ``reply`` has the answer."""
 
 
 class SeatResult(Part):
@@ -525,9 +656,11 @@ class SeatResult(Part):
     agent: str
     """The agent's type or name."""
     instance: int
+    """The number of the agent instance."""
     total: float = 0.0
     """Return: the undiscounted sum of rewards."""
     decisions: int = 0
+    """How many decisions the seat answered, late ones included."""
     seconds: float = 0.0
     """Thinking time, from sending a decision to receiving the answer."""
     breaches: int = 0
@@ -540,15 +673,23 @@ class Episode(Message):
     """The result of one episode; it is in the journal before it is sent."""
 
     run: int
+    """The run."""
     index: int
     """The number of the episode in its run."""
     episode: int
+    """The broker's number of the episode; it is never used again while the broker runs."""
     seed: int
+    """The environment's seed."""
     reason: Reason
+    """Why it ended."""
     seats: list[SeatResult]
+    """The account of each seat, in order."""
     outcome: list[float] | None = None
+    """A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored."""
     blame: int | None = None
+    """The seat at fault, if one is."""
     turns: int = 0
+    """How many turns were answered."""
     scored: bool = True
     """False if the episode was interrupted; it counts for nobody."""
     again: bool = False
@@ -561,29 +702,43 @@ class Progress(Message):
     """How far a run is."""
 
     run: int
+    """The run."""
     finished: int
+    """Episodes that are over and not to be played again."""
     running: int
+    """Episodes in progress."""
     total: int
+    """Episodes that the run asked for."""
 
 
 class Done(Message):
     """A run is over."""
 
     run: int
+    """The run."""
     finished: int
+    """Episodes that are over."""
     reason: Literal["finished", "drained", "cancelled", "failed"] = "finished"
+    """Why the run is over."""
     message: str = ""
+    """One line for a person, if there is something to say."""
 
 
 class WatchedTurn(Message, tag="turn"):
     """A turn as a watcher may see it."""
 
     run: int
+    """The run."""
     match: int
+    """The match."""
     index: int
+    """The number of the episode in its run."""
     episode: int
+    """The broker's number of the episode."""
     turn: int
+    """The number of the turn."""
     to_act: list[int] = []
+    """Seats that must act now."""
     actions: list[tuple[int, Any]] = []
     """The actions that led here."""
     rewards: list[float] = []
@@ -591,11 +746,17 @@ class WatchedTurn(Message, tag="turn"):
     observations: list[tuple[int, Any]] = []
     """Seat and observation, in games of perfect information."""
     agents: list[str] = []
+    """The agents' types or names by seat."""
     terminated: bool = False
+    """Whether the rules ended the episode."""
     truncated: bool = False
+    """Whether the environment cut the episode short."""
     outcome: list[float] | None = None
+    """At the end: a score per seat."""
     reason: Reason | None = None
+    """Why the episode is over; nil while it goes on."""
     text: str | None = None
+    """The position as all may see it."""
 
 
 # -- who says what -----------------------------------------------------------------------------------

@@ -524,7 +524,7 @@ def test_a_silent_environment_fails_its_run(broker, experiment):
     experiment.expect(["faulty"])
     player = experiment.create("player")
     run = experiment.run("faulty", [player], configuration={"fault": "hang"}, patience=0.3)
-    with pytest.raises(DovetailError, match="did not open|silent|did not come back"):
+    with pytest.raises(DovetailError, match=r"did not open|silent|did not come back"):
         run.wait()
     plays_on(experiment)
 
@@ -562,9 +562,7 @@ print("up", flush=True)
 def test_a_peer_killed_while_it_owes_an_answer(
     broker, experiment, what, environment, agent, reason
 ):
-    code = PEER.format(
-        folder=os.path.dirname(__file__), what=what.format(address=broker.address)
-    )
+    code = PEER.format(folder=os.path.dirname(__file__), what=what.format(address=broker.address))
     peer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
         assert peer.stdout.readline() == "up\n"

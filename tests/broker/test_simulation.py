@@ -116,10 +116,10 @@ class Script:
                     self.begin()
                     out.append(self.ask(m.ExperimentCreate(self.next, "gambler", seed=1)))
                 case m.Error(id=int(number)) if number in self.open:
-                    asked = self.open.pop(number)
-                    if not self.done:
-                        asked.id = self.next
-                        out.append(self.ask(asked))
+                    del self.open[number]
+                    if not self.done:  # whatever it was, make new agents
+                        self.instances = []
+                        out.append(self.ask(m.ExperimentCreate(self.next, "gambler", seed=1)))
                 case m.Reply() if message.id in self.open:
                     del self.open[message.id]
                     out += self.answered(message.body)
@@ -179,8 +179,7 @@ def play(seed: int, reference: dict[int, tuple]) -> str:
 
     script = Script()
     wires = [simulator.add(agents), simulator.add(agents)]
-    simulator.add(lambda: EnvironmentHost([Dice]))
-    simulator.add(lambda: EnvironmentHost([Dice]))
+    environments = [simulator.add(lambda: EnvironmentHost([Dice])) for _ in range(2)]
     simulator.add(lambda: script, mortal=False)
     simulator.run(lambda: bool(script.done), 300.0)
     simulator.faulty = False
@@ -189,6 +188,8 @@ def play(seed: int, reference: dict[int, tuple]) -> str:
     simulator.run(lambda: False, 60.0)
 
     assert simulator.core.idle
+    if any(wire.alive for wire in wires) and any(wire.alive for wire in environments):
+        assert script.done, "the run neither finished nor failed"
     living = [wire.program for wire in wires if wire.alive]
     for ledger, host in ledgers:
         for key, count in ledger.started.items():

@@ -1,0 +1,61 @@
+"""The broker as a program: the loop around ``Server.pump`` and its orderly end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from dovetail.broker.core import Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.server import Server
+from dovetail.protocol.link import ADDRESS
+
+WAKE = 0.2
+"""Seconds between looks at whether to stop, when nothing happens."""
+
+
+def serve(
+    bind: str = ADDRESS,
+    *,
+    settings: Settings | None = None,
+    journal: Journal | None = None,
+    finish: float = 3.0,
+    ready: Callable[[Server], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
+
+    No new episode begins; those in progress may go on for ``finish`` seconds and are cancelled
+    then, or at once upon a second signal.  Everybody is told, and the journal is flushed.
+
+    Raises:
+        DovetailError: the address cannot be bound.
+    """
+    stop = stop or threading.Event()
+    signals = 0
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        nonlocal signals
+        signals += 1
+        stop.set()
+
+    server = Server(bind, settings, journal)
+    before = []
+    if threading.current_thread() is threading.main_thread():
+        before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        if ready is not None:
+            ready(server)
+        while not stop.is_set():
+            server.pump(WAKE)
+        server.stop()
+        end = time.monotonic() + finish
+        while not server.core.idle and signals < 2 and (left := end - time.monotonic()) > 0:
+            server.pump(min(WAKE, left))
+    finally:
+        server.close()
+        for number, handler in before:
+            signal.signal(number, handler)

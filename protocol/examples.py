@@ -1,0 +1,542 @@
+"""Example messages of every type, a worked exchange, and frames that must be refused.
+
+``generate`` writes them down as ``vectors/`` and into SPEC.md, so that an implementation in any
+language can be held against them.  Nothing at run time needs this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+
+from dovetail.protocol import codec, spaces, tensors
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code
+from dovetail.protocol.seeds import derive
+
+SESSION = "0123456789abcdef0123456789abcdef"
+SEED = derive(1, "episode", 0)
+SEAT_SEED = derive(SEED, "seat", 1)
+BOARD = np.array([[0, 1, 2], [0, 0, 1]], np.int8)
+AFTER = np.array([[0.5, 1.0], [0.25, -1.0]], np.float32)
+
+
+def reading(value: Any) -> Any:
+    """Return a decoded value as JSON can hold it.
+
+    >>> reading({"state": b"\\x01"})
+    {'state': {'$bytes': '01'}}
+    """
+    match value:
+        case dict():
+            return {key: reading(each) for key, each in value.items()}
+        case list() | tuple():
+            return [reading(each) for each in value]
+        case bytes():
+            return {"$bytes": value.hex()}
+        case np.ndarray():
+            data = [reading(each) for each in value.reshape(-1).tolist()]
+            return {
+                "$tensor": {"dtype": value.dtype.name, "shape": list(value.shape), "data": data}
+            }
+        case msgspec.msgpack.Ext():
+            return {"$extension": {"code": value.code, "data": bytes(value.data).hex()}}
+        case float() if not math.isfinite(value):
+            return {"$float": str(value)}
+    return value
+
+
+def payload(value: Any) -> Any:
+    """Return a value in the form in which it passes through the broker."""
+    return msgspec.Raw(codec.encode(value))
+
+
+# -- one example of each message -------------------------------------------------------------------
+
+_SPACES: list[Any] = [
+    spaces.Discrete(7),
+    spaces.Discrete(3, -1),
+    spaces.Box([2, 3], 0, 2, "int8"),
+    spaces.Box([2], [0.0, -1.0], [1.0, 1.0]),
+    spaces.Box([]),
+    spaces.MultiDiscrete([3, 2]),
+    spaces.MultiBinary([2, 2]),
+    spaces.Text(8, 1, "abc"),
+    spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
+    spaces.Dict({"board": spaces.Box([2, 3], 0, 2, "int8"), "phase": spaces.Discrete(2)}),
+]
+
+_OFFER = m.Offer(
+    "connect_four",
+    "Four in a row.",
+    {"rows": {"type": "integer", "default": 6}},
+    ["afterstates", "text"],
+    8,
+    True,
+    [2],
+)
+
+_SPEC: dict[str, Any] = {
+    "match": 5,
+    "name": "connect_four",
+    "seats": 2,
+    "observation_spaces": [spaces.Box([2, 3], 0, 2, "int8")],
+    "action_spaces": [spaces.Discrete(7)],
+    "reward_range": (-1.0, 1.0),
+    "discount": 0.99,
+    "perfect_information": False,
+    "afterstates": True,
+    "forfeit": (-1.0, 1.0),
+    "max_turns": 42,
+}
+
+_FIELDS: dict[str, Any] = {
+    "action": 3,
+    "actions": [(0, 3), (1, "pass")],
+    "afterstates": AFTER,
+    "again": True,
+    "agent": "td",
+    "agents": [11, "somebody"],
+    "blame": 1,
+    "body": {"verbose": True},
+    "check": True,
+    "clock": m.Clock(2.5, 60.0, 0.125),
+    "code": "illegal",
+    "concurrency": 4,
+    "configuration": {"rows": 6},
+    "decisions": 18,
+    "environment": "connect_four",
+    "episode": 17,
+    "episodes": 3,
+    "features": ["stacked"],
+    "finished": 2,
+    "first": 2,
+    "heartbeat": 0.5,
+    "id": 9,
+    "index": 1,
+    "info": {"note": "opening"},
+    "instance": 11,
+    "keep": "champion",
+    "kept": "champion",
+    "legal": [0, 3],
+    "limits": m.Limits(1 << 20, 16, 10_000),
+    "match": 5,
+    "max_turns": 100,
+    "message": "action 9 is not legal",
+    "mode": "evaluate",
+    "name": "north",
+    "number": 3,
+    "observation": BOARD,
+    "observations": [(0, BOARD), (1, None)],
+    "offers": [_OFFER],
+    "on": False,
+    "on_illegal": "truncate",
+    "on_timeout": "random",
+    "outcome": [1.0, 0.0],
+    "parameters": {"hidden": 64},
+    "patience": 5.0,
+    "paused": False,
+    "peer": "north",
+    "reason": "illegal-action",
+    "resume": SESSION,
+    "resumed": True,
+    "retries": 2,
+    "reward": -0.5,
+    "rewards": [0.5, -0.5],
+    "role": "agent",
+    "rotate": True,
+    "run": 4,
+    "running": 1,
+    "scored": False,
+    "seat": 1,
+    "secret": True,
+    "seed": SEED,
+    "seeds": [1, 2, 3],
+    "session": SESSION,
+    "software": "example 1.0",
+    "spec": m.Spec(**_SPEC),
+    "state": b"\x00\x01",
+    "stepwise": True,
+    "terminated": True,
+    "text": "X to move",
+    "to_act": [0, 1],
+    "token": "open sesame",
+    "total": 1.5,
+    "truncated": True,
+    "turn": 6,
+    "turns": 36,
+    "version": m.VERSION,
+    "wants": [["afterstates"], ["text"]],
+    "watched": True,
+}
+
+_SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2)
+_VIEW = m.View(
+    0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move"
+)
+
+_SPECIAL: dict[tuple[type, str], Any] = {
+    (m.AgentStart, "seed"): SEAT_SEED,
+    (m.Bye, "reason"): "the broker is shutting down",
+    (m.Done, "reason"): "failed",
+    (m.Done, "message"): "td (north) did not come back",
+    (m.Episode, "seats"): [_SEAT_RESULT, m.SeatResult("random", 12)],
+    (m.Progress, "total"): 100,
+    (m.Run, "clock"): m.ClockRule(2.5, 60.0, 0.5, 0.05),
+    (m.Turn, "seats"): [_VIEW, m.View(1)],
+    (m.Turn, "info"): payload({"note": "opening"}),
+    (m.WatchedTurn, "agents"): ["td", "random"],
+    **{(m.Spec, name): value for name, value in _SPEC.items()},
+}
+
+
+def _value(kind: type, name: str) -> Any:
+    return _SPECIAL.get((kind, name), _FIELDS.get(name))
+
+
+def minimal(kind: type[m.Message], **fields: Any) -> m.Message:
+    """Return a message with nothing but its required fields."""
+    required = {
+        field.name: fields.get(field.name, _value(kind, field.name))
+        for field in msgspec.structs.fields(kind)
+        if field.required
+    }
+    return kind(**required)
+
+
+def full(kind: type[m.Message], **fields: Any) -> m.Message:
+    """Return a message with every field."""
+    every = {
+        field.name: fields.get(field.name, _value(kind, field.name))
+        for field in msgspec.structs.fields(kind)
+    }
+    return kind(**every)
+
+
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """A message that must be read."""
+
+    name: str
+    sender: str
+    receiver: str
+    message: m.Message
+
+
+def tag(kind: type) -> str:
+    """Return the ``type`` of a message type."""
+    name = kind.__struct_config__.tag  # type: ignore[attr-defined]
+    assert isinstance(name, str)
+    return name
+
+
+def directions() -> Iterator[tuple[str, str, list[type[m.Message]]]]:
+    """Yield sender, receiver and the message types that go that way."""
+    for role, union in codec.AT_BROKER.items():
+        yield role, "broker", list(get_args(union))
+    for role, union in codec.AT_PEER.items():
+        yield "broker", role, list(get_args(union))
+
+
+def valid() -> Iterator[Valid]:
+    """Yield the examples: of every type in every direction the least and the fullest, and more."""
+    for sender, receiver, kinds in directions():
+        for kind in kinds:
+            fields = {"role": sender} if kind is m.Hello else {}
+            for what, make in (("minimal", minimal), ("full", full)):
+                name = f"{sender} to {receiver}: {tag(kind)}, {what}"
+                yield Valid(name, sender, receiver, make(kind, **fields))
+    for name, message in {
+        "spec of every space": m.Spec(
+            5, "all", len(_SPACES), _SPACES, _SPACES, reward_range=(-math.inf, math.inf)
+        ),
+        "turn, simultaneous, legal actions as a list": m.Turn(
+            17, 6, [0, 1], [m.View(0, payload(3), [0, 3]), m.View(1, payload("x"), [1])]
+        ),
+        "turn, any action legal, nested observation": m.Turn(
+            17, 6, [0], [m.View(0, payload({"a": [BOARD, None, 1.5, b"\xff"], "b": (1, 2)}))]
+        ),
+        "turn, last, drawn": m.Turn(
+            17,
+            7,
+            [],
+            [m.View(0, payload(BOARD)), m.View(1, payload(BOARD))],
+            terminated=True,
+            outcome=[0.5, 0.5],
+        ),
+        "error, action refused by the rules": m.Error(
+            "illegal", "column 3 is full", episode=17, seat=1
+        ),
+    }.items():
+        yield Valid(f"environment to broker: {name}", "environment", "broker", message)
+    for name, value in {
+        "tensor": BOARD,
+        "list": [1, 0.5],
+        "map": {"bid": 3, "suit": "hearts"},
+        "text": "e2e4",
+        "nil": None,
+        "large integers": [2**63 - 1, -(2**63), 2**64 - 1],
+    }.items():
+        yield Valid(f"agent to broker: action, {name}", "agent", "broker", m.Action(17, 6, 1, value))
+
+
+def values() -> Iterator[tuple[str, Any]]:
+    """Yield bare values: tensors of every dtype and shape, and an unknown extension."""
+    for name, dtype in tensors.DTYPES.items():
+        if dtype.kind == "f":
+            data = np.array([0.0, -1.5, math.inf], dtype)
+        elif dtype.kind == "b":
+            data = np.array([False, True, True], dtype)
+        else:
+            limit = np.iinfo(dtype)
+            data = np.array([limit.min, 1, limit.max], dtype)
+        yield f"tensor {name}", data
+    yield "tensor without dimensions", np.array(2.5, np.float64)
+    yield "tensor without elements", np.zeros((0, 3), np.uint8)
+    yield "tensor of three dimensions", np.arange(8, dtype=np.int16).reshape(2, 2, 2)
+    yield "extension that is not Dovetail's", msgspec.msgpack.Ext(7, b"\x01\x02")
+
+
+# -- frames that must be refused ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A frame and the code of the error that it must get."""
+
+    name: str
+    receiver: str
+    """``broker`` or the role of the peer that receives it."""
+    role: str | None
+    """At the broker: the role of the sender, None if it has not said hello."""
+    frame: bytes
+    code: Code
+    limits: m.Limits | None = None
+
+
+def _tensor(name: Any, shape: Any, data: Any) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(tensors.EXTENSION, codec.encode((name, shape, data)))
+
+
+def _with_action(value: bytes) -> bytes:
+    """Return an ``action`` whose action is the given bytes."""
+    head = codec.encode({"type": "action", "episode": 17, "turn": 6, "seat": 1})
+    return bytes([head[0] + 1]) + head[1:] + codec.encode("action") + value
+
+
+def malformed() -> Iterator[Malformed]:
+    """Yield frames that must be refused."""
+    encode = codec.encode
+    action = encode(m.Action(17, 6, 1, 3))
+    ping = encode(m.Ping(3))
+    deep = b"\x91" * 33 + b"\xc0"
+    huge = b"\xff\xff\xff\xff"
+
+    everywhere: list[tuple[str, bytes, Code]] = [
+        ("no bytes", b"", "malformed"),
+        ("a byte that is no MessagePack", b"\xc1", "malformed"),
+        ("truncated", ping[:-1], "malformed"),
+        ("a byte too many", ping + b"\xc0", "malformed"),
+        ("two messages in a frame", ping + ping, "malformed"),
+        ("nested 33 deep", deep, "limit"),
+        ("nested 10,000 deep", b"\x91" * 10_000, "limit"),
+        ("a map of 4,294,967,295 announced", b"\xdf" + huge, "malformed"),
+        ("text of 4,294,967,295 bytes as a key", b"\x81\xdb" + huge, "malformed"),
+        ("invalid UTF-8 as a key", b"\x81\xa1\xff\xc0", "malformed"),
+    ]
+    typed: list[tuple[str, bytes, Code]] = [
+        ("text that is no message", encode("GET / HTTP/1.1"), "invalid"),
+        ("a number", b"\x2a", "invalid"),
+        ("an array", b"\x90", "invalid"),
+        ("nil", b"\xc0", "invalid"),
+        ("a key that is no text", encode({1: 2}), "invalid"),
+        ("an empty map", b"\x80", "unknown-type"),
+        ("no type", encode({"number": 3}), "unknown-type"),
+        ("a type that is no text", encode({"type": 5}), "unknown-type"),
+        ("an unknown type", encode({"type": "dance"}), "unknown-type"),
+        ("a type in another case", encode({"type": "Ping"}), "unknown-type"),
+        ("a wrong field type", encode({"type": "ping", "number": "3"}), "invalid"),
+        ("a number with a fraction", encode({"type": "ping", "number": 3.5}), "invalid"),
+        ("a float for an integer", encode({"type": "ping", "number": 3.0}), "invalid"),
+        ("a number out of range", encode({"type": "ping", "number": -1}), "invalid"),
+        ("nil for a field that is not nil", encode({"type": "bye", "reason": None}), "invalid"),
+        ("a required field missing", encode({"type": "error", "code": "illegal"}), "invalid"),
+        ("invalid UTF-8 in a text", b"\x82\xa4type\xa3bye\xa6reason\xa1\xff", "malformed"),
+    ]
+    for receiver, role in (("broker", "environment"), ("environment", None)):
+        for name, frame, code in everywhere + typed:
+            yield Malformed(f"{name}, at the {receiver}", receiver, role, frame, code)
+    for name, frame, code in everywhere:
+        yield Malformed(f"{name}, before hello", "broker", None, frame, code)
+    before: list[tuple[str, m.Message | dict[str, Any], Code]] = [
+        ("a ping before hello", m.Ping(1), "hello-first"),
+        ("a message of a role before hello", m.Action(17, 6, 1, 3), "hello-first"),
+        ("no type before hello", {"version": 1, "role": "agent"}, "hello-first"),
+        ("hello without a version", {"type": "hello", "role": "agent"}, "invalid"),
+        ("hello of a version to come", m.Hello(2, "agent"), "version"),
+        ("hello of a version that never was", m.Hello(0, "agent"), "version"),
+        ("hello of an unknown role", {"type": "hello", "version": 1, "role": "king"}, "invalid"),
+    ]
+    for name, message, code in before:
+        yield Malformed(name, "broker", None, encode(message), code)
+    yield Malformed(
+        "hello a second time", "broker", "agent", encode(m.Hello(1, "agent")), "wrong-state"
+    )
+    roles: list[tuple[str, str, m.Message]] = [
+        ("a turn from an agent", "agent", m.Turn(17, 6)),
+        ("an action from an environment", "environment", m.Action(17, 6, 1, 3)),
+        ("a run from an observer", "observer", m.Run(1, "connect_four", [11])),
+        ("a welcome from an experiment", "experiment", m.Welcome(SESSION, "north")),
+    ]
+    for name, role, message in roles:
+        yield Malformed(name, "broker", role, encode(message), "unknown-type")
+    yield Malformed("a turn to an agent", "agent", None, encode(m.Turn(17, 6)), "unknown-type")
+    broken: list[tuple[str, Any]] = [
+        ("of an unknown dtype", _tensor("complex64", [1], b"\x00" * 8)),
+        ("of too few bytes", _tensor("int16", [2, 2], b"\x00" * 7)),
+        ("of too many bytes", _tensor("int8", [2], b"\x00" * 3)),
+        ("of a negative length", _tensor("int8", [-1], b"")),
+        ("of an enormous shape", _tensor("int8", [2**62, 2**62], b"")),
+        ("of an enormous shape without elements", _tensor("int8", [0, 2**63], b"")),
+        ("of 33 dimensions", _tensor("int8", [1] * 33, b"\x00")),
+        ("whose shape is text", _tensor("int8", "2", b"\x00\x00")),
+        ("whose data is text", _tensor("int8", [2], "ab")),
+        ("without a shape", msgspec.msgpack.Ext(1, encode(("int8", b"\x00")))),
+        ("that is a map", msgspec.msgpack.Ext(1, b"\x80")),
+        ("without content", msgspec.msgpack.Ext(1, b"")),
+        ("with a byte too many", msgspec.msgpack.Ext(1, encode(("int8", [0], b"")) + b"\xc0")),
+    ]
+    for name, value in broken:
+        frame = _with_action(encode(value))
+        yield Malformed(f"a tensor {name}", "broker", "agent", frame, "malformed")
+    for name, header in {
+        "bytes": b"\xc6",
+        "text": b"\xdb",
+        "an array": b"\xdd",
+        "a map": b"\xdf",
+    }.items():
+        yield Malformed(
+            f"{name} of 4,294,967,295 announced in an action",
+            "broker",
+            "agent",
+            _with_action(header + huge),
+            "malformed",
+        )
+    yield Malformed(
+        "an extension of 4,294,967,295 bytes announced in an action",
+        "broker",
+        "agent",
+        _with_action(b"\xc9" + huge + b"\x01"),
+        "malformed",
+    )
+    small = m.Limits(frame=64, depth=4, elements=16)
+    yield Malformed(
+        "a byte over the limit of a frame",
+        "broker",
+        "agent",
+        _with_action(encode("x" * (64 - len(action)))) + b"x",
+        "limit",
+        small,
+    )
+    yield Malformed(
+        "one level too deep",
+        "broker",
+        "agent",
+        _with_action(b"\x91" * 4 + b"\xc0"),
+        "limit",
+        small,
+    )
+    yield Malformed(
+        "a value too many", "broker", "agent", _with_action(encode([0] * 6)), "limit", small
+    )
+
+
+# -- a worked exchange -----------------------------------------------------------------------------
+
+_NIM = m.Spec(
+    match=5,
+    name="nim",
+    seats=2,
+    observation_spaces=[spaces.Discrete(3)],
+    action_spaces=[spaces.Discrete(2, 1)],
+    reward_range=(-1.0, 1.0),
+    forfeit=(-1.0, 1.0),
+)
+"""Two seats take one or two from a heap of two in turn; who takes the last one wins."""
+
+EXCHANGE_SECRET = b"example"
+"""What the broker of the exchange derives its session tokens from."""
+_TOKENS = (
+    "94c5c0c25e2d8dda7a3e4c4b3c5f5b5e",
+    "94c5c0c25e2d8dda7a3e4c4b3c5f5b5e",
+    "94c5c0c25e2d8dda7a3e4c4b3c5f5b5e",
+)
+
+
+def exchange() -> list[tuple[str, str, m.Message]]:
+    """Return sender, receiver and message of everything said in one episode of two turns.
+
+    The agent holds both seats.  tests/protocol/test_contract.py has the broker say its part.
+    """
+    seed = derive(1, "episode", 0)
+    seats = [derive(seed, "seat", seat) for seat in (0, 1)]
+    env, agent, experiment, broker = "environment", "agent", "experiment", "broker"
+
+    def one(seat: int, observation: int, legal: list[int]) -> m.View:
+        return m.View(seat, payload(observation), legal)
+
+    both = [
+        m.SeatResult("taker", 3, -1.0, 1, 0.5),
+        m.SeatResult("taker", 3, 1.0, 1, 0.5),
+    ]
+    return [
+        (env, broker, m.Hello(1, "environment", "rules", [m.Offer("nim")])),
+        (broker, env, m.Welcome(_TOKENS[0], "rules")),
+        (agent, broker, m.Hello(1, "agent", "player", [m.Offer("taker", instance=True)])),
+        (broker, agent, m.Welcome(_TOKENS[1], "player")),
+        (experiment, broker, m.Hello(1, "experiment", "trial")),
+        (broker, experiment, m.Welcome(_TOKENS[2], "trial")),
+        (experiment, broker, m.Run(1, "nim", ["taker", "taker"], seed=1)),
+        (broker, env, m.Open(6, "nim")),
+        (broker, experiment, m.Reply(1, {"run": 5})),
+        (env, broker, _NIM),
+        (broker, agent, m.Init(6, 0, 3, _NIM)),
+        (broker, agent, m.Init(6, 1, 3, _NIM)),
+        (broker, env, m.EnvironmentStart(6, 7, seed)),
+        (env, broker, m.Turn(7, 0, [0], [one(0, 2, [1, 2])])),
+        (broker, agent, m.AgentStart(7, 6, 0, 0, seats[0], "learn", 2, [1, 2])),
+        (agent, broker, m.Action(7, 0, 0, 1)),
+        (broker, env, m.EnvironmentStep(7, 0, [(0, 1)])),
+        (env, broker, m.Turn(7, 1, [1], [one(1, 1, [1])])),
+        (broker, agent, m.AgentStart(7, 6, 1, 1, seats[1], "learn", 1, [1])),
+        (agent, broker, m.Action(7, 1, 1, 1)),
+        (broker, env, m.EnvironmentStep(7, 1, [(1, 1)])),
+        (
+            env,
+            broker,
+            m.Turn(
+                7,
+                2,
+                [],
+                [m.View(0, payload(0), None, -1.0), m.View(1, payload(0), None, 1.0)],
+                terminated=True,
+                outcome=[0.0, 1.0],
+            ),
+        ),
+        (broker, agent, m.End(7, 0, 6, -1.0, 0, [0.0, 1.0], "terminated", None, -1.0, 1)),
+        (broker, agent, m.End(7, 1, 6, 1.0, 0, [0.0, 1.0], "terminated", None, 1.0, 1)),
+        (broker, agent, m.Leave(6)),
+        (
+            broker,
+            experiment,
+            m.Episode(5, 0, 7, seed, "terminated", both, [0.0, 1.0], None, 2),
+        ),
+        (broker, env, m.Close(6)),
+        (broker, experiment, m.Done(5, 1)),
+        (experiment, broker, m.Bye()),
+    ]

@@ -1,0 +1,71 @@
+"""The command line ``dovetail``: one module for each group of commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from dovetail import __version__
+from dovetail.cli import broker, experiments, games, peers, records, watching
+from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
+
+app = typer.Typer(
+    name="dovetail",
+    help="Join agents, environments and experiments, each a program of its own.\n\n"
+    "Four terminals: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
+    "and `dovetail run FILE`.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"dovetail {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar="DOVETAIL_DEBUG", help="Show the traceback of whatever goes wrong."
+        ),
+    ] = False,
+) -> None:
+    """Take the options of all commands."""
+    state.debug = debug
+
+
+for module in (broker, peers, games, experiments, watching, records):
+    module.add(app)
+
+
+def main() -> int:
+    """Run the command line; return its exit code.
+
+    0: fine; 1: it ran and failed; 2: wrong usage; 130: interrupted.
+    """
+    state.debug = os.environ.get("DOVETAIL_DEBUG", "") not in ("", "0")
+    try:
+        code = app(prog_name="dovetail", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (KeyboardInterrupt, typer.Abort):
+        print(file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        return complain(error)
+    return code if isinstance(code, int) else OK

@@ -1,0 +1,217 @@
+"""What commands share: exit codes, errors in one line, options that several have, and tables."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.protocol import plugins
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import ADDRESS
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dovetail.agent_servers.agent import Agent
+    from dovetail.env_servers.environment import Environment
+
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+
+@dataclass
+class State:
+    """What the options of all commands say."""
+
+    debug: bool = False
+
+
+state = State()
+
+
+class UsageError(DovetailError):
+    """The command was called in a way that makes no sense."""
+
+
+def complain(error: Exception) -> int:
+    """Say in one line what went wrong; return the exit code."""
+    if state.debug:
+        traceback.print_exception(error)
+    # Typer's errors of usage are Click's, whose module differs from version to version.
+    describe = getattr(error, "format_message", None)
+    if describe is not None:
+        text, code = describe(), getattr(error, "exit_code", USAGE)
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return USAGE
+        text = " ".join(text.split())
+        if context is not None:
+            text = f"{text.removesuffix('.')}; see `{context.command_path} --help`"
+    elif isinstance(error, DovetailError):
+        text, code = str(error), USAGE if isinstance(error, UsageError) else FAILED
+    else:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        text += "" if state.debug else " (--debug shows where)"
+        code = FAILED
+    print(f"dovetail: {text}", file=sys.stderr)
+    return int(code)
+
+
+def warn(text: str) -> None:
+    """Say something in one line on stderr."""
+    print(f"dovetail: {text}", file=sys.stderr, flush=True)
+
+
+def log_to_stderr() -> None:
+    """Let what a server logs go to stderr."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="dovetail: %(message)s", force=True
+    )
+
+
+# -- options that several commands have ------------------------------------------------------
+
+
+Connect = Annotated[str, typer.Option("--connect", metavar="ADDRESS", help="Where the broker is.")]
+MaybeConnect = Annotated[
+    str | None, typer.Option("--connect", metavar="ADDRESS", help="A running broker to use.")
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token", envvar="DOVETAIL_TOKEN", help="The broker's access token, if it has one."
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set an option; may be repeated."),
+]
+
+__all__ = ["ADDRESS"]
+
+
+def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
+    """Return ``KEY=VALUE`` texts as a mapping; a value is JSON, or else text.
+
+    Raises:
+        UsageError: one has no ``=``, or a key comes twice.
+    """
+    found: dict[str, Any] = {}
+    for each in given or ():
+        key, equals, text = each.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"{option} {each!r} is not of the form KEY=VALUE")
+        if key in found:
+            raise UsageError(f"{option} {key} is given twice")
+        try:
+            found[key] = json.loads(text)
+        except ValueError:
+            found[key] = text
+    return found
+
+
+def environment(name: str) -> type[Environment]:
+    """Return an environment's class."""
+    found: type[Environment] = _find("environment", name)
+    return found
+
+
+def agent(name: str) -> type[Agent]:
+    """Return an agent's class."""
+    found: type[Agent] = _find("agent", name)
+    return found
+
+
+def _find(kind: plugins.Kind, name: str) -> Any:
+    try:
+        return plugins.find(kind, name)
+    except DovetailError as error:
+        if error.__cause__ is not None:  # it is there, and failed
+            raise
+        raise UsageError(str(error)) from None
+
+
+def complete_environment(incomplete: str) -> list[str]:
+    """Complete the name of an environment in a shell."""
+    return _complete("environment", incomplete)
+
+
+def complete_agent(incomplete: str) -> list[str]:
+    """Complete the name of an agent in a shell."""
+    return _complete("agent", incomplete)
+
+
+def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
+    return [name for name in plugins.names(kind) if name.startswith(incomplete)]
+
+
+# -- tables ----------------------------------------------------------------------------------
+
+
+def options_table(title: str, schema: Mapping[str, Mapping[str, Any]]) -> Table | str:
+    """Return a table of options from their JSON Schemas; or a line that says there are none."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not schema:
+        return f"{escape(title)}: no options"
+    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    for column in ("option", "type", "default", "range", "description"):
+        table.add_column(column, overflow="fold")
+    for name, each in schema.items():
+        default = json.dumps(each["default"]) if "default" in each else "(required)"
+        row = (name, _type(each), default, _range(each), str(each.get("description", "")))
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = schema.get("anyOf") or [schema]
+    return found
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    kinds = []
+    for each in _alternatives(schema):
+        kind = each.get("type", "choice" if "enum" in each else "any")
+        if kind == "array" and isinstance(each.get("items"), Mapping):
+            kind = f"array of {_type(each['items'])}"
+        kinds.append(" or ".join(kind) if isinstance(kind, list) else str(kind))
+    return " or ".join(kinds)
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    parts = []
+    for each in _alternatives(schema):
+        if "enum" in each:
+            parts.append(", ".join(json.dumps(value) for value in each["enum"]))
+        for key, sign in (
+            ("minimum", "≥"),
+            ("exclusiveMinimum", ">"),
+            ("maximum", "≤"),
+            ("exclusiveMaximum", "<"),
+        ):
+            if key in each:
+                parts.append(f"{sign} {each[key]:g}")
+    return ", ".join(parts)
+
+
+def show(*things: Any) -> None:
+    """Print tables and lines for a person; wide and plain when nobody's terminal is there."""
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+    console = Console(width=wide, highlight=False)
+    for thing in things:
+        console.print(thing)

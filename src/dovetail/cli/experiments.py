@@ -1,0 +1,87 @@
+"""``dovetail run``, ``demo`` and ``bench``: what plays by itself and reports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import FAILED, MaybeConnect, Set, UsageError, settings
+from dovetail.protocol.errors import DovetailError
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(run)
+    app.command()(demo)
+    app.command(
+        context_settings={
+            "allow_extra_args": True,
+            "ignore_unknown_options": True,
+            "help_option_names": [],
+        }
+    )(bench)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")],
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Where results go: an SQLAlchemy URL; SQLite if not given."
+        ),
+    ] = None,
+    connect: MaybeConnect = None,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Play in this program, without sockets.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where plots and tables go.")
+    ] = None,
+    set_: Set = None,
+) -> None:
+    """Run an experiment file: start the programs it names, play, report, stop them all.
+
+    Example: dovetail run experiments/connect_four.toml --out out
+    """
+    if connect is not None and in_process:
+        raise UsageError("--connect and --in-process exclude each other")
+    if not file.is_file():
+        raise UsageError(f"there is no experiment file {file}")
+    from dovetail.experiments.runner import execute
+
+    execute(
+        file,
+        store=store,
+        connect=connect,
+        in_process=in_process,
+        out=out,
+        overrides=settings(set_),
+    )
+
+
+def demo() -> None:
+    """Watch two learners, each a process of its own, learn one game against each other.
+
+    Example: dovetail demo
+    """
+    from dovetail.experiments.demo import main
+
+    code = main()
+    if code:
+        raise typer.Exit(code)
+
+
+def bench(context: typer.Context) -> None:
+    """Measure turns per second beside bare references; from a checkout of the project.
+
+    Example: dovetail bench
+    """
+    if not Path("bench", "__main__.py").is_file():
+        raise DovetailError("there is no bench folder here; go to a checkout of the project")
+    code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
+    if code:
+        raise typer.Exit(code if 0 < code < 256 else FAILED)

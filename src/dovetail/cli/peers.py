@@ -1,0 +1,175 @@
+"""``dovetail env`` and ``dovetail agent``: programs that serve environments or agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from dovetail.cli.common import (
+    ADDRESS,
+    Connect,
+    Set,
+    Token,
+    UsageError,
+    complete_agent,
+    complete_environment,
+    log_to_stderr,
+    options_table,
+    settings,
+    show,
+)
+from dovetail.cli.common import agent as find_agent
+from dovetail.cli.common import environment as find_environment
+from dovetail.protocol import messages as m
+from dovetail.protocol import options, plugins
+from dovetail.protocol.errors import DovetailError
+
+ShowOptions = Annotated[
+    bool, typer.Option("--options", help="Print what can be set, and do nothing else.")
+]
+Name = Annotated[
+    str, typer.Option("--name", help="What this program is called at the broker; unique there.")
+]
+
+
+class _Peer(TyperCommand):
+    """A command whose ``--help`` also shows the options of the environments or agents named."""
+
+    kind: plugins.Kind
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["dovetail.words"] = [each for each in args if not each.startswith("-")]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        for word in ctx.meta.get("dovetail.words", ()):
+            if word in plugins.names(self.kind) or (":" in word and "://" not in word):
+                try:
+                    found = plugins.find(self.kind, word)
+                except DovetailError:
+                    continue
+                show(table(self.kind, word, found))
+
+
+class _EnvironmentPeer(_Peer):
+    kind = "environment"
+
+
+class _AgentPeer(_Peer):
+    kind = "agent"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(cls=_EnvironmentPeer)(env)
+    app.command(cls=_AgentPeer)(agent)
+
+
+def table(kind: plugins.Kind, name: str, found: type[Any]) -> Any:
+    """Return the table of what can be set for an environment or agent."""
+    struct = found.Configuration if kind == "environment" else found.Parameters
+    return options_table(f"{kind} {name}", options.describe(struct))
+
+
+def env(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="Built-in names, module:Class or path/to/file.py:Class.",
+            autocompletion=complete_environment,
+        ),
+    ],
+    connect: Connect = ADDRESS,
+    name: Name = "",
+    token: Token = None,
+    show_options: ShowOptions = False,
+) -> None:
+    """Serve environments to a broker; experiments configure them.
+
+    Example: dovetail env connect_four
+    """
+    types = [find_environment(each) for each in names]
+    if show_options:
+        show(*(table("environment", *each) for each in zip(names, types, strict=True)))
+        return
+    from dovetail.env_servers.host import type_name
+    from dovetail.env_servers.serve import serve
+
+    log_to_stderr()
+    offered = _unique([type_name(each) for each in types])
+    serve(types, connect, name=name, token=token, ready=_ready("environment", offered, connect))
+
+
+def agent(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="Built-in names, module:Class or path/to/file.py:Class.",
+            autocompletion=complete_agent,
+        ),
+    ],
+    connect: Connect = ADDRESS,
+    name: Name = "",
+    token: Token = None,
+    as_one: Annotated[
+        bool,
+        typer.Option(
+            "--as-one", help="This program is one agent, seated by its name (--name or its type)."
+        ),
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="With --as-one: the agent's seed.")] = None,
+    set_: Set = None,
+    show_options: ShowOptions = False,
+) -> None:
+    """Serve agents to a broker; experiments make instances of them.
+
+    Example: dovetail agent random td
+
+    Example: dovetail agent td --as-one --name teacher --seed 7 --set hidden=64
+    """
+    types = [find_agent(each) for each in names]
+    if show_options:
+        show(*(table("agent", *each) for each in zip(names, types, strict=True)))
+        return
+    from dovetail.agent_servers.host import type_name
+    from dovetail.agent_servers.serve import serve
+
+    log_to_stderr()
+    offered = _unique([type_name(each) for each in types])
+    given = settings(set_)
+    if not as_one:
+        if given or seed is not None:
+            raise UsageError(
+                "--set and --seed need --as-one; otherwise experiments set them for each agent"
+            )
+        serve(types, connect, name=name, token=token, ready=_ready("agent", offered, connect))
+        return
+    if len(types) != 1:
+        raise UsageError("--as-one serves one agent; name just one")
+    kind = types[0]
+    try:
+        parameters = options.read(kind.Parameters, given, f"agent {names[0]}")
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+    one = kind(parameters, seed or 0)
+    ready = _ready("agent", [name or offered[0]], connect)
+    serve(one, connect, name=name, token=token, ready=ready)
+
+
+def _unique(names: list[str]) -> list[str]:
+    for each in names:
+        if names.count(each) > 1:
+            raise UsageError(f"{each!r} is named twice")
+    return names
+
+
+def _ready(kind: str, offered: list[str], address: str) -> Any:
+    def ready(welcome: m.Welcome) -> None:
+        print(f"{kind} {', '.join(offered)} ready at {address} as {welcome.name}", flush=True)
+
+    return ready

@@ -1,0 +1,182 @@
+"""``dovetail replay``: episodes of a journal, listed or played again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.common import UsageError, show
+from dovetail.cli.common import environment as find_environment
+from dovetail.cli.watching import ending
+from dovetail.protocol import options
+from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.broker.records import Played
+    from dovetail.protocol.messages import Turn
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(replay)
+
+
+def replay(
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")],
+    episode: Annotated[
+        str | None,
+        typer.Argument(metavar="[EPISODE]", help="Its number in the list, or `last`."),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the episodes (what happens without EPISODE).")
+    ] = False,
+    delay: Annotated[
+        float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
+    ] = 0.0,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            metavar="NAME",
+            help="Where the environment is, if it is not installed: module:Class or file.py:Class.",
+        ),
+    ] = None,
+) -> None:
+    """Play a recorded episode again, move by move, and check that it ends as recorded.
+
+    Example: dovetail replay dovetail.journal last --delay 0.5
+    """
+    if episode is None or list_:
+        _list(journal)
+        return
+    number, played = _pick(journal, episode)
+    result = played.result
+    print(
+        f"episode {number}: {played.environment}, "
+        f"{' against '.join(seat.agent for seat in result.seats)}, seed {result.seed}"
+    )
+    _play(played, env, delay)
+
+
+def _episodes(journal: Path) -> Iterator[tuple[int, Played]]:
+    from dovetail.broker.journal import read
+    from dovetail.broker.records import Played
+
+    number = 0
+    for record in read(journal):
+        if isinstance(record, Played):
+            number += 1
+            yield number, record
+
+
+def _list(journal: Path) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
+        table.add_column(column, overflow="fold")
+    for number, played in _episodes(journal):
+        result = played.result
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(played.time))
+        outcome = "" if result.outcome is None else ", ".join(f"{s:g}" for s in result.outcome)
+        reason = result.reason if result.blame is None else f"{result.reason} (seat {result.blame})"
+        agents = ", ".join(seat.agent for seat in result.seats)
+        row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
+        table.add_row(str(number), *map(escape, row))
+    show(table if table.row_count else f"{journal} has no episodes")
+
+
+def _pick(journal: Path, episode: str) -> tuple[int, Played]:
+    if episode != "last" and not (episode.isdecimal() and int(episode) > 0):
+        raise UsageError(f"{episode!r} is no number of an episode; --list shows them")
+    found = None
+    for found in _episodes(journal):
+        if str(found[0]) == episode.lstrip("0"):
+            return found
+    if found is None:
+        raise DovetailError(f"{journal} has no episodes")
+    if episode == "last":
+        return found
+    raise DovetailError(f"there is no episode {episode}; {journal} has {found[0]}")
+
+
+def _play(played: Played, name: str | None, delay: float) -> None:
+    kind = find_environment(name or played.environment)
+    result = played.result
+    configuration = options.read(
+        kind.Configuration, played.configuration, f"environment {played.environment}"
+    )
+    environment = kind(configuration)
+    spec = environment.init()
+    totals = [0.0] * spec.seats
+    breached = {(turn, seat) for turn, seat in played.breached}
+    try:
+        if len(result.seats) != spec.seats:
+            _differs(0, f"{spec.seats} seats instead of {len(result.seats)}")
+        if result.turns == 0 and result.reason == "environment-failed":
+            print(f"it never began: {result.message}")
+            return
+        turn = environment.start(result.seed)
+        _count(turn, totals)
+        print(f"-- turn 0\n{environment.text()}".rstrip(), flush=True)
+        for number, actions in enumerate(played.actions):
+            if sorted(turn.to_act) != sorted(seat for seat, _ in actions):
+                _differs(number, f"to act are {turn.to_act}, not {[seat for seat, _ in actions]}")
+            time.sleep(delay)
+            print(f"-- turn {number + 1}")
+            for seat, action in actions:
+                forced = " (chosen by the broker)" if (number, seat) in breached else ""
+                print(f"seat {seat} ({result.seats[seat].agent}): {action}{forced}")
+            failed_here = result.reason == "environment-failed" or result.blame is not None
+            try:
+                turn = environment.step(dict(actions))
+            except Exception as error:
+                if failed_here and number + 1 == len(played.actions):
+                    print(f"the environment refuses: {error}")
+                    break
+                raise DovetailError(
+                    f"the replay differs in turn {number + 1}: {type(error).__name__}: {error}"
+                ) from error
+            _count(turn, totals)
+            print(environment.text().rstrip(), flush=True)
+        _check(played, turn, totals)
+    finally:
+        environment.cleanup()
+    print(ending(result.reason, result.outcome))
+    if result.message:
+        print(result.message)
+    print("the replay ends as recorded")
+
+
+def _count(turn: Turn, totals: list[float]) -> None:
+    for view in turn.seats:
+        totals[view.seat] += view.reward
+
+
+def _check(played: Played, turn: Turn, totals: list[float]) -> None:
+    """Hold the end of a replay against the record."""
+    result = played.result
+    number = len(played.actions)
+    over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
+    by_broker = bool(result.message) or result.blame is not None
+    if result.reason in ("terminated", "truncated") and not by_broker:
+        if over != result.reason:
+            _differs(number, f"it is {over or 'not over'}, not {result.reason}")
+        if turn.outcome != result.outcome:
+            _differs(number, f"the outcome is {turn.outcome}, not {result.outcome}")
+    elif over is not None:
+        _differs(number, f"it is {over}, and was stopped ({result.reason})")
+    if result.blame is None and result.scored:
+        for seat, (total, recorded) in enumerate(zip(totals, result.seats, strict=True)):
+            if not math.isclose(total, recorded.total, rel_tol=1e-9, abs_tol=1e-9):
+                _differs(number, f"seat {seat} has a return of {total:g}, not {recorded.total:g}")
+
+
+def _differs(turn: int, what: str) -> None:
+    raise DovetailError(f"the replay differs in turn {turn}: {what}")

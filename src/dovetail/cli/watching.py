@@ -1,0 +1,213 @@
+"""``dovetail list`` and ``dovetail watch``: what there is, and what goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.common import (
+    ADDRESS,
+    Connect,
+    MaybeConnect,
+    Token,
+    options_table,
+    show,
+    warn,
+)
+from dovetail.cli.peers import table
+from dovetail.protocol import plugins
+from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.experiments.client import Experiment
+    from dovetail.protocol.messages import WatchedTurn
+
+LOST = 5.0
+"""Seconds without a turn after which an episode is no longer followed."""
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(name="list")(list_)
+    app.command()(watch)
+
+
+def observer(address: str, token: str | None) -> Experiment:
+    """Connect to a broker as somebody who only looks."""
+    from dovetail import __version__
+    from dovetail.experiments.client import Experiment
+    from dovetail.protocol.link import Link
+    from dovetail.protocol.messages import VERSION, Hello
+
+    software = f"dovetail-python {__version__}"
+    return Experiment(Link(address, Hello(VERSION, "observer", token=token, software=software)))
+
+
+# -- list --------------------------------------------------------------------------------------
+
+
+def list_(connect: MaybeConnect = None, token: Token = None) -> None:
+    """List installed environments and agents with their options, or what a broker has.
+
+    Example: dovetail list
+
+    Example: dovetail list --connect tcp://127.0.0.1:5757
+    """
+    if connect is not None:
+        with observer(connect, token) as broker:
+            _show_catalogue(connect, broker.catalogue())
+        return
+    for kind in ("environment", "agent"):
+        for name in plugins.names(kind):
+            try:
+                found = plugins.find(kind, name)
+            except DovetailError as error:
+                warn(str(error))
+                continue
+            show(table(kind, name, found))
+            summary = (found.__doc__ or "").strip().split("\n\n")[0]
+            show(_plain(f"  {' '.join(summary.split())}\n"))
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _show_catalogue(address: str, present: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    def grid(title: str, columns: list[str], rows: list[list[Any]]) -> None:
+        if not rows:
+            show(f"{title}: none")
+            return
+        shown = Table(title=title, title_justify="left", title_style="bold")
+        for column in columns:
+            shown.add_column(column, overflow="fold")
+        for row in rows:
+            shown.add_row(*(escape(str(each)) for each in row))
+        show(shown)
+
+    grid(
+        f"connected to {escape(address)}",
+        ["name", "role", "state", "software"],
+        [[p["name"], p["role"], p["state"], p["software"]] for p in present["peers"]],
+    )
+    grid(
+        "runs",
+        ["run", "environment", "agents", "state", "finished", "of"],
+        [
+            [
+                r["run"],
+                r["environment"],
+                ", ".join(r["agents"]),
+                r["state"],
+                r["finished"],
+                r["episodes"],
+            ]
+            for r in present["runs"]
+        ],
+    )
+    grid(
+        "agents that exist",
+        ["instance", "agent", "at", "episodes now"],
+        [[i["instance"], i["agent"], i["peer"], i["busy"]] for i in present["instances"]],
+    )
+    if present["kept"]:
+        show(_plain(f"kept: {', '.join(present['kept'])}"))
+    for kind in ("environment", "agent"):
+        for offer in present[f"{kind}s"]:
+            title = f"{kind} {offer['name']} (at {offer['peer']})"
+            show(options_table(title, offer.get("parameters") or {}))
+
+
+# -- watch -------------------------------------------------------------------------------------
+
+
+def watch(
+    connect: Connect = ADDRESS,
+    run: Annotated[
+        int | None, typer.Option(metavar="N", help="Only this run; until it is over.")
+    ] = None,
+    delay: Annotated[
+        float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
+    ] = 0.0,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Every turn of every episode, instead of one after the other."),
+    ] = False,
+    token: Token = None,
+) -> None:
+    """Print turns as they are played, one episode after the other; Ctrl-C ends it.
+
+    Example: dovetail watch --delay 0.5
+    """
+    with observer(connect, token) as broker:
+        broker.watch(run)
+        warn(f"watching {'all runs' if run is None else f'run {run}'} at {connect}")
+        try:
+            _follow(broker, run, delay, everything)
+        except DovetailError:
+            if not broker._connection.departed:
+                raise
+            warn("the broker has left")
+
+
+def _follow(broker: Experiment, run: int | None, delay: float, everything: bool) -> None:
+    followed: int | None = None
+    last = time.monotonic()
+    while True:
+        quiet = True
+        for turn in broker.turns(timeout=1.0):
+            quiet = False
+            now = time.monotonic()
+            if not everything:
+                if followed is None or (followed != turn.episode and now - last > LOST):
+                    followed = turn.episode
+                if followed != turn.episode:
+                    continue
+            last = now
+            print(describe(turn), flush=True)
+            over = turn.terminated or turn.truncated or turn.reason is not None
+            if delay:
+                time.sleep(delay)
+            if over and not everything:
+                followed = None
+                broker._turns.clear()  # go on with what is played now, not with what was
+        if (
+            quiet
+            and run is not None
+            and not any(each["run"] == run for each in broker.catalogue()["runs"])
+        ):
+            return
+
+
+def describe(turn: WatchedTurn) -> str:
+    """Return a turn as text: who did what, the position, and how it ended."""
+    lines = [f"-- run {turn.run}, episode {turn.index}, turn {turn.turn}"]
+    if turn.turn == 0:
+        lines[0] += ": " + " against ".join(turn.agents)
+    for seat, action in turn.actions:
+        name = f" ({turn.agents[seat]})" if seat < len(turn.agents) else ""
+        lines.append(f"seat {seat}{name}: {action}")
+    if any(turn.rewards):
+        lines.append(f"rewards: {', '.join(f'{reward:g}' for reward in turn.rewards)}")
+    if turn.text:
+        lines.append(turn.text.rstrip("\n"))
+    reason = turn.reason or (
+        "terminated" if turn.terminated else "truncated" if turn.truncated else None
+    )
+    if reason is not None:
+        lines.append(ending(reason, turn.outcome))
+    return "\n".join(lines)
+
+
+def ending(reason: str, outcome: list[float] | None) -> str:
+    """Return how an episode ended, in one line."""
+    if outcome is None:
+        return f"over: {reason}"
+    return f"over: {reason}, outcome {', '.join(f'{score:g}' for score in outcome)}"
