@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -12,6 +13,8 @@ from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.server import Server
 from dovetail.protocol.link import ADDRESS
+
+log = logging.getLogger("dovetail.broker")
 
 WAKE = 0.2
 """Seconds between looks at whether to stop, when nothing happens."""
@@ -52,6 +55,8 @@ def serve(
         while not stop.is_set():
             server.pump(WAKE)
         server.stop()
+        if not server.core.idle:
+            log.warning("stopping once the episodes in progress are over; again to stop at once")
         end = time.monotonic() + finish
         while not server.core.idle and signals < 2 and (left := end - time.monotonic()) > 0:
             server.pump(min(WAKE, left))

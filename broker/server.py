@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import secrets
 import time
 from collections import deque
@@ -23,6 +24,7 @@ from dovetail.broker.peers import Connection
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.frames import receive, send
 from dovetail.protocol.serving import Host
 
 log = logging.getLogger("dovetail.broker")
@@ -32,6 +34,7 @@ HIGH_WATER = 1_000_000
 DRAIN = 1024
 """ZeroMQ messages read before the answers go out."""
 RETRY_JOURNAL = 1.0
+YIELDS = 20
 
 
 class Local:
@@ -134,22 +137,23 @@ class Server:
         socket = self._socket
         core = self.core
         assert socket is not None
-        receive = socket.recv_multipart
+        parts: list[bytes] | None
         try:
-            parts = receive(zmq.NOBLOCK)
+            parts = receive(socket)
         except zmq.Again:
             if timeout <= 0:
                 return
             wait = min(timeout, max(0.0, core.deadline() - now))
-            if not socket.poll(int(wait * 1000) + 1):
+            parts = self._yielding(socket)
+            if parts is None and not socket.poll(int(wait * 1000) + 1):
                 return
-            parts = None
+
         arrived = time.monotonic()
         decoders = self._decoders
         for _ in range(DRAIN):
             if parts is None:
                 try:
-                    parts = receive(zmq.NOBLOCK)
+                    parts = receive(socket)
                 except zmq.Again:
                     return
             connection = parts[0]
@@ -164,6 +168,17 @@ class Server:
                 if type(message) is m.Hello:
                     decode = decoders[core.role(connection)].decode
             parts = None
+
+    @staticmethod
+    def _yielding(socket: zmq.Socket[bytes]) -> list[bytes] | None:
+        """Give the processor away a few times before sleeping: waking a core costs more."""
+        for _ in range(YIELDS):
+            os.sched_yield()
+            try:
+                return receive(socket)
+            except zmq.Again:
+                pass
+        return None
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
@@ -239,7 +254,7 @@ class Server:
             except (TypeError, OverflowError, ValueError) as error:
                 log.error("a %s could not be sent: %s", type(message).__name__, error)
         try:
-            self._socket.send_multipart(frames, zmq.NOBLOCK)
+            send(self._socket, frames, block=False)
         except zmq.ZMQError as error:
             if error.errno not in (errno.EHOSTUNREACH, errno.EAGAIN):
                 raise

@@ -72,7 +72,7 @@ def decode(frame: bytes) -> Any:
     """Return the value in ``frame``, whatever it is; tensors become numpy arrays.
 
     Raises:
-        ProtocolError: code ``limit`` or ``malformed``.
+        ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp out of range.
     """
     return _any.decode(frame)
 
@@ -89,6 +89,9 @@ AT_BROKER: dict[str, Any] = {
     "observer": messages.FromObserver,
 }
 """What the broker accepts from a peer of each role."""
+
+BEFORE_HELLO: Any = messages.Session
+"""What the broker reads from a peer before its ``hello``; all but ``hello`` gets ``hello-first``."""
 
 AT_PEER: dict[str, Any] = {
     "environment": messages.ToEnvironment,

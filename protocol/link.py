@@ -14,6 +14,7 @@ import zmq
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.frames import receive, send
 from dovetail.protocol.session import Session
 
 ADDRESS = "tcp://127.0.0.1:5757"
@@ -82,7 +83,7 @@ class Link:
         wait = 500 if timeout is None else min(500, int(timeout * 1000))
         frames: list[bytes] = []
         try:
-            frames += socket.recv_multipart(zmq.NOBLOCK)
+            frames += receive(socket)
         except zmq.Again:
             if not wait or not socket.poll(wait):
                 if self.session.silent(time.monotonic()):
@@ -90,12 +91,12 @@ class Link:
                 return []
         try:
             while len(frames) < 4096:
-                frames += socket.recv_multipart(zmq.NOBLOCK)
+                frames += receive(socket)
         except zmq.Again:
             pass
         messages, answers = self.session.receive(frames, time.monotonic())
         if answers:
-            socket.send_multipart(answers)
+            send(socket, answers)
         return messages
 
     def send(self, messages: Sequence[m.Message]) -> None:
@@ -106,7 +107,7 @@ class Link:
         """
         if messages:
             assert self._socket is not None
-            self._socket.send_multipart([codec.encode(message) for message in messages])
+            send(self._socket, [codec.encode(message) for message in messages])
 
     @property
     def departed(self) -> bool:

@@ -37,11 +37,25 @@ def _array(value: Any, shape: Shape) -> NDArray[Any] | None:
     return array if array.shape == tuple(shape) and array.dtype.kind in "biuf" else None
 
 
+def _fits(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether an array that was made of plain numbers holds what ``dtype`` can hold."""
+    if dtype.kind == "f":
+        return True
+    if dtype.kind == "b":
+        return array.dtype.kind == "b" or array.size == 0
+    if array.dtype.kind not in "iu":
+        return array.size == 0
+    limit = np.iinfo(dtype)
+    return bool(np.all(array >= limit.min) and np.all(array <= limit.max))
+
+
 class Discrete(_Space, frozen=True):
     """The integers ``start`` .. ``start + n - 1``."""
 
     n: Annotated[int, Meta(ge=1)]
+    """How many integers."""
     start: int = 0
+    """The lowest one."""
 
     def contains(self, value: Any) -> bool:
         return _is_int(value) and self.start <= value < self.start + self.n
@@ -51,25 +65,36 @@ class Box(_Space, frozen=True):
     """Arrays of a shape and dtype, with bounds for all elements or one each."""
 
     shape: Shape
+    """The length of each dimension; empty for one number."""
     low: Bound = -math.inf
+    """The least value of every element, or nested arrays with one of each."""
     high: Bound = math.inf
+    """The greatest value, likewise."""
     dtype: str = "float32"
+    """A dtype of the section Tensors."""
 
     def contains(self, value: Any) -> bool:
         array = _array(value, self.shape)
-        if array is None or self.dtype not in DTYPES:
+        dtype = DTYPES.get(self.dtype)
+        if array is None or dtype is None:
             return False
-        if isinstance(value, np.ndarray | np.generic) and array.dtype.name != self.dtype:
+        if isinstance(value, np.ndarray | np.generic):
+            if array.dtype.name != self.dtype:
+                return False
+        elif not _fits(array, dtype):
             return False
-        return bool(
-            np.all(array >= np.asarray(self.low)) and np.all(array <= np.asarray(self.high))
-        )
+        try:
+            low, high = np.asarray(self.low), np.asarray(self.high)
+            return bool(np.all(array >= low) and np.all(array <= high))
+        except (TypeError, ValueError):  # bounds of another shape, or that are no numbers
+            return False
 
 
 class MultiDiscrete(_Space, frozen=True):
     """Vectors of integers, element i in 0 .. ``nvec[i] - 1``."""
 
     nvec: list[Annotated[int, Meta(ge=1)]]
+    """For each element, how many values it has, from 0."""
 
     def contains(self, value: Any) -> bool:
         array = _array(value, [len(self.nvec)])
@@ -82,6 +107,7 @@ class MultiBinary(_Space, frozen=True):
     """Arrays of zeros and ones of a shape."""
 
     shape: Shape
+    """The length of each dimension."""
 
     def contains(self, value: Any) -> bool:
         array = _array(value, self.shape)
@@ -92,8 +118,11 @@ class Text(_Space, frozen=True):
     """Strings by length in characters, of the characters of ``charset`` if it is given."""
 
     max_length: Annotated[int, Meta(ge=0)]
+    """The most characters (Unicode code points)."""
     min_length: Annotated[int, Meta(ge=0)] = 0
+    """The fewest."""
     charset: str | None = None
+    """The characters that may occur; nil: any."""
 
     def contains(self, value: Any) -> bool:
         return (
@@ -107,6 +136,7 @@ class Tuple(_Space, frozen=True):
     """Sequences with one value of each space."""
 
     spaces: list[Space]
+    """One space per element, in order."""
 
     def contains(self, value: Any) -> bool:
         return (
@@ -120,6 +150,7 @@ class Dict(_Space, frozen=True):
     """Maps with one value of each space by its key."""
 
     spaces: dict[str, Space]
+    """The space of each key."""
 
     def contains(self, value: Any) -> bool:
         return (

@@ -57,13 +57,16 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
     Raises:
         ValueError: dtype, shape and number of bytes do not fit one another.
     """
-    name, shape, raw = _header.decode(data)
+    try:
+        name, shape, raw = _header.decode(data)
+        content = _data.decode(raw)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"tensor that is no [dtype, shape, bytes]: {error}") from None
     dtype = DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"tensor of unknown dtype {name[:20]!r}")
     if len(shape) > 32 or any(length < 0 for length in shape):
         raise ValueError("tensor with a negative length or more than 32 dimensions")
-    content = _data.decode(raw)
     if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"tensor {name}{shape} with {len(content)} bytes of data")
     return np.frombuffer(content, dtype).reshape(shape)

@@ -10,8 +10,6 @@ import typer
 
 from dovetail.cli.common import ADDRESS, Token, log_to_stderr, warn
 
-Seconds = Annotated[float, typer.Option(min=0.0, metavar="SECONDS")]
-
 
 def add(app: typer.Typer) -> None:
     """Add the command."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,13 +90,13 @@ def play(
             raise UsageError(f"cannot read {state}: {error.strerror}") from None
     if seed is None:
         seed = secrets.randbelow(1_000_000)
-    print(f"seed {seed}")
 
     place = _here(env, against) if connect is None else _there(env, against, connect, token)
     with place as (experiment, name, opponent, human_at):
         seats = _seats(env, configuration, local=connect is None)
         if seat >= seats:
             raise UsageError(f"there is no seat {seat}; {env} has seats 0 to {seats - 1}")
+        print(f"seed {seed}")
         human = experiment.create("human", seed=seed, peer=human_at)
         agents: list[int | str] = [human] * seats
         for number in range(seats):
@@ -117,26 +118,37 @@ def play(
             patience=None,
             retries=0,
         )
+        scores = []
         for episode in run:
-            if games > 1:
-                print(f"game {episode.index + 1}: ", end="")
-            print(_result(episode, seat), flush=True)
             if not episode.scored or episode.reason == "stalled":
-                raise DovetailError(f"the game was broken off: {episode.message or episode.reason}")
+                text = episode.message or episode.reason
+                if episode.blame == seat and text == LEFT:
+                    break
+                raise DovetailError(f"the game was broken off: {text}")
+            scores.append(_score(episode, seat))
+        if games > 1 and scores:
+            print(_tally(scores))
 
 
-def _result(episode: m.Episode, seat: int) -> str:
-    mine = episode.seats[seat]
+LEFT = "the person left the game"
+"""What ``Human`` says of a person who plays no more; that is no failure."""
+
+
+def _score(episode: m.Episode, seat: int) -> str | float:
+    """Return how a game went for a seat: a word, or its return where nobody wins."""
     if episode.outcome is None or len(episode.outcome) < 2:
-        text = f"over; your return is {mine.total:g}"
-    else:
-        score, best = episode.outcome[seat], max(episode.outcome)
-        word = "lost" if score < best else "won" if episode.outcome.count(best) == 1 else "drew"
-        text = f"you {word}"
-    if episode.reason != "terminated":
-        who = "" if episode.blame is None else " by you" if episode.blame == seat else " by it"
-        text += f" ({episode.reason}{who})"
-    return f"{text}, after {episode.turns} turns"
+        return episode.seats[seat].total
+    score, best = episode.outcome[seat], max(episode.outcome)
+    return "lost" if score < best else "won" if episode.outcome.count(best) == 1 else "drawn"
+
+
+def _tally(scores: list[str | float]) -> str:
+    returns = [each for each in scores if not isinstance(each, str)]
+    if returns:
+        return f"{len(returns)} games: mean return {sum(returns) / len(returns):g}"
+    return f"{len(scores)} games: " + ", ".join(
+        f"{scores.count(word)} {word}" for word in ("won", "drawn", "lost")
+    )
 
 
 def _seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
@@ -163,12 +175,11 @@ Place = tuple["Experiment", str, str, str | None]
 @contextmanager
 def _here(env: str, against: str) -> Iterator[Place]:
     from dovetail.agent_servers.host import type_name as agent_name
-    from dovetail.agent_servers.human import Human
     from dovetail.broker.inprocess import InProcess
     from dovetail.env_servers.host import type_name
 
-    kind, opponent = find_environment(env), find_agent(against)
-    types = [Human] if opponent is Human else [Human, opponent]
+    kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
+    types = [human] if opponent is human else [human, opponent]
     with InProcess([kind], types) as experiment:
         yield experiment, type_name(kind), agent_name(opponent), None
 
@@ -177,11 +188,10 @@ def _here(env: str, against: str) -> Iterator[Place]:
 def _there(env: str, against: str, address: str, token: str | None) -> Iterator[Place]:
     from dovetail import __version__
     from dovetail.agent_servers.host import AgentHost
-    from dovetail.agent_servers.human import Human
     from dovetail.experiments.client import Experiment
     from dovetail.protocol.link import Link
 
-    host = AgentHost([Human])
+    host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
     seat = Link(address, m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software))
     try:
@@ -210,6 +220,8 @@ class _Both:
 
     def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
         self._link, self._seat, self._host = link, seat, host
+        self._ended = 0
+        """Episodes that the person has heard the end of, less those the experiment has."""
 
     @property
     def departed(self) -> bool:
@@ -221,11 +233,21 @@ class _Both:
         self._link.send(messages)
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Let the person play; return what came for the experiment."""
-        asked = self._seat.receive(0.02)
-        if asked:
-            self._seat.send(self._host.handle(asked))
-        return self._link.receive(0.02 if timeout is None else min(timeout, 0.02))
+        """Let the person play; return what came for the experiment.
+
+        A result waits until the person has heard the end of the game, a second at most.
+        """
+        came = self._link.receive(0.02)
+        results = sum(isinstance(each, m.Episode) for each in came)
+        end = time.monotonic() + 1.0
+        while True:
+            asked = self._seat.receive(0.02)
+            if asked:
+                self._seat.send(self._host.handle(asked))
+            self._ended += sum(isinstance(each, m.End) for each in asked)
+            if self._ended >= results or time.monotonic() > end:
+                self._ended = max(0, self._ended - results)
+                return came
 
     def close(self) -> None:
         """Leave."""

@@ -162,7 +162,7 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
     last = time.monotonic()
     while True:
         quiet = True
-        for turn in broker.turns(timeout=1.0):
+        for turn in broker.turns(timeout=0.5):
             quiet = False
             now = time.monotonic()
             if not everything:

@@ -1,0 +1,149 @@
+"""A person at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import msgspec
+
+from dovetail.agent_servers.agent import Agent, End, Turn
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Discrete, Space, Text
+
+
+class PersonLeft(DovetailError):
+    """The person at the terminal does not play on."""
+
+
+class Human(Agent):
+    """Asks a person at the terminal; ``q`` leaves."""
+
+    name = "human"
+    wants = ("text",)
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.input: TextIO = sys.stdin
+        self.output: TextIO = sys.stdout
+
+    def step(self, turn: Turn) -> Any:
+        self._say(f"\n{_shown(turn.text, turn.observation)}")
+        if turn.reward:
+            self._say(f"Reward since your last action: {turn.reward:g}")
+        space = _space(turn)
+        hint = _hint(turn.legal, space)
+        self._say(f"You are player {turn.seat.seat + 1}. {hint}{_time(turn)}")
+        while True:
+            self.output.write("Action (q leaves): ")
+            self.output.flush()
+            line = self.input.readline()
+            answer = line.strip()
+            if not line or answer == "q":
+                raise PersonLeft("the person left the game")
+            try:
+                return _read(answer, turn.legal, space)
+            except ValueError as error:
+                self._say(f"{error}. {hint}")
+
+    def end(self, end: End) -> None:
+        if end.text is not None or end.observation is not None:
+            self._say(f"\n{_shown(end.text, end.observation)}")
+        self._say(_result(end))
+
+    def _say(self, text: str) -> None:
+        self.output.write(f"{text}\n")
+        self.output.flush()
+
+
+def _space(turn: Turn) -> Space | None:
+    spaces = turn.seat.spec.action_spaces
+    if not spaces:
+        return None
+    return spaces[turn.seat.seat if len(spaces) > 1 else 0]
+
+
+def _shown(text: str | None, observation: Any) -> str:
+    return text.rstrip("\n") if text else str(observation)
+
+
+def _time(turn: Turn) -> str:
+    clock = turn.clock
+    if clock is None:
+        return ""
+    limits = [max(0.0, limit) for limit in (clock.decision, clock.left) if limit is not None]
+    return f" You have {min(limits):.0f} s." if limits else ""
+
+
+def _hint(legal: Sequence[int] | None, space: Space | None) -> str:
+    if legal is not None:
+        return f"Legal actions: {_ranges(legal)}."
+    match space:
+        case Discrete():
+            return f"Legal actions: {_ranges(range(space.start, space.start + space.n))}."
+        case Text():
+            return f"Type {space.min_length} to {space.max_length} characters."
+        case None:
+            return "Type an action as JSON."
+        case _:
+            kind = type(space).__name__
+            return f"Type a {kind} as JSON: {msgspec.json.encode(space).decode()}."
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers with each run of three or more drawn together.
+
+    >>> _ranges([0, 1, 2, 4, 6, 7])
+    '0-2, 4, 6, 7'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts: list[str] = []
+    for run in runs:
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run)
+    return ", ".join(parts)
+
+
+def _read(answer: str, legal: Sequence[int] | None, space: Space | None) -> Any:
+    """Return the action that a person typed.
+
+    Raises:
+        ValueError: it is none, or not legal; the text says so.
+    """
+    if legal is not None or isinstance(space, Discrete):
+        try:
+            number = int(answer)
+        except ValueError:
+            raise ValueError(f"{answer[:40]!r} is not a number") from None
+        possible = number in legal if legal is not None else space and space.contains(number)
+        if not possible:
+            raise ValueError(f"{number} is not legal")
+        return number
+    value: Any = answer
+    if not isinstance(space, Text):
+        try:
+            value = msgspec.json.decode(answer)
+        except msgspec.DecodeError:
+            raise ValueError(f"{answer[:40]!r} is not JSON") from None
+    if space is not None and not space.contains(value):
+        raise ValueError(f"{answer[:40]!r} is not in the action space")
+    return value
+
+
+def _result(end: End) -> str:
+    if end.outcome is None:
+        text = f"The game is over. Your return is {end.total:g}."
+    else:
+        score = end.outcome[end.seat.seat]
+        text = "You won." if score == 1 else "You lost." if score == 0 else "Drawn."
+    if end.reason == "terminated":
+        return text
+    if end.blame is None:
+        return f"{text} Reason: {end.reason}."
+    whose = "you" if end.blame == end.seat.seat else f"player {end.blame + 1}"
+    return f"{text} Reason: {end.reason}, by {whose}."

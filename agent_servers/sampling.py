@@ -1,0 +1,80 @@
+"""Random members of action spaces, drawn from ``random.Random``."""
+
+from __future__ import annotations
+
+import math
+import random
+import string
+from typing import Any
+
+import numpy as np
+
+from dovetail.protocol.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    MultiBinary,
+    MultiDiscrete,
+    Space,
+    Text,
+    Tuple,
+)
+
+_CHARACTERS = string.ascii_letters + string.digits
+
+
+def sample(space: Space, rng: random.Random) -> Any:
+    """Return a random member of ``space``.
+
+    Finite sets and bounded intervals are drawn uniformly.  As in Gymnasium a real number
+    without bounds is drawn from the normal distribution, and one with a single bound lies an
+    exponentially distributed distance from it.
+    """
+    match space:
+        case Discrete():
+            return space.start + rng.randrange(space.n)
+        case Box():
+            return _box(space, rng)
+        case MultiDiscrete():
+            return np.array([rng.randrange(n) for n in space.nvec], np.int64)
+        case MultiBinary():
+            size = math.prod(space.shape)
+            return np.array([rng.getrandbits(1) for _ in range(size)], np.int8).reshape(space.shape)
+        case Text():
+            characters = _CHARACTERS if space.charset is None else space.charset
+            length = rng.randint(space.min_length, space.max_length) if characters else 0
+            return "".join(rng.choice(characters) for _ in range(length))
+        case Tuple():
+            return [sample(part, rng) for part in space.spaces]
+        case Dict():
+            return {key: sample(part, rng) for key, part in space.spaces.items()}
+
+
+def _box(space: Box, rng: random.Random) -> Any:
+    dtype = np.dtype(space.dtype)
+    low = np.broadcast_to(np.asarray(space.low), space.shape).reshape(-1).tolist()
+    high = np.broadcast_to(np.asarray(space.high), space.shape).reshape(-1).tolist()
+    draw = _real if dtype.kind == "f" else _whole
+    values = [draw(a, b, dtype, rng) for a, b in zip(low, high, strict=True)]
+    array = np.array(values, dtype).reshape(space.shape)
+    if dtype.kind != "f":
+        return array
+    # Rounding to a narrow dtype may step over a bound; one step back is inside again.
+    array = np.where(
+        array > np.asarray(space.high), np.nextafter(array, dtype.type(-np.inf)), array
+    )
+    array = np.where(array < np.asarray(space.low), np.nextafter(array, dtype.type(np.inf)), array)
+    return array.astype(dtype)
+
+
+def _real(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) -> float:
+    if math.isinf(low):
+        return rng.gauss(0, 1) if math.isinf(high) else high - rng.expovariate(1)
+    return low + rng.expovariate(1) if math.isinf(high) else rng.uniform(low, high)
+
+
+def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) -> int:
+    bottom, top = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    first = bottom if low == -math.inf else max(bottom, math.ceil(low))
+    last = top if high == math.inf else min(top, math.floor(high))
+    return rng.randint(int(first), int(last))

@@ -1,0 +1,261 @@
+"""TD(lambda) over afterstates with a small network.  It knows no game."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from dovetail.agent_servers.agent import Agent, End, Seat, Turn
+from dovetail.agent_servers.network import Activation, Array, Network, Output, size
+from dovetail.protocol.errors import DovetailError
+
+NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
+"""Endings that say nothing about the position in which they came."""
+
+
+class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``TD``."""
+
+    hidden: Annotated[int, Meta(ge=1, le=4096, description="Units of the hidden layer.")] = 64
+    learning_rate: Annotated[
+        float, Meta(ge=0, le=10, description="Step size of the first episodes.")
+    ] = 0.05
+    half_life: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="After this many episodes the step size is half, after twice as many a "
+            "third, and so on; 0 keeps it.",
+        ),
+    ] = 0.0
+    trace_decay: Annotated[
+        float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
+    ] = 0.7
+    discount: Annotated[
+        float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
+    ] = 1.0
+    epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
+    ] = 0.1
+    traces: Annotated[
+        Literal["accumulating", "replacing"],
+        Meta(
+            description="Whether a gradient is added to the decayed trace, or takes its place "
+            "wherever it is not zero."
+        ),
+    ] = "accumulating"
+    activation: Annotated[
+        Activation, Meta(description="What the hidden units compute of their sum.")
+    ] = "tanh"
+    output: Annotated[
+        Output,
+        Meta(description="tanh if returns lie between -1 and 1, else linear."),
+    ] = "tanh"
+
+
+class _State(Struct, tag_field="agent", tag="dovetail.td", forbid_unknown_fields=True):
+    """What ``save`` writes, as MessagePack."""
+
+    version: Literal[1]
+    parameters: TDParameters
+    seed: int
+    inputs: int
+    weights: bytes
+    episodes: int
+    steps: int
+
+
+class _Trail:
+    """What a seat remembers of its episode in progress."""
+
+    __slots__ = ("row", "trace")
+
+    def __init__(self, row: Array, trace: Array) -> None:
+        self.row = row
+        self.trace = trace
+
+
+class TD(Agent):
+    """Learns the value of the positions that its actions lead to, by TD(lambda).
+
+    ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
+    plays the action with the highest value; equal ones are drawn by lot, and while learning a
+    share ``epsilon`` of all actions is uniformly random.  With ``s`` the position after the last
+    action, ``s'`` the one after the new action and ``r`` the reward in between, each decision
+    does, with the weights ``w`` as they are now::
+
+        e <- discount * trace_decay * e + gradient of V(s) by w
+        w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
+
+    At the end the target is ``r`` alone.  Each seat of each episode has its own ``s`` and ``e``,
+    all share ``w``.
+
+    Into a random action nothing is learnt, since its value says little about ``s``: ``w`` stays,
+    ``e`` becomes zero, and the trace begins anew at the position that the action made.
+
+    In ``evaluate`` mode it plays the best action and nothing changes.  An interrupted episode
+    (cancelled, environment-failed, disconnected, crashed) teaches no last step.
+    """
+
+    name = "td"
+    Parameters = TDParameters
+    wants = ("afterstates",)
+    capacity = 1
+
+    parameters: TDParameters
+
+    def __init__(self, parameters: TDParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.episodes = 0
+        """Learnt from, each seat's counted."""
+        self.steps = 0
+        """Updates of the weights."""
+        self.network: Network | None = None
+        """Made when the first turn shows the size of a row."""
+        self._trails: dict[tuple[int, int], _Trail] = {}
+        self._prepare()
+
+    def init(self, seat: Seat) -> None:
+        if not seat.spec.afterstates:
+            raise DovetailError(f"td needs afterstates; environment {seat.spec.name} offers none")
+        limits = seat.spec.reward_range
+        if self.parameters.output == "tanh" and limits and max(-limits[0], limits[1]) > 1:
+            raise DovetailError(
+                f"td expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
+                f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
+            )
+
+    def step(self, turn: Turn) -> int:
+        legal, rows = turn.legal, turn.afterstates
+        if legal is None:
+            raise DovetailError(
+                f"td needs a list of legal actions; environment {turn.seat.spec.name} gives none"
+            )
+        if type(rows) is not np.ndarray:
+            rows = self._array(rows, turn)
+        network = self.network
+        if network is None:
+            network = self._make(rows.size // max(1, len(rows)))
+        if len(rows) != len(legal) or rows.size != len(legal) * network.inputs or not legal:
+            raise DovetailError(
+                f"td needs {network.inputs} numbers for each of {len(legal)} legal actions; "
+                f"the afterstates have shape {list(rows.shape)}"
+            )
+        rng = turn.rng
+        if turn.mode == "evaluate":
+            return legal[_best(network.values(rows), rng)]
+        key = (turn.episode, turn.seat.seat)
+        trail = self._trails.get(key)
+        if trail is None:
+            values = network.values(rows)
+            last = 0.0
+        else:
+            values = network.values(rows, trail.row)
+            last = values.pop()
+        explore = rng.random() < self.parameters.epsilon
+        chosen = rng.randrange(len(legal)) if explore else _best(values, rng)
+        row = network.row(chosen)
+        if trail is None:
+            self._trails[key] = _Trail(row, np.zeros_like(network.weights))
+            return legal[chosen]
+        if explore:
+            trail.trace.fill(0)
+        else:
+            target = turn.reward + self.parameters.discount * values[chosen]
+            self._learn(network, trail.trace, len(rows), target - last)
+        trail.row = row
+        return legal[chosen]
+
+    def end(self, end: End) -> None:
+        trail = self._trails.pop((end.episode, end.seat.seat), None)
+        if trail is None or end.reason in NO_RESULT or self.network is None:
+            return
+        last = self.network.values(trail.row[None])[0]
+        self._learn(self.network, trail.trace, 0, end.reward - last)
+        self.episodes += 1
+        self._set_rate()
+
+    def save(self) -> bytes:
+        """Return weights, counters and parameters.  Episodes in progress are not among them."""
+        network = self.network
+        weights = b"" if network is None else network.weights.astype("<f4").tobytes()
+        inputs = 0 if network is None else network.inputs
+        state = _State(1, self.parameters, self.seed, inputs, weights, self.episodes, self.steps)
+        return msgspec.msgpack.encode(state)
+
+    def load(self, state: bytes) -> None:
+        """Become the agent that was saved: its parameters take the place of this one's."""
+        try:
+            found = msgspec.msgpack.decode(state, type=_State)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise DovetailError(f"these bytes are not a saved td agent: {error}") from None
+        expected = size(found.inputs, found.parameters.hidden) * 4 if found.inputs > 0 else 0
+        if found.inputs < 0 or len(found.weights) != expected:
+            raise DovetailError(
+                f"these bytes are not a saved td agent: {len(found.weights)} bytes of weights "
+                f"for {found.inputs} inputs and {found.parameters.hidden} hidden units"
+            )
+        self.parameters = found.parameters
+        self.seed = found.seed
+        self.episodes = found.episodes
+        self.steps = found.steps
+        self.network = None
+        self._prepare()
+        if found.inputs:
+            self._make(found.inputs).weights[:] = np.frombuffer(found.weights, "<f4")
+
+    def cleanup(self) -> None:
+        self._trails.clear()
+
+    def _prepare(self) -> None:
+        self._trails.clear()
+        self._decay = self.parameters.discount * self.parameters.trace_decay
+        self._replacing = self.parameters.traces == "replacing"
+        self._set_rate()
+
+    def _set_rate(self) -> None:
+        half_life = self.parameters.half_life
+        waned = 1 + self.episodes / half_life if half_life else 1.0
+        self._rate = self.parameters.learning_rate / waned
+
+    def _make(self, inputs: int) -> Network:
+        p = self.parameters
+        rng = random.Random(self.seed)
+        self.network = Network(inputs, p.hidden, p.activation, p.output, rng)
+        return self.network
+
+    def _learn(self, network: Network, trace: Array, index: int, error: float) -> None:
+        if not math.isfinite(error):
+            raise DovetailError(
+                f"td has diverged after {self.steps} steps; take a smaller learning_rate "
+                f"than {self.parameters.learning_rate}"
+            )
+        gradient = network.gradient(index)
+        np.multiply(trace, self._decay, out=trace)
+        if self._replacing:
+            np.copyto(trace, gradient, where=gradient != 0)
+        else:
+            np.add(trace, gradient, out=trace)
+        network.apply(trace, self._rate * error)
+        self.steps += 1
+
+    @staticmethod
+    def _array(rows: Any, turn: Turn) -> Any:
+        if rows is None:
+            raise DovetailError(
+                f"td needs afterstates; environment {turn.seat.spec.name} sent none"
+            )
+        return np.asarray(rows)
+
+
+def _best(values: list[float], rng: random.Random) -> int:
+    """Return the index of the largest value; equal ones are drawn by lot."""
+    best = max(values)
+    if values.count(best) < 2:
+        return values.index(best)
+    return rng.choice([index for index, value in enumerate(values) if value == best])

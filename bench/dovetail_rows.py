@@ -1,0 +1,217 @@
+"""Dovetail's own figures: every role a process of its own, or all in one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bench.measure import BenchError, Measurement, isolated, steady
+from bench.references import Transport
+from dovetail import Experiment, InProcess
+from dovetail.protocol import plugins
+
+MANY = 10_000_000
+"""Episodes that no measurement lives to see."""
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Game:
+    """Peers to measure with."""
+
+    title: str
+    environment: str
+    """As ``dovetail env`` is told."""
+    offered: str
+    """As a run is told."""
+    agent: str
+    player: str
+
+
+TRIVIAL = Game("trivial", "bench.peers:Trivial", "trivial", "bench.peers:First", "first")
+CONNECT_FOUR = Game("Connect Four", "connect_four", "connect_four", "random", "random")
+GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
+
+
+def missing(game: Game) -> str | None:
+    """Return why a game cannot be measured, in one line; None if it can."""
+    try:
+        plugins.find("environment", game.environment)
+        plugins.find("agent", game.agent)
+    except Exception as error:
+        return f"{game.title} skipped: {error}"
+    return None
+
+
+# -- processes of their own --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Running:
+    """A broker with peers, and this process as the experiment."""
+
+    experiment: Experiment
+    broker: int
+    """The broker's process."""
+
+
+@contextlib.contextmanager
+def running(game: Game, transport: Transport) -> Iterator[Running]:
+    """Start broker, environment and agent, each a process; end them after.
+
+    The broker keeps its journal, and checks and clocks are on.
+
+    Raises:
+        BenchError: one of them does not start.
+    """
+    with contextlib.ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-bench-")))
+        log = stack.enter_context((directory / "log").open("w+"))
+
+        def start(*arguments: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-m", "dovetail", *arguments]
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
+            )
+            stack.callback(_end, process)
+            return process
+
+        bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/broker"
+        broker = start("broker", "--bind", bind, "--journal", str(directory / "bench.journal"))
+        assert broker.stdout is not None
+        ready = broker.stdout.readline()
+        if "://" not in ready:
+            raise BenchError(f"the broker does not start: {_last(log)}")
+        address = ready.split()[-1]
+        others = [
+            start("env", game.environment, "--connect", address),
+            start("agent", game.agent, "--connect", address),
+        ]
+        experiment = stack.enter_context(Experiment.connect(address))
+        try:
+            experiment.expect([game.offered], [game.player])
+        except Exception as error:
+            ended = any(other.poll() is not None for other in others)
+            raise BenchError(_last(log) if ended else str(error)) from error
+        yield Running(experiment, broker.pid)
+
+
+def _last(log: IO[str]) -> str:
+    log.seek(0)
+    lines = log.read().strip().splitlines()
+    return lines[-1] if lines else "it says nothing"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+# -- playing -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _playing(
+    experiment: Experiment, game: Game, concurrency: int, clock: float | None = 60.0
+) -> Iterator[Iterator[int]]:
+    """Begin a run; give the turns of each finished episode; cancel the run after."""
+    players = [experiment.create(game.player, seed=seat) for seat in range(2)]
+    run = experiment.run(
+        game.offered,
+        players,
+        episodes=MANY,
+        concurrency=concurrency,
+        seed=1,
+        clock={"decision": clock},
+    )
+
+    def turns() -> Iterator[int]:
+        for episode in run:
+            if episode.reason != "terminated":
+                raise BenchError(f"an episode ended as {episode.reason}: {episode.message}")
+            yield episode.turns
+
+    yield turns()
+    run.cancel()
+
+
+def networked(game: Game, transport: Transport, concurrency: int) -> Measurement:
+    """Return the measurement of so many matches at once over one connection a peer."""
+
+    def measure(seconds: float) -> float:
+        with (
+            running(game, transport) as there,
+            _playing(there.experiment, game, concurrency) as turns,
+        ):
+            return steady(turns, seconds, concurrency)
+
+    return measure
+
+
+def in_process(game: Game) -> Measurement:
+    """Return the measurement of everything in one process, which is fresh each time."""
+    return isolated(functools.partial(_in_process, game))
+
+
+def _in_process(game: Game, seconds: float) -> float:
+    environment = plugins.find("environment", game.environment)
+    agent = plugins.find("agent", game.agent)
+    with (
+        InProcess(environments=[environment], agents=[agent]) as experiment,
+        _playing(experiment, game, 1) as turns,
+    ):
+        return steady(turns, seconds)
+
+
+# -- memory --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The broker's resident set after so many turns."""
+
+    turns: int
+    kilobytes: int
+
+
+def resident(process: int) -> int:
+    """Return a process's resident set in kilobytes."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise BenchError(f"/proc/{process}/status has no VmRSS")
+
+
+def memory(
+    game: Game,
+    transport: Transport,
+    total: int,
+    interval: int,
+    concurrency: int = 64,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Sample]:
+    """Play ``total`` turns; return the broker's resident set at the start, each interval and the end."""
+    with running(game, transport) as there:
+        samples = [Sample(0, resident(there.broker))]
+        with _playing(there.experiment, game, concurrency) as turns:
+            played = 0
+            for count in turns:
+                played += count
+                if played >= total:
+                    break
+                if played // interval > samples[-1].turns // interval:
+                    samples.append(Sample(played, resident(there.broker)))
+                    tell(f"memory: {played:,} turns")
+            samples.append(Sample(played, resident(there.broker)))
+    return samples

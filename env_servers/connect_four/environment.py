@@ -1,0 +1,135 @@
+"""Connect Four as an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.env_servers.connect_four.rules import Board
+from dovetail.env_servers.environment import (
+    DovetailError,
+    Environment,
+    IllegalAction,
+    Spec,
+    Turn,
+    View,
+)
+from dovetail.protocol.spaces import Box, Discrete
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Connect Four."""
+
+    rows: Annotated[int, Meta(ge=1, le=20, description="height of the board in squares")] = 6
+    columns: Annotated[int, Meta(ge=1, le=20, description="width of the board in squares")] = 7
+    connect: Annotated[int, Meta(ge=2, le=20, description="discs in a row that win")] = 4
+
+
+class ConnectFour(Environment):
+    """Connect Four: two seats drop discs in turn; four in a row win.
+
+    Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
+    seat that looks, plane 1 the opponent's.  Actions: column numbers.  Rewards: 1 to the winner
+    and -1 to the loser at the end, 0 otherwise and for a draw.  There is no chance in it.
+    """
+
+    name = "connect_four"
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        options = self.configuration
+        if options.connect > max(options.rows, options.columns):
+            raise DovetailError(
+                f"environment connect_four, option 'connect': {options.connect} in a row do not "
+                f"fit on {options.rows} rows and {options.columns} columns; "
+                f"at most {max(options.rows, options.columns)} do"
+            )
+        self.board = Board(options.rows, options.columns, options.connect)
+        self._planes: NDArray[np.uint8] = self._empty()
+
+    def _empty(self) -> NDArray[np.uint8]:
+        return np.zeros((2, self.board.rows, self.board.columns), np.uint8)
+
+    def init(self) -> Spec:
+        rows, columns = self.board.rows, self.board.columns
+        return Spec(
+            name=self.name,
+            seats=2,
+            observation_spaces=[Box([2, rows, columns], 0, 1, "uint8")],
+            action_spaces=[Discrete(columns)],
+            reward_range=(-1.0, 1.0),
+            perfect_information=True,
+            afterstates=True,
+            forfeit=(-1.0, 1.0),
+            max_turns=rows * columns,
+        )
+
+    def start(self, seed: int) -> Turn:
+        board = self.board
+        self.board = Board(board.rows, board.columns, board.connect)
+        self._planes = self._empty()
+        return self._turn()
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        board = self.board
+        mover = board.mover
+        if board.over or len(actions) != 1 or mover not in actions:
+            raise IllegalAction(
+                f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
+                if not board.over
+                else "the game is over; no move is legal"
+            )
+        column = actions[mover]
+        board.drop(column)
+        self._planes[mover, board.heights[column] - 1, column] = 1
+        return self._turn()
+
+    def _turn(self) -> Turn:
+        board = self.board
+        if not board.over:
+            mover = board.mover
+            return Turn(to_act=[mover], seats=[View(mover, self.observation(mover), board.legal())])
+        winner = board.winner
+        rewards = [0.0, 0.0]
+        outcome = [0.5, 0.5]
+        if winner is not None:
+            rewards[winner], rewards[1 - winner] = 1.0, -1.0
+            outcome = [1.0 - winner, float(winner)]
+        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
+        return Turn(seats=views, terminated=True, outcome=outcome)
+
+    def observation(self, seat: int) -> NDArray[np.uint8]:
+        """Return what a seat sees: uint8, shape (2, rows, columns), own discs first."""
+        return self._planes.copy() if seat == 0 else self._planes[::-1].copy()
+
+    def afterstates(self, seat: int) -> NDArray[np.uint8]:
+        """Return what the mover would see after each legal move.
+
+        uint8, shape (legal moves, 2, rows, columns), own discs first.
+        """
+        board = self.board
+        legal = board.legal()
+        states = np.repeat(self.observation(seat)[None], len(legal), axis=0)
+        for index, column in enumerate(legal):
+            states[index, 0, board.heights[column], column] = 1
+        return states
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the board: X began, O answers, the last disc in lower case."""
+        board = self.board
+        grid = [["."] * board.columns for _ in range(board.rows)]
+        for player, mark in enumerate("XO"):
+            for row, column in zip(*np.nonzero(self._planes[player]), strict=True):
+                grid[row][column] = mark
+        if board.last is not None:
+            row = board.heights[board.last] - 1
+            grid[row][board.last] = grid[row][board.last].lower()
+        width = len(str(board.columns - 1))
+        lines = [" ".join(mark.rjust(width) for mark in line) for line in reversed(grid)]
+        lines.append(" ".join(str(column).rjust(width) for column in range(board.columns)))
+        return "\n".join(lines)

@@ -1,0 +1,81 @@
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.agent_servers.agent import Seat, Turn
+from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.sampling import sample
+from dovetail.protocol import spaces
+from dovetail.protocol.messages import Spec
+
+SPACES: list[spaces.Space] = [
+    spaces.Discrete(3, -1),
+    spaces.Box([2, 3], 0, 2, "int8"),
+    spaces.Box([2], dtype="uint8"),
+    spaces.Box([3], 0, 1, "bool"),
+    spaces.Box([2], [0.0, -1.0], [1.0, 1.0]),
+    spaces.Box([2], 0.1, 0.1 + 1e-8),
+    spaces.Box([4], 2.0),
+    spaces.Box([4], high=2.0, dtype="float64"),
+    spaces.Box([]),
+    spaces.MultiDiscrete([3, 2]),
+    spaces.MultiBinary([2, 2]),
+    spaces.Text(8, 1, "abc"),
+    spaces.Text(4),
+    spaces.Text(4, charset=""),
+    spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
+    spaces.Dict({"board": spaces.Box([2, 3], 0, 2, "int8"), "phase": spaces.Discrete(2)}),
+]
+
+
+def turn(legal: list[int] | None, rng: random.Random, spec: Spec | None = None) -> Turn:
+    return Turn(Seat(1, 1, spec or Spec(seats=2)), 1, 0, None, legal, 0.0, "learn", rng)
+
+
+def even(counts: Counter[Any], n: int) -> bool:
+    """Chi-square at about one in ten thousand, by the normal approximation of Wilson and Hilferty."""
+    expected = counts.total() / n
+    chi = sum((count - expected) ** 2 / expected for count in counts.values())
+    chi += (n - len(counts)) * expected
+    f = n - 1
+    return bool((chi / f) ** (1 / 3) < 1 - 2 / (9 * f) + 3.7 * (2 / (9 * f)) ** 0.5)
+
+
+def test_legal_actions_are_equally_frequent() -> None:
+    agent, rng = Random(), random.Random(1)
+    legal = [0, 2, 3, 6, 9]
+    counts = Counter(agent.step(turn(legal, rng)) for _ in range(20_000))
+    assert set(counts) == set(legal)
+    assert even(counts, len(legal))
+
+
+def test_the_chi_square_notices_a_bias() -> None:
+    assert not even(Counter({0: 4_300, 1: 4_000, 2: 4_000, 3: 4_000, 4: 3_700}), 5)
+
+
+def test_without_a_list_it_samples_the_space_of_its_own_seat() -> None:
+    agent, rng = Random(), random.Random(1)
+    spec = Spec(seats=2, action_spaces=[spaces.Text(3), spaces.Discrete(4, 5)])
+    counts = Counter(agent.step(turn(None, rng, spec)) for _ in range(4_000))
+    assert set(counts) == {5, 6, 7, 8}
+    assert even(counts, 4)
+    shared = Spec(seats=2, action_spaces=[spaces.Discrete(2)])
+    assert agent.step(turn(None, rng, shared)) in (0, 1)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_samples_are_in_their_space_and_repeat_with_the_seed(space: spaces.Space) -> None:
+    values = [sample(space, rng) for rng in map(random.Random, range(200))]
+    assert all(space.contains(value) for value in values)
+    assert all(
+        str(value) == str(sample(space, random.Random(seed))) for seed, value in enumerate(values)
+    )
+
+
+def test_whole_boxes_reach_both_bounds() -> None:
+    rng = random.Random(1)
+    drawn = np.concatenate([sample(spaces.Box([50], -1, 1, "int8"), rng) for _ in range(20)])
+    assert set(drawn.tolist()) == {-1, 0, 1}

@@ -1,0 +1,417 @@
+import math
+import random
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pytest
+
+from dovetail.agent_servers.agent import End, Seat, Turn
+from dovetail.agent_servers.td import TD, TDParameters
+from dovetail.protocol import options
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Mode, Reason, Spec
+from dovetail.protocol.spaces import Discrete
+
+SPEC = Spec(name="toy", seats=2, action_spaces=[Discrete(9)], afterstates=True)
+SEATS = [Seat(1, seat, SPEC) for seat in range(2)]
+
+
+def turn(
+    rows: Any,
+    rng: random.Random,
+    *,
+    episode: int = 1,
+    seat: int = 0,
+    reward: float = 0.0,
+    mode: Mode = "learn",
+    legal: list[int] | None = None,
+) -> Turn:
+    legal = list(range(len(rows))) if legal is None else legal
+    return Turn(SEATS[seat], episode, 0, None, legal, reward, mode, rng, np.asarray(rows))
+
+
+def end(
+    reward: float,
+    *,
+    episode: int = 1,
+    seat: int = 0,
+    mode: Mode = "learn",
+    reason: Reason = "terminated",
+) -> End:
+    return End(SEATS[seat], episode, reward, None, None, reason, None, reward, 1, mode)
+
+
+# -- toys ------------------------------------------------------------------------------------------
+
+LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+
+
+def toe(
+    players: list[TD | None], episode: int, seed: int, mode: Mode = "learn", seats: int = 2
+) -> list[float]:
+    """Play noughts and crosses; None plays at random.  Return the rewards."""
+    rngs = [random.Random(10 * seed + seat) for seat in range(seats)]
+    board = np.zeros((2, 9), np.int8)
+    rewards = [0.0, 0.0]
+    for number in range(9):
+        me = number % 2
+        player = players[me]
+        legal = [cell for cell in range(9) if not board[:, cell].any()]
+        if player is None:
+            cell = rngs[me].choice(legal)
+        else:
+            rows = np.repeat(board[None] if me == 0 else board[None, ::-1], len(legal), 0)
+            rows[range(len(legal)), 0, legal] = 1
+            cell = player.step(
+                turn(rows, rngs[me], episode=episode, seat=me, mode=mode, legal=legal)
+            )
+        board[me, cell] = 1
+        if any(board[me, list(line)].all() for line in LINES):
+            rewards[me], rewards[1 - me] = 1.0, -1.0
+            break
+    for seat, player in enumerate(players):
+        if player is not None:
+            player.end(end(rewards[seat], episode=episode, seat=seat, mode=mode))
+    return rewards
+
+
+def score(agent: TD, games: int = 200) -> float:
+    """Mean reward as first player against random play."""
+    played = [toe([agent, None], 10_000 + game, game, "evaluate")[0] for game in range(games)]
+    return sum(played) / games
+
+
+def trained(episodes: int, seed: int = 1, **parameters: Any) -> TD:
+    agent = TD(TDParameters(hidden=16, **parameters), seed)
+    for episode in range(episodes):
+        toe([agent, agent], episode, episode)
+    return agent
+
+
+# -- the update --------------------------------------------------------------------------------------
+
+
+def test_two_steps_by_hand() -> None:
+    """One input, one relu unit, linear output: V(x) = w2 * max(0, w1 * x + b1) + b2."""
+    p = TDParameters(
+        hidden=1,
+        learning_rate=0.5,
+        trace_decay=0.5,
+        discount=0.5,
+        epsilon=0,
+        activation="relu",
+        output="linear",
+    )
+    agent, rng = TD(p), random.Random(1)
+    agent._make(1).weights[:] = [1.0, 0.0, 1.0, 0.0]  # w1, b1, w2, b2
+    agent.step(turn([[1.0]], rng))
+    assert agent.network is not None
+    # V(1) = 1, V(2) = 2: error 1 + 0.5 * 2 - 1 = 1; the gradient at 1 is (1, 1, 1, 1).
+    agent.step(turn([[2.0]], rng, reward=1.0))
+    assert agent.network.weights.tolist() == [1.5, 0.5, 1.5, 0.5]
+    # V(2) = 1.5 * 3.5 + 0.5 = 5.75: error 5 - 5.75 = -0.75; the gradient at 2 is
+    # (3, 1.5, 3.5, 1), the trace that plus a quarter of ones.
+    agent.end(end(5.0))
+    trace = [3.25, 1.75, 3.75, 1.25]
+    before = [1.5, 0.5, 1.5, 0.5]
+    expected = [w - 0.375 * e for w, e in zip(before, trace, strict=True)]
+    assert agent.network.weights.tolist() == expected
+    assert (agent.steps, agent.episodes) == (2, 1)
+
+
+class Slow:
+    """The same learner in plain loops, for one seat, told which action was taken."""
+
+    def __init__(self, p: TDParameters, weights: list[float], inputs: int) -> None:
+        self.p, self.w, self.inputs = p, weights, inputs
+        self.trace = [0.0] * len(weights)
+        self.row: list[float] | None = None
+
+    def value(self, row: list[float]) -> tuple[float, list[float]]:
+        """Return value and gradient for tanh in both layers."""
+        h, w = self.p.hidden, self.w
+        units = []
+        for unit in range(h):
+            total = w[self.inputs * h + unit]
+            for i, x in enumerate(row):
+                total += w[i * h + unit] * x
+            units.append(math.tanh(total))
+        second = (self.inputs + 1) * h
+        value = math.tanh(sum(w[second + unit] * y for unit, y in enumerate(units)) + w[-1])
+        slope = 1 - value * value
+        gradient = [
+            slope * w[second + unit] * (1 - units[unit] ** 2) * x
+            for x in [*row, 1.0]
+            for unit in range(h)
+        ]
+        return value, gradient + [slope * y for y in units] + [slope]
+
+    def learn(self, target: float) -> None:
+        assert self.row is not None
+        value, gradient = self.value(self.row)
+        for i, g in enumerate(gradient):
+            decayed = self.p.discount * self.p.trace_decay * self.trace[i]
+            replaced = self.p.traces == "replacing" and g != 0
+            self.trace[i] = g if replaced else decayed + g
+        error = target - value
+        for i, e in enumerate(self.trace):
+            self.w[i] += self.p.learning_rate * error * e
+
+    def move(self, row: list[float], reward: float, *, explored: bool) -> None:
+        if explored:
+            self.trace = [0.0] * len(self.w)
+        elif self.row is not None:
+            self.learn(reward + self.p.discount * self.value(row)[0])
+        self.row = row
+
+
+@pytest.mark.parametrize("traces", ["accumulating", "replacing"])
+def test_the_update_is_that_of_plain_loops(
+    traces: Literal["accumulating", "replacing"],
+) -> None:
+    p = TDParameters(
+        hidden=3, learning_rate=0.1, trace_decay=0.8, discount=0.9, epsilon=0.3, traces=traces
+    )
+    agent, rng, data = TD(p, 5), random.Random(2), np.random.default_rng(3)
+    net = agent._make(4)
+    net.weights[:] = data.normal(0, 0.5, net.weights.size)
+    slow = Slow(p, net.weights.tolist(), 4)
+    greedy = cut = 0
+    for episode in range(10):
+        slow.trace, slow.row = [0.0] * len(slow.w), None
+        for _ in range(6):
+            # Half the inputs are zero, so that replacing traces differ from a mere gradient.
+            rows = data.normal(0, 1, (3, 4)) * data.integers(0, 2, (3, 4))
+            rows = rows.astype(np.float32)
+            reward = round(float(data.normal()), 1)
+            peek = random.Random()
+            peek.setstate(rng.getstate())
+            explored = peek.random() < p.epsilon
+            chosen = agent.step(turn(rows, rng, episode=episode, reward=reward))
+            slow.move(rows[chosen].tolist(), reward, explored=explored)
+            greedy, cut = greedy + (not explored), cut + explored
+        agent.end(end(1.0, episode=episode))
+        slow.learn(1.0)
+        assert net.weights.tolist() == pytest.approx(slow.w, abs=1e-5)
+    assert min(greedy, cut) > 5
+
+
+def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
+    p = TDParameters(hidden=2, epsilon=0)
+    both, rng = TD(p, 1), random.Random(1)
+    for seat, row in ((0, [1.0, 0.0]), (1, [0.0, 1.0])):
+        both.step(turn([row], rng, seat=seat))
+    both.end(end(1.0, seat=0))
+    one = TD(p, 1)
+    one.step(turn([[1.0, 0.0]], rng))
+    one.end(end(1.0))
+    assert both.network is not None
+    assert one.network is not None
+    assert both.network.weights.tobytes() == one.network.weights.tobytes()
+    both.end(end(-1.0, seat=1))
+    assert both.network.weights.tobytes() != one.network.weights.tobytes()
+    assert not both._trails
+
+
+def test_rates_wane_by_episodes() -> None:
+    agent = TD(TDParameters(hidden=2, learning_rate=0.4, half_life=2), 1)
+    rates = []
+    for episode in range(5):
+        rates.append(agent._rate)
+        agent.step(turn([[1.0]], random.Random(1), episode=episode))
+        agent.end(end(0.0, episode=episode))
+    assert rates == pytest.approx([0.4, 0.4 / 1.5, 0.2, 0.4 / 2.5, 0.4 / 3])
+
+
+# -- choices -----------------------------------------------------------------------------------------
+
+
+def test_ties_and_explorations_are_drawn_evenly_and_the_best_is_taken_otherwise() -> None:
+    rows = [[1.0], [2.0], [2.0], [0.0]]
+    agent, rng = (
+        TD(TDParameters(hidden=1, epsilon=0.4, activation="relu", output="linear")),
+        random.Random(1),
+    )
+    agent._make(1).weights[:] = [1.0, 0.0, 1.0, 0.0]
+    drawn = [agent.step(turn(rows, rng, episode=e, legal=[3, 4, 6, 8])) for e in range(8_000)]
+    share = [drawn.count(action) / len(drawn) for action in (3, 4, 6, 8)]
+    assert share == pytest.approx([0.1, 0.4, 0.4, 0.1], abs=0.02)
+    drawn = [agent.step(turn(rows, rng, mode="evaluate")) for _ in range(4_000)]
+    assert drawn.count(1) / len(drawn) == pytest.approx(0.5, abs=0.03)
+    assert set(drawn) == {1, 2}
+
+
+# -- evaluate ----------------------------------------------------------------------------------------
+
+
+def test_an_evaluation_changes_nothing_even_amid_a_learning_episode() -> None:
+    def play(*, interrupted: bool) -> tuple[bytes, bytes]:
+        agent = trained(20)
+        rng = random.Random(9)
+        rows = np.eye(18, dtype=np.int8)[:3]
+        for step in range(4):
+            agent.step(turn(rows, rng, episode=77, reward=0.1 * step))
+            if interrupted:
+                before = agent.save()
+                for seat in (0, 1):
+                    toe([agent, agent], 500 + 2 * step + seat, 4, "evaluate")
+                agent.end(end(1.0, episode=999, seat=1))  # of an episode without a decision
+                assert agent.save() == before
+        agent.end(end(1.0, episode=77))
+        return agent.save(), rng.randbytes(8)
+
+    assert play(interrupted=True) == play(interrupted=False)
+
+
+# -- repetition, save and load -------------------------------------------------------------------------
+
+
+def test_the_same_seeds_learn_the_same() -> None:
+    assert trained(40).save() == trained(40).save()
+    assert trained(40).save() != trained(40, seed=2).save()
+
+
+def test_saving_and_loading_goes_on_bit_for_bit() -> None:
+    parameters: dict[str, Any] = {"half_life": 20.0, "traces": "replacing", "epsilon": 0.2}
+    whole = trained(60, **parameters)
+    first = trained(30, **parameters)
+    second = TD(seed=99)
+    toe([second, second], 1, 1)
+    second.load(first.save())
+    assert second.save() == first.save()
+    for episode in range(30, 60):
+        toe([second, second], episode, episode)
+    assert second.save() == whole.save()
+    assert score(second, 20) == score(whole, 20)
+
+
+def test_an_agent_saved_before_its_first_turn_keeps_its_seed() -> None:
+    other = TD(seed=3)
+    other.load(TD(TDParameters(hidden=16), 1).save())
+    for episode in range(5):
+        toe([other, other], episode, episode)
+    assert other.save() == trained(5).save()
+
+
+GOOD = trained(2).save()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"",
+        b"\x93NUMPY",
+        GOOD[:-3],
+        GOOD + b"\x00",
+        msgspec.msgpack.encode({"agent": "other"}),
+        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"version": 2}),
+        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"inputs": 7}),
+        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"inputs": -1, "weights": b""}),
+        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"weights": b"1234"}),
+    ],
+)
+def test_foreign_bytes_are_refused_in_one_line_and_change_nothing(state: bytes) -> None:
+    agent = trained(3)
+    before = agent.save()
+    with pytest.raises(DovetailError, match="these bytes are not a saved td agent") as caught:
+        agent.load(state)
+    assert "\n" not in str(caught.value)
+    assert agent.save() == before
+
+
+# -- what it refuses ------------------------------------------------------------------------------------
+
+
+def test_it_needs_afterstates() -> None:
+    with pytest.raises(DovetailError, match="td needs afterstates; environment maze offers none"):
+        TD().init(Seat(1, 0, Spec(name="maze")))
+    TD().init(SEATS[0])
+    lacking = turn([[1.0]], random.Random(1))
+    lacking.afterstates = None
+    with pytest.raises(DovetailError, match="td needs afterstates; environment toy sent none"):
+        TD().step(lacking)
+
+
+def test_it_needs_a_list_of_legal_actions() -> None:
+    lacking = turn([[1.0]], random.Random(1))
+    lacking.legal = None
+    with pytest.raises(DovetailError, match="td needs a list of legal actions"):
+        TD().step(lacking)
+
+
+def test_it_needs_an_output_that_reaches_the_rewards() -> None:
+    seat = Seat(1, 0, Spec(name="rlgame", afterstates=True, reward_range=(-100.0, 100.0)))
+    with pytest.raises(DovetailError, match="reach from -100 to 100; set its option output"):
+        TD().init(seat)
+    TD(TDParameters(output="linear")).init(seat)
+
+
+def test_it_needs_rows_of_one_size() -> None:
+    agent, rng = TD(), random.Random(1)
+    agent.step(turn([[1.0, 0.0]], rng))
+    for rows, legal in (([[1.0]], [0]), ([[1.0, 0.0]], [0, 1]), (np.zeros((0, 2)), [])):
+        with pytest.raises(DovetailError, match="td needs 2 numbers for each of"):
+            agent.step(turn(rows, rng, legal=legal))
+
+
+def test_it_says_when_it_diverges() -> None:
+    agent = TD(TDParameters(hidden=2, learning_rate=10, output="linear", activation="relu"), 1)
+    rng = random.Random(1)
+
+    def play() -> None:
+        for episode in range(1_000):
+            agent.step(turn([[1e3]], rng, episode=episode))
+            agent.end(end(1e6, episode=episode))
+
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(DovetailError, match="take a smaller learning_rate than 10"),
+    ):
+        play()
+
+
+@pytest.mark.parametrize("reason", ["cancelled", "environment-failed", "disconnected", "crashed"])
+def test_an_interrupted_episode_teaches_no_last_step(reason: Reason) -> None:
+    agent = TD(TDParameters(hidden=2), 1)
+    agent.step(turn([[1.0]], random.Random(1)))
+    before = agent.save()
+    agent.end(end(0.0, reason=reason))
+    assert agent.save() == before
+    assert not agent._trails
+
+
+def test_every_parameter_is_described_and_bounded() -> None:
+    described = options.describe(TDParameters)
+    assert all(each["description"] for each in described.values())
+    for wrong in ({"hidden": 0}, {"epsilon": 1.1}, {"traces": "none"}, {"lambda": 0.5}):
+        with pytest.raises(DovetailError, match="agent td"):
+            options.read(TDParameters, wrong, "agent td")
+
+
+# -- learning -------------------------------------------------------------------------------------------
+
+
+def test_it_learns_the_values_of_a_random_walk() -> None:
+    """Five places between a loss and a win, as in Sutton and Barto: values of -2/3 to 2/3."""
+    agent, rng = (
+        TD(TDParameters(hidden=8, epsilon=0, learning_rate=0.1, half_life=100), 1),
+        random.Random(1),
+    )
+    for episode in range(500):
+        place, reward = 2, 0.0
+        while 0 <= place < 5:
+            # A single legal action: chance decides where it leads.
+            agent.step(turn(np.eye(5)[[place]], rng, episode=episode))
+            place += rng.choice((-1, 1))
+        reward = 1.0 if place == 5 else -1.0
+        agent.end(end(reward, episode=episode))
+    assert agent.network is not None
+    assert agent.network.values(np.eye(5)) == pytest.approx(
+        [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], abs=0.15
+    )
+
+
+def test_it_learns_noughts_and_crosses_from_itself() -> None:
+    assert score(trained(1)) < 0.6
+    assert score(trained(1_500)) > 0.85

@@ -1,0 +1,25 @@
+"""An experiment as a program of its own: its options are JSON, and it prints what it hears."""
+
+import json
+import sys
+
+from dovetail import DovetailError, Experiment
+
+with Experiment.connect(sys.argv[1]) as experiment:
+    options = json.loads(sys.argv[2])
+    agents = options.pop("agents")
+    environment = options.pop("environment", "count_up")
+    experiment.expect([environment], agents)
+    made = [experiment.create(each, seed=number) for number, each in enumerate(agents)]
+    run = experiment.run(environment, made, **options)
+    print(f"run {run.number}", flush=True)
+    try:
+        for episode in run:
+            print(
+                f"episode {episode.index} {episode.reason} outcome {episode.outcome} "
+                f"blame {episode.blame} again {episode.again}",
+                flush=True,
+            )
+        print(f"done {run.done.reason if run.done else None}", flush=True)
+    except DovetailError as error:
+        print(f"error {error}", flush=True)

@@ -1,0 +1,223 @@
+"""Four programs in four terminals, and what happens when one of them goes."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GAME = Path(__file__).with_name("count_up.py")
+
+
+def test_four_programs_play(terminals: Any) -> None:
+    broker = terminals.broker()
+    env = terminals.env()
+    agents = terminals.agent("First", str(GAME) + ":Chance")
+    agents.expect(r"^agent first, chance ready at \S+ as agent-\d+$")
+    env.expect(r"^environment count_up ready at")
+    experiment = terminals.experiment("first", "chance", episodes=3, seed=5)
+    for index in range(3):
+        experiment.expect(rf"^episode {index} terminated")
+    experiment.expect("^done finished")
+    assert experiment.wait() == 0
+    for _ in range(6):
+        agents.expect("^end terminated")
+    broker.signal(signal.SIGTERM)
+    assert [each.wait() for each in (broker, env, agents)] == [0, 0, 0]
+    assert not broker.lines["err"]
+
+
+def test_an_agent_killed_while_it_owes_an_answer(terminals: Any) -> None:
+    broker = terminals.broker("--grace", "0.3")
+    terminals.env()
+    stuck = terminals.agent("Stuck")
+    other = terminals.agent("First")
+    experiment = terminals.experiment("stuck", "first", episodes=2, retries=0)
+    stuck.expect("^thinking")
+    stuck.kill()
+    experiment.expect("^episode 0 disconnected outcome None blame 0 again False")
+    experiment.expect("^error the run failed: stuck .*did not come back")
+    other.expect("^end disconnected blame 0")
+    # The others play on, in another run.
+    again = terminals.experiment("first", "first", episodes=2)
+    again.expect("^done finished")
+    assert broker.process.poll() is None
+
+
+def test_an_environment_killed_in_mid_episode_with_none_to_go_on_in(terminals: Any) -> None:
+    terminals.broker("--grace", "0.3")
+    env = terminals.env()
+    agent = terminals.agent("First")
+    experiment = terminals.experiment("first", "first", configuration={"hold": 5})
+    env.expect("^holding")
+    env.kill()
+    experiment.expect("^episode 0 environment-failed outcome None blame None again False")
+    experiment.expect("^error the run failed: environment .*did not come back")
+    agent.expect("^end environment-failed")
+    agent.expect("^end environment-failed")
+
+
+def test_an_environment_killed_in_mid_episode_is_replaced_by_another(terminals: Any) -> None:
+    terminals.broker("--grace", "0.3")
+    first = terminals.env("--name", "one")
+    first.expect("ready")
+    second = terminals.env("--name", "two")
+    second.expect("ready")
+    agent = terminals.agent("AtEase")
+    experiment = terminals.experiment("atease", "atease", configuration={"target": 80}, episodes=1)
+    agent.expect("^turn 1")
+    first.kill()
+    experiment.expect("^episode 0 environment-failed .* again True")
+    experiment.expect("^episode 0 terminated")
+    experiment.expect("^done finished")
+
+
+def test_a_broker_killed_and_started_again(terminals: Any) -> None:
+    broker = terminals.broker()
+    env = terminals.env()
+    agent = terminals.agent("AtEase")
+    agent.expect("ready")
+    experiment = terminals.experiment("atease", "atease", configuration={"target": 1_000_000})
+    agent.expect("^turn 1")
+    broker.kill()
+    terminals.broker(bind=terminals.address)
+    experiment.expect("^error the run failed: the broker restarted")
+    agent.expect("^end disconnected")
+    agent.expect("^end disconnected")
+    again = terminals.experiment("atease", "atease", episodes=2)
+    again.expect("^done finished")
+    assert env.process.poll() is None
+
+
+def test_sigint_lets_episodes_finish_and_tells_everybody(terminals: Any) -> None:
+    broker = terminals.broker("--finish", "30")
+    env = terminals.env()
+    agent = terminals.agent("AtEase")
+    experiment = terminals.experiment(
+        "atease", "atease", episodes=100, configuration={"target": 30}
+    )
+    agent.expect("^turn 1")
+    broker.signal(signal.SIGINT)
+    experiment.expect("^episode 0 terminated")
+    experiment.expect("^done drained")
+    agent.expect("^end terminated")
+    agent.expect("^end terminated")
+    assert [each.wait() for each in (broker, env, agent, experiment)] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_what_does_not_finish_is_cancelled(terminals: Any, signals: int) -> None:
+    broker = terminals.broker("--finish", "0.2" if signals == 1 else "600")
+    env = terminals.env()
+    agent = terminals.agent("AtEase")
+    experiment = terminals.experiment("atease", "atease", configuration={"target": 1_000_000})
+    agent.expect("^turn 1")
+    broker.signal(signal.SIGTERM)
+    if signals == 2:
+        broker.expect("stopping", "err")
+        broker.signal(signal.SIGTERM)
+    experiment.expect("^episode 0 cancelled")
+    agent.expect("^end cancelled")
+    agent.expect("^end cancelled")
+    assert [each.wait() for each in (broker, env, agent)] == [0, 0, 0]
+
+
+def test_a_peer_told_to_stop_leaves_at_once(terminals: Any) -> None:
+    terminals.broker()
+    terminals.env()
+    first = terminals.agent("First", "--name", "mine")
+    first.expect("as mine$")
+    experiment = terminals.experiment("first", "first", configuration={"target": 1_000_000})
+    first.expect("^turn 1")
+    first.signal(signal.SIGINT)
+    assert first.wait() == 0
+    experiment.expect("^episode 0 disconnected")
+    experiment.expect("^error the run failed: first .*left")
+
+
+def test_a_program_that_is_one_agent(terminals: Any) -> None:
+    terminals.broker()
+    terminals.env()
+    agent = terminals.agent("Chance", "--as-one", "--name", "ann", "--set", "bias=3", "--seed", "4")
+    agent.expect("^agent ann ready at .* as ann$")
+    second = terminals.agent("Chance", "--as-one", "--name", "ann")
+    assert second.wait() == 1
+    second.expect("^dovetail: the broker refuses: another peer is called 'ann'", "err")
+
+
+def test_a_token_is_asked_for(terminals: Any) -> None:
+    terminals.broker("--token", "sesame")
+    env = terminals.env("--token", "sesame")
+    env.expect("ready")
+    agent = terminals.agent("First")
+    assert agent.wait() == 1
+    agent.expect("^dovetail: the broker refuses: the access token is missing or wrong", "err")
+    assert len(agent.lines["err"]) == 1
+
+
+def test_beyond_loopback_without_a_token_there_is_a_warning(terminals: Any) -> None:
+    broker = terminals.broker("--journal", "none", bind="tcp://0.0.0.0:*")
+    broker.expect("^dovetail: anybody who reaches tcp://0.0.0.0:.* give it a --token$", "err")
+    assert not (terminals.folder / "dovetail.journal").exists()
+
+
+def test_an_address_in_use_is_one_line(terminals: Any) -> None:
+    terminals.broker()
+    second = terminals.start("broker", "--bind", terminals.address, "--journal", "other")
+    assert second.wait() == 1
+    second.expect("^dovetail: cannot listen at .* choose another with --bind$", "err")
+    assert len(second.lines["err"]) == 1
+
+
+def test_watch_shows_turns_as_they_come(terminals: Any) -> None:
+    terminals.broker()
+    terminals.env()
+    terminals.agent("First").expect("ready")
+    watch = terminals.start("watch", "--connect", terminals.address)
+    watch.expect("watching all runs", "err")
+    experiment = terminals.experiment("first", "first", episodes=3)
+    watch.expect("^-- run .* episode 0, turn 0: first against first$")
+    watch.expect("^the count is")
+    watch.expect("^-- run .* episode 0, turn 1$")
+    watch.expect(r"^seat 0 \(first\): 1$")
+    watch.expect(r"^over: terminated, outcome \d, \d$")
+    experiment.expect("^done finished")
+
+
+def test_watch_of_a_run_ends_with_it(terminals: Any) -> None:
+    terminals.broker("--grace", "0.3")
+    terminals.env()
+    terminals.agent("AtEase")
+    experiment = terminals.experiment("atease", "atease", configuration={"target": 1_000_000})
+    number = experiment.expect(r"^run (\d+)").group(1)
+    watch = terminals.start("watch", "--connect", terminals.address, "--run", number)
+    watch.expect(r"^seat [01] \(atease\): 1")
+    experiment.kill()
+    watch.expect("^over: cancelled")
+    assert watch.wait() == 0
+
+
+def test_watch_is_interrupted_with_130_and_notices_the_brokers_end(terminals: Any) -> None:
+    broker = terminals.broker()
+    first, second = (terminals.start("watch", "--connect", terminals.address) for _ in range(2))
+    first.expect("watching all runs", "err")
+    second.expect("watching all runs", "err")
+    first.signal(signal.SIGINT)
+    assert first.wait() == 130
+    broker.signal(signal.SIGTERM)
+    assert second.wait() == 0
+    second.expect("the broker has left", "err")
+
+
+def test_list_of_a_broker(terminals: Any, dovetail: Any) -> None:
+    terminals.broker()
+    terminals.env().expect("ready")
+    terminals.agent("Chance", "--name", "mine").expect("ready")
+    answer = dovetail("list", "--connect", terminals.address)
+    assert answer.code == 0
+    assert "environment count_up (at environment-" in answer.out
+    assert "Who says it wins." in answer.out
+    assert "agent chance (at mine)" in answer.out
+    assert "runs: none" in answer.out

@@ -1,0 +1,96 @@
+"""Episodes of a journal, listed and played again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from dovetail import InProcess
+from dovetail.broker.journal import Journal, read
+from dovetail.broker.records import Played
+from dovetail.protocol import plugins
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """A journal with four episodes: three that ended by the rules, one by the run's limit."""
+    path = tmp_path / "games.journal"
+    game = plugins.find("environment", f"{HERE / 'count_up.py'}:CountUp")
+    chance = plugins.find("agent", f"{HERE / 'count_up.py'}:Chance")
+    with InProcess([game], [chance], journal=Journal(path)) as experiment:
+        agents = [experiment.create("chance", seed=seed) for seed in (1, 2)]
+        experiment.run("count_up", agents, episodes=3, seed=9, configuration={"target": 12}).wait()
+        experiment.run("count_up", agents, seed=9, max_turns=2).wait()
+    return path
+
+
+def test_list(dovetail: Any, journal: Path) -> None:
+    for answer in (dovetail("replay", str(journal)), dovetail("replay", str(journal), "--list")):
+        assert answer.code == 0
+        rows = [line for line in answer.out.splitlines() if "count_up" in line]
+        assert len(rows) == 4
+        assert "chance, chance" in rows[0]
+        assert "terminated" in rows[2]
+        assert "truncated" in rows[3]
+
+
+def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> None:
+    played = [each for each in read(journal) if isinstance(each, Played)]
+    for number, record in enumerate(played, 1):
+        answer = dovetail("replay", str(journal), str(number), "--env", game)
+        assert answer.code == 0, answer.err
+        lines = answer.out.splitlines()
+        assert lines[0] == (
+            f"episode {number}: count_up, chance against chance, seed {record.result.seed}"
+        )
+        assert sum(line.startswith("seat ") for line in lines) == record.result.turns
+        assert lines[-1] == "the replay ends as recorded"
+    last = dovetail("replay", str(journal), "last", "--env", game)
+    assert last.out == answer.out
+
+
+def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str) -> None:
+    played = [each for each in read(journal) if isinstance(each, Played)]
+    forged = journal.with_name("forged")
+    writer = Journal(forged)
+    record = played[0]
+    result = record.result
+    changes: list[Any] = [
+        {"result": msgspec.structs.replace(result, seed=result.seed + 1)},
+        {"result": msgspec.structs.replace(result, outcome=[0.5, 0.5])},
+        {"actions": record.actions[:-1]},
+        {"actions": [[(1 - seat, action) for seat, action in turn] for turn in record.actions]},
+        {"configuration": {"target": 1000}},
+    ]
+    writer.write([msgspec.structs.replace(record, **change) for change in changes])
+    writer.close()
+    for number in range(1, len(changes) + 1):
+        answer = dovetail("replay", str(forged), str(number), "--env", game)
+        if number == 1 and answer.code == 0:
+            continue  # another seed may begin the same
+        assert answer.code == 1, number
+        assert answer.err.startswith("dovetail: the replay differs in turn ")
+        assert answer.err.count("\n") == 1
+
+
+def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
+    answer = dovetail("replay", str(journal), "9", "--env", game)
+    assert (answer.code, answer.err) == (1, f"dovetail: there is no episode 9; {journal} has 4\n")
+    answer = dovetail("replay", str(journal), "1")
+    assert answer.code == 2
+    assert answer.err.startswith("dovetail: no environment 'count_up'")
+    (journal.parent / "text").write_text("this is some text, not a journal at all\n")
+    answer = dovetail("replay", str(journal.parent / "text"))
+    assert answer.code == 1
+    assert "is no journal" in answer.err
+
+
+def test_an_empty_journal(dovetail: Any, tmp_path: Path) -> None:
+    Journal(tmp_path / "empty").close()
+    assert "has no episodes" in dovetail("replay", "empty").out
+    assert dovetail("replay", "empty", "last").code == 1

@@ -1,0 +1,224 @@
+"""What a person reads: help, errors in one line, exit codes, completion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dovetail as package
+from dovetail.protocol import plugins
+
+HERE = Path(__file__).parent
+COMMANDS = ["agent", "bench", "broker", "demo", "env", "list", "play", "replay", "run", "watch"]
+
+
+def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "COLUMNS": "160", "NO_COLOR": "1", **more}
+    return subprocess.run(
+        [sys.executable, "-m", "dovetail", *command],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["broker", "--bnd", "x"], "No such option: --bnd"),
+        (["broker", "--grace", "soon"], "'--grace'"),
+        (["broker", "--patience", "-1"], "'--patience'"),
+        (["agent"], "Missing argument"),
+        (["agent", "randon"], "no agent 'randon'; did you mean 'random'?"),
+        (["env", "chess"], "no environment 'chess'; there are "),
+        (["env", "nowhere:Game"], "there is no module 'nowhere'"),
+        (["env", "nowhere.py:Game"], "there is no file"),
+        (["env", f"{HERE / 'count_up.py'}"], "name the class in it too"),
+        (["env", f"{HERE / 'count_up.py'}:CountDown"], "did you mean 'CountUp'?"),
+        (["env", f"{HERE / 'count_up.py'}:First"], "is no environment"),
+        (["agent", f"{HERE / 'count_up.py'}:CountUp"], "is no agent"),
+        (["agent", f"{HERE / 'count_up.py'}:First", "--seed", "1"], "need --as-one"),
+        (["agent", f"{HERE / 'count_up.py'}:First", "--as-one", "--set", "x"], "KEY=VALUE"),
+        (
+            ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bias=9"],
+            "option 'bias': Expected `int` <= 3",
+        ),
+        (
+            ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
+            "has no option 'bis'; it has bias",
+        ),
+        (["run", "missing.toml"], "there is no experiment file missing.toml"),
+        (["run", __file__, "--connect", "tcp://x", "--in-process"], "exclude each other"),
+        (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
+        (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),
+        (["play", "connect_four", "--kept", "x"], "--kept needs --connect"),
+        (["replay", "journal", "tenth"], "'tenth' is no number of an episode"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2(dovetail: Any, arguments: list[str], line: str) -> None:
+    answer = dovetail(*arguments)
+    assert answer.code == 2
+    assert answer.err.startswith("dovetail: ")
+    assert answer.err.count("\n") == 1
+    assert line in answer.err
+    assert not answer.out
+
+
+def test_what_failed_is_one_line_and_1(dovetail: Any) -> None:
+    answer = dovetail("replay", "missing.journal")
+    assert (answer.code, answer.out) == (1, "")
+    assert (
+        answer.err
+        == "dovetail: cannot read the journal missing.journal: No such file or directory\n"
+    )
+    answer = dovetail("bench")
+    assert answer.code == 1
+    assert answer.err == (
+        "dovetail: there is no bench folder here; go to a checkout of the project\n"
+    )
+
+
+def test_what_nobody_thought_of_is_one_line_too(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("class Odd:\n    pass\nraise RuntimeError('a\\nb')\n")
+    for debug in ("0", "1"):
+        found = run("agent", "odd:Odd", folder=tmp_path, DOVETAIL_DEBUG=debug)
+        assert found.returncode == 1
+        line = "dovetail: agent 'odd:Odd' cannot be loaded: RuntimeError: a b\n"
+        assert found.stderr.endswith(line)
+        assert ("Traceback" in found.stderr and "odd.py" in found.stderr) == (debug == "1")
+        assert debug == "1" or found.stderr == line
+
+
+def test_debug_shows_where(dovetail: Any) -> None:
+    answer = dovetail("--debug", "replay", "missing.journal")
+    assert answer.code == 1
+    assert "Traceback" in answer.err
+
+
+def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dovetail.protocol.errors import DovetailError
+    from dovetail.protocol.link import Link
+    from dovetail.protocol.messages import VERSION, Hello
+
+    with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
+        Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
+    found = run("list", "--connect", "nonsense", folder=tmp_path)
+    assert found.returncode == 1
+    assert found.stderr.startswith("dovetail: 'nonsense' is no address of a broker")
+    assert found.stderr.count("\n") == 1
+
+
+def test_version(tmp_path: Path) -> None:
+    found = run("--version", folder=tmp_path)
+    assert (found.returncode, found.stdout) == (0, f"dovetail {package.__version__}\n")
+
+
+def test_help_names_every_command(dovetail: Any) -> None:
+    answer = dovetail("--help")
+    assert answer.code == 0
+    for command in COMMANDS:
+        assert command in answer.out
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "bench"])
+def test_help_of_a_command_has_an_example(dovetail: Any, command: str) -> None:
+    answer = dovetail(command, "--help")
+    assert answer.code == 0
+    assert f"Example: dovetail {command}" in answer.out
+
+
+def test_options_of_an_environment(dovetail: Any, game: str) -> None:
+    for answer in (dovetail("env", game, "--options"), dovetail("env", game, "--help")):
+        assert answer.code == 0
+        row = next(line for line in answer.out.splitlines() if "target" in line)
+        for part in ("integer", "10", "≥ 2, ≤ 1e+06", "Who says it wins."):
+            assert part in row
+        assert "integer or null" in answer.out
+
+
+def test_options_of_an_agent(dovetail: Any) -> None:
+    name = f"{HERE / 'count_up.py'}:Chance"
+    for answer in (dovetail("agent", name, "--options"), dovetail("agent", "--help", name)):
+        assert answer.code == 0
+        assert "bias" in answer.out
+    assert "no options" in dovetail("agent", f"{HERE / 'count_up.py'}:First", "--options").out
+
+
+def test_list_names_what_is_installed(dovetail: Any) -> None:
+    answer = dovetail("list")
+    assert answer.code == 0
+    for kind, names in (
+        ("environment", plugins.names("environment")),
+        ("agent", plugins.names("agent")),
+    ):
+        for name in names:
+            assert f"{kind} {name}" in answer.out
+
+
+def test_built_in_names_are_those_that_brokers_are_told() -> None:
+    kinds: tuple[plugins.Kind, plugins.Kind] = ("environment", "agent")
+    for kind in kinds:
+        for name in plugins.names(kind):
+            found = plugins.find(kind, name)
+            assert (found.name or found.__name__.lower()) == name
+
+
+def test_a_module_here_is_found(dovetail: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine_for_cli.py").write_text((HERE / "count_up.py").read_text())
+    assert "target" in dovetail("env", "mine_for_cli:CountUp", "--options").out
+
+
+@pytest.mark.parametrize("shell", ["bash"])
+def test_completion_script(tmp_path: Path, shell: str) -> None:
+    found = run(folder=tmp_path, _DOVETAIL_COMPLETE=f"source_{shell}")
+    assert found.returncode == 0
+    assert "_DOVETAIL_COMPLETE" in found.stdout
+
+
+def test_completion_of_names(tmp_path: Path) -> None:
+    found = run(
+        folder=tmp_path,
+        _DOVETAIL_COMPLETE="complete_bash",
+        COMP_WORDS="dovetail agent ra",
+        COMP_CWORD="2",
+    )
+    assert found.stdout.split() == ["random"]
+
+
+def test_output_that_nobody_reads(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dovetail", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        err = process.stderr.read()
+    assert process.wait(60) == 1
+    assert b"Traceback" not in err
+    assert b"BrokenPipe" not in err
+
+
+def test_little_is_imported_for_an_agent(tmp_path: Path) -> None:
+    code = (
+        "import sys; from dovetail.cli import main; sys.argv = ['dovetail', 'agent', "
+        f"{f'{HERE}/count_up.py:First'!r}, '--seed', '1']; main(); "
+        "print([each for each in ('matplotlib', 'sqlalchemy', 'numba', 'pandas') "
+        "if each in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"

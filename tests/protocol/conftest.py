@@ -1,0 +1,6 @@
+"""Hypothesis without deadlines: a busy machine must not fail a test."""
+
+from hypothesis import settings
+
+settings.register_profile("protocol", deadline=None)
+settings.load_profile("protocol")

@@ -1,0 +1,227 @@
+"""The codec against an independent implementation, and against whatever bytes there are."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from typing import Any, get_args
+
+import msgpack
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dovetail.protocol import codec, examples
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text()
+    | st.binary(),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(), inner, max_size=20),
+    max_leaves=40,
+)
+DECODERS = [
+    *(codec.Decoder[Any](union) for union in codec.AT_BROKER.values()),
+    *(codec.Decoder[Any](union) for union in codec.AT_PEER.values()),
+    codec.Decoder[Any](m.Session),
+    codec.Decoder[Any](m.Hello),
+    codec.Decoder[Any](Any),
+]
+FRAMES = [codec.encode(each.message) for each in examples.valid()]
+HUGE = b"\xff\xff\xff\xff"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether values are equal, NaN to NaN, and of the same types."""
+    if isinstance(one, float) and math.isnan(one):
+        return isinstance(other, float) and math.isnan(other)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return type(one) is type(other) and bool(one == other)
+
+
+# -- against msgpack ---------------------------------------------------------------------------------
+
+
+@given(VALUES)
+def test_msgpack_reads_what_the_codec_writes(value: Any) -> None:
+    assert same(msgpack.unpackb(codec.encode(value)), value)
+
+
+@given(VALUES)
+def test_the_codec_reads_what_msgpack_writes(value: Any) -> None:
+    assert same(codec.decode(msgpack.packb(value)), value)
+
+
+@given(VALUES, st.integers(0, 2**63 - 1), st.integers(0, 2**31))
+def test_payloads_pass_through_a_message_as_they_came(value: Any, episode: int, turn: int) -> None:
+    frame = msgpack.packb(
+        {
+            "type": "turn",
+            "episode": episode,
+            "turn": turn,
+            "to_act": [0],
+            "seats": [{"seat": 0, "observation": value, "unknown": value}],
+            "unknown": value,
+        }
+    )
+    received = codec.Decoder[Any](m.FromEnvironment).decode(frame)
+    assert type(received) is m.Turn
+    passed_on = codec.encode(
+        m.AgentStep(received.episode, 0, received.turn, observation=received.seats[0].observation)
+    )
+    sent = msgpack.unpackb(passed_on)
+    assert same(sent["observation"], value)
+    assert (sent["episode"], sent.get("turn", 0)) == (episode, turn)
+    step = codec.Decoder[Any](m.ToAgent).decode(passed_on)
+    assert same(step.observation, value)
+
+
+@given(st.floats(width=32))
+def test_floats_of_32_bits_are_read(value: float) -> None:
+    frame = msgpack.Packer(use_single_float=True).pack({"type": "turn", "outcome": [value]})
+    turn = codec.Decoder[Any](m.FromEnvironment).decode(frame)
+    assert same(turn.outcome, [value])
+
+
+def test_a_key_that_comes_twice_counts_as_it_came_last() -> None:
+    frame = b"\x83\xa4type\xa4ping\xa6number\x01\xa6number\x02"
+    assert codec.Decoder[Any](m.FromAgent).decode(frame) == m.Ping(2)
+
+
+def test_a_type_that_comes_last_is_read() -> None:
+    frame = msgpack.packb({"number": 3, "type": "ping"})
+    assert codec.Decoder[Any](m.FromAgent).decode(frame) == m.Ping(3)
+
+
+def test_defaults_that_are_sent_mean_the_same_as_defaults_that_are_left_out() -> None:
+    decoder = codec.Decoder[Any](m.FromAgent)
+    for kind in get_args(m.FromAgent):
+        fields = {"role": "agent"} if kind is m.Hello else {}
+        least = examples.minimal(kind, **fields)
+        every = {
+            "type": examples.tag(kind),
+            **{name: getattr(least, name) for name in kind.__struct_fields__},
+        }
+        assert decoder.decode(codec.encode(every)) == least
+
+
+# -- values that cannot travel -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [object(), 1j, {1, 2}.__iter__(), np.array(["a"])])
+def test_a_value_that_cannot_travel_is_a_type_error(value: Any) -> None:
+    with pytest.raises(TypeError, match="cannot travel"):
+        codec.encode(m.Action(1, 0, 0, value))
+
+
+def test_numpy_scalars_travel_as_plain_numbers() -> None:
+    assert codec.decode(codec.encode([np.int64(3), np.float32(0.5), np.bool_(True)])) == [
+        3,
+        0.5,
+        True,
+    ]
+
+
+def test_opened_decodes_payloads_and_leaves_objects() -> None:
+    array = np.arange(3)
+    assert codec.opened(array) is array
+    assert codec.opened(msgspec.Raw(codec.encode([1, "a"]))) == [1, "a"]
+    assert codec.opened(m.NIL) is None
+
+
+# -- rubbish -----------------------------------------------------------------------------------------
+
+
+def code(decoder: codec.Decoder[Any], frame: bytes) -> str | None:
+    """Return the code of the error that a frame gets; whatever is read can be written."""
+    try:
+        message = decoder.decode(frame)
+    except ProtocolError as error:
+        return error.code if str(error) else "no text"
+    codec.encode(message)
+    return None
+
+
+def only_protocol_errors(frame: bytes) -> None:
+    for decoder in DECODERS:
+        assert code(decoder, frame) in (None, "malformed", "limit", "unknown-type", "invalid")
+
+
+@given(st.binary(max_size=200))
+@example(b"\x81\xc4\x01a\xc0")
+@example(b"\xd6\xff\x00\x00\x00\x00")  # a time stamp
+@example(b"\xc7\x0c\xff" + b"\xff" * 12)  # a time stamp out of range
+@example(b"\x81\x90\xc0")
+@example(b"\x81\x80\xc0")
+@example(b"\x81\xc7\x0b\x01\x93\xa4int8\x91\x01\xc4\x01\x01\xc0")  # a tensor as a key
+def test_random_bytes_raise_nothing_but_protocol_errors(frame: bytes) -> None:
+    only_protocol_errors(frame)
+
+
+@settings(max_examples=500)
+@given(st.data())
+def test_mutated_frames_raise_nothing_but_protocol_errors(data: st.DataObject) -> None:
+    frame = bytearray(data.draw(st.sampled_from(FRAMES)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, max(0, len(frame) - 1)))
+        match data.draw(st.sampled_from(["set", "cut", "insert", "double"])):
+            case "set" if frame:
+                frame[place] = data.draw(st.integers(0, 255))
+            case "cut":
+                del frame[place : place + data.draw(st.integers(1, 8))]
+            case "insert":
+                frame[place:place] = data.draw(st.binary(min_size=1, max_size=8))
+            case _:
+                frame += frame[place:]
+    only_protocol_errors(bytes(frame))
+
+
+@pytest.mark.parametrize("depth", [33, 1_000, 200_000])
+@pytest.mark.parametrize("opening", [b"\x91", b"\x81\xa1k", b"\xdd\x00\x00\x00\x01"])
+def test_deep_nesting_is_refused(opening: bytes, depth: int) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        codec.decode(opening * depth + b"\xc0")
+    assert caught.value.code == "limit"
+
+
+@pytest.mark.parametrize("where", ["alone", "in an array", "in an action", "in a name", "a tensor"])
+@pytest.mark.parametrize("header", [0xC6, 0xC9, 0xDB, 0xDD, 0xDF])
+def test_a_hostile_length_allocates_nothing(header: int, where: str) -> None:
+    hostile = bytes([header]) + HUGE
+    frame = {
+        "alone": hostile,
+        "in an array": b"\x92\x01" + hostile + b"\x00" * 100,
+        "in an action": b"\x82\xa4type\xa6action\xa6action" + hostile,
+        "in a name": b"\x82\xa4type\xa5hello\xa4name" + hostile,
+        "a tensor": b"\x82\xa4type\xa6action\xa6action\xc7\x0c\x01\x93\xa4int8" + hostile + b"\x00",
+    }[where]
+    tracemalloc.start()
+    try:
+        only_protocol_errors(frame)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
+
+
+def test_a_frame_of_many_values_costs_no_more_than_its_size() -> None:
+    frame = b"\xdd\x00\x0f\x42\x40" + b"\xc0" * 1_000_000  # one more than is read
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError) as caught:
+            codec.decode(frame)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code == "limit"
+    assert peak < 2 * len(frame)

@@ -1,0 +1,44 @@
+"""Seeds are derived as SPEC.md says, for ever."""
+
+from __future__ import annotations
+
+import doctest
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.protocol import seeds
+from dovetail.protocol.seeds import derive
+
+
+@pytest.mark.parametrize(
+    ("path", "seed"),
+    [
+        ((0,), 3456079177858693020),
+        ((1, "episode", 0), 4384949654484100906),
+        ((7, "seat", 1), 2741667346559110548),
+        ((4384949654484100906, "seat", 0), 961693405461234125),
+        ((4384949654484100906, "seat", 1), 5226225177447152697),
+    ],
+)
+def test_golden_seeds(path: tuple[int, *tuple[str | int, ...]], seed: int) -> None:
+    assert derive(*path) == seed
+
+
+def test_the_examples_in_the_source_are_right() -> None:
+    assert doctest.testmod(seeds).attempted == 1
+    assert doctest.testmod(seeds).failed == 0
+
+
+@given(st.integers(), st.lists(st.integers() | st.text(max_size=5), max_size=3))
+def test_the_rule_of_the_spec(master: int, path: list[int | str]) -> None:
+    text = "/".join([str(master), *map(str, path)])
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert derive(master, *path) == int(digest[:16], 16) // 2
+    assert 0 <= derive(master, *path) < 2**63
+
+
+def test_seeds_of_many_episodes_differ() -> None:
+    assert len({derive(1, "episode", index) for index in range(10_000)}) == 10_000

@@ -1,0 +1,67 @@
+"""The state machines are closed, reachable, and name messages that exist."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from dovetail.protocol import examples, generate, states
+from dovetail.protocol.states import Table, follow
+
+TABLES = [
+    pytest.param(states.SESSION, "new", id="session"),
+    pytest.param(states.MATCH, "opening", id="match"),
+    pytest.param(states.SEAT, "free", id="seat"),
+    pytest.param(states.RUN, "running", id="run"),
+]
+
+
+@pytest.mark.parametrize(("table", "first"), TABLES)
+def test_every_next_state_is_a_state(table: Table, first: str) -> None:
+    assert {each for row in table.values() for each in row.values()} <= table.keys()
+
+
+@pytest.mark.parametrize(("table", "first"), TABLES)
+def test_every_state_is_reachable(table: Table, first: str) -> None:
+    reached, new = {first}, [first]
+    while new:
+        for state in table[new.pop()].values():
+            if state not in reached:
+                reached.add(state)
+                new.append(state)
+    assert reached == table.keys()
+
+
+@pytest.mark.parametrize(("table", "first"), TABLES)
+def test_every_message_of_a_table_exists(table: Table, first: str) -> None:
+    known = {examples.tag(kind) for _, _, kinds in examples.directions() for kind in kinds}
+    assert {event for row in table.values() for event in row} <= known | generate.EVENTS
+
+
+def test_every_event_of_the_broker_is_in_a_table() -> None:
+    events = {
+        event for table, _ in generate.TABLES.values() for row in table.values() for event in row
+    }
+    assert events >= generate.EVENTS
+
+
+def test_every_table_is_in_the_spec() -> None:
+    tables = [value for name, value in vars(states).items() if name.isupper()]
+    assert tables == [table for table, _ in generate.TABLES.values()]
+
+
+def test_the_named_states_are_those_of_the_tables() -> None:
+    assert set(get_args(states.MatchState)) == states.MATCH.keys()
+    assert set(get_args(states.SeatState)) == states.SEAT.keys()
+
+
+def test_an_end_is_always_possible_for_a_seat_that_plays() -> None:
+    for state in ("seated", "deciding", "waiting"):
+        assert follow(states.SEAT, state, "end") == "seated"
+
+
+def test_what_a_table_does_not_name_leads_nowhere() -> None:
+    assert follow(states.SEAT, "waiting", "action") is None
+    assert follow(states.RUN, "over", "cancel") is None
+    assert follow(states.MATCH, "decision", "step") == "transition"
