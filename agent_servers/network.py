@@ -28,8 +28,8 @@ def size(inputs: int, hidden: int) -> int:
 class Network:
     """Values of rows, and their gradients by the weights.
 
-    The first weights are uniform within one over the square root of a unit's inputs, those of
-    the output zero: an untrained network finds every row worth nothing.
+    The first weights are uniform, within one over the square root of a unit's inputs for the
+    hidden layer and 0.3 times that for the output, so that first values are near zero.
 
     Args:
         inputs: the length of a row.
@@ -59,6 +59,8 @@ class Network:
         bound = (inputs + 1) ** -0.5
         drawn = [rng.uniform(-bound, bound) for _ in range(self._first.size)]
         self._first[...] = np.reshape(drawn, self._first.shape)
+        bound = 0.3 * hidden**-0.5
+        self._second[:-1] = [rng.uniform(-bound, bound) for _ in range(hidden)]
         self._slope: Array = np.empty(hidden, self.dtype)
         self._scratch: Array = np.empty_like(self.weights)
         self._reserve(8)

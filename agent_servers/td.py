@@ -24,7 +24,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     hidden: Annotated[int, Meta(ge=1, le=4096, description="Units of the hidden layer.")] = 64
     learning_rate: Annotated[
         float, Meta(ge=0, le=10, description="Step size of the first episodes.")
-    ] = 0.05
+    ] = 0.08
     half_life: Annotated[
         float,
         Meta(
@@ -32,16 +32,16 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             description="After this many episodes the step size is half, after twice as many a "
             "third, and so on; 0 keeps it.",
         ),
-    ] = 0.0
+    ] = 1000.0
     trace_decay: Annotated[
         float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
-    ] = 0.7
+    ] = 0.6
     discount: Annotated[
         float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
-    ] = 1.0
+    ] = 0.95
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.1
+    ] = 0.5
     traces: Annotated[
         Literal["accumulating", "replacing"],
         Meta(
@@ -51,7 +51,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "accumulating"
     activation: Annotated[
         Activation, Meta(description="What the hidden units compute of their sum.")
-    ] = "tanh"
+    ] = "relu"
     output: Annotated[
         Output,
         Meta(description="tanh if returns lie between -1 and 1, else linear."),
@@ -182,7 +182,9 @@ class TD(Agent):
 
     def save(self) -> bytes:
         """Return weights, counters and parameters.  Episodes in progress are not among them."""
-        network = self.network
+        # Untouched weights follow from the seed; leaving them out makes an agent that has only
+        # been evaluated the same as a new one.
+        network = self.network if self.steps else None
         weights = b"" if network is None else network.weights.astype("<f4").tobytes()
         inputs = 0 if network is None else network.inputs
         state = _State(1, self.parameters, self.seed, inputs, weights, self.episodes, self.steps)

@@ -24,7 +24,7 @@ from dovetail.broker.peers import Connection
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
-from dovetail.protocol.frames import receive, send
+from dovetail.protocol.frames import receive, send, waiting
 from dovetail.protocol.serving import Host
 
 log = logging.getLogger("dovetail.broker")
@@ -35,6 +35,9 @@ DRAIN = 1024
 """ZeroMQ messages read before the answers go out."""
 RETRY_JOURNAL = 1.0
 YIELDS = 20
+"""How often the loop looks again before it sleeps."""
+SLEEP = 50
+"""The longest sleep in milliseconds; a constant spares a system call a turn."""
 
 
 class Local:
@@ -69,6 +72,7 @@ class Server:
         self.address: str | None = None
         self._held: list[tuple[Connection, m.Message]] = []
         self._retry = 0.0
+        self._sleep = -1
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
         self._decoders: dict[str | None, codec.Decoder[Any]] = {
             role: codec.Decoder(accepts, self.settings.limits)
@@ -137,25 +141,17 @@ class Server:
         socket = self._socket
         core = self.core
         assert socket is not None
-        parts: list[bytes] | None
-        try:
+        if timeout > 0:
+            parts = self._first(socket, min(timeout, core.deadline() - now))
+            if parts is None:
+                return
+        elif waiting(socket):
             parts = receive(socket)
-        except zmq.Again:
-            if timeout <= 0:
-                return
-            wait = min(timeout, max(0.0, core.deadline() - now))
-            parts = self._yielding(socket)
-            if parts is None and not socket.poll(int(wait * 1000) + 1):
-                return
-
+        else:
+            return
         arrived = time.monotonic()
         decoders = self._decoders
         for _ in range(DRAIN):
-            if parts is None:
-                try:
-                    parts = receive(socket)
-                except zmq.Again:
-                    return
             connection = parts[0]
             decode = decoders[core.role(connection)].decode
             for index in range(1, len(parts)):
@@ -167,18 +163,23 @@ class Server:
                 core.receive(connection, message, arrived)
                 if type(message) is m.Hello:
                     decode = decoders[core.role(connection)].decode
-            parts = None
+            if not waiting(socket):
+                return
+            parts = receive(socket)
 
-    @staticmethod
-    def _yielding(socket: zmq.Socket[bytes]) -> list[bytes] | None:
-        """Give the processor away a few times before sleeping: waking a core costs more."""
+    def _first(self, socket: zmq.Socket[bytes], wait: float) -> list[bytes] | None:
+        """Wait for a message; at first awake, since to wake a core costs more than to look again."""
         for _ in range(YIELDS):
-            os.sched_yield()
-            try:
+            if waiting(socket):
                 return receive(socket)
-            except zmq.Again:
-                pass
-        return None
+            os.sched_yield()
+        milliseconds = int(max(1.0, min(SLEEP, wait * 1000)))
+        if milliseconds != self._sleep:
+            socket.rcvtimeo = self._sleep = milliseconds
+        try:
+            return receive(socket)
+        except zmq.Again:
+            return None
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""

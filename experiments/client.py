@@ -57,6 +57,7 @@ class Run:
         self.problems: list[str] = []
         """What went wrong, in one line each."""
         self._experiment = experiment
+        self._cancelled = False
         self._results: deque[m.Episode] = deque()
 
     def __iter__(self) -> Iterator[m.Episode]:
@@ -71,6 +72,8 @@ class Run:
             if self.done is not None:
                 if self.done.reason == "failed":
                     raise DovetailError(f"the run failed: {self.done.message}")
+                if self.done.reason == "cancelled" and not self._cancelled:
+                    raise DovetailError(f"the run was cancelled: {self.done.message}")
                 return
             self._experiment.wait()
 
@@ -96,6 +99,7 @@ class Run:
 
     def cancel(self) -> None:
         """End everything of this run now."""
+        self._cancelled = True
         self._command(m.Cancel(0, self.number))
 
     def start(self) -> m.WatchedTurn:

@@ -16,6 +16,8 @@ _RECEIVE = _Socket.recv
 _GET = _Socket.get
 _NOBLOCK = int(zmq.NOBLOCK)
 _MORE = int(zmq.SNDMORE)
+_EVENTS = int(zmq.EVENTS)
+_POLLIN = int(zmq.POLLIN)
 _RCVMORE = int(zmq.RCVMORE)
 
 
@@ -34,13 +36,18 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[bytes], *, block: bool = Tr
     _SEND(socket, frames[last], wait)
 
 
+def waiting(socket: zmq.Socket[bytes]) -> bool:
+    """Return whether a message has come; half the price of trying to receive one."""
+    return bool(int(_GET(socket, _EVENTS)) & _POLLIN)
+
+
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
-    """Return the frames of the next message that has come.
+    """Return the frames of the next message, waiting for it as long as ``RCVTIMEO`` says.
 
     Raises:
-        zmq.Again: there is none.
+        zmq.Again: none came.
     """
-    frames = [_RECEIVE(socket, _NOBLOCK)]
+    frames = [_RECEIVE(socket, 0)]
     while _GET(socket, _RCVMORE):
         frames.append(_RECEIVE(socket, 0))
     return frames

@@ -14,11 +14,14 @@ import zmq
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.frames import receive, send
+from dovetail.protocol.frames import receive, send, waiting
 from dovetail.protocol.session import Session
 
 ADDRESS = "tcp://127.0.0.1:5757"
 """Where a broker is, unless told otherwise."""
+
+BATCH = 4096
+"""Frames that are read together at the most, so that answers go out in between."""
 
 
 class Link:
@@ -35,6 +38,7 @@ class Link:
         self.session = Session(hello)
         self._context = zmq.Context()
         self._socket: zmq.Socket[bytes] | None = None
+        self._wait = -1
         self._first: list[m.Message] = []
         try:
             self._connect()
@@ -58,6 +62,7 @@ class Link:
         socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
         socket.setsockopt(zmq.SNDHWM, 0)
         socket.setsockopt(zmq.RCVHWM, 0)
+        self._wait = -1
         try:
             socket.connect(self.address)
         except zmq.ZMQError as error:
@@ -81,19 +86,16 @@ class Link:
         socket = self._socket
         assert socket is not None
         wait = 500 if timeout is None else min(500, int(timeout * 1000))
-        frames: list[bytes] = []
+        if wait != self._wait:
+            socket.rcvtimeo = self._wait = wait
         try:
+            frames = receive(socket)
+        except zmq.Again:
+            if self.session.silent(time.monotonic()):
+                self._connect()
+            return []
+        while len(frames) < BATCH and waiting(socket):
             frames += receive(socket)
-        except zmq.Again:
-            if not wait or not socket.poll(wait):
-                if self.session.silent(time.monotonic()):
-                    self._connect()
-                return []
-        try:
-            while len(frames) < 4096:
-                frames += receive(socket)
-        except zmq.Again:
-            pass
         messages, answers = self.session.receive(frames, time.monotonic())
         if answers:
             send(socket, answers)

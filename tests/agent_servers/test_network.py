@@ -97,11 +97,11 @@ def test_rows_may_have_any_shape_and_dtype() -> None:
     assert net.row(1).tolist() == boards[1].reshape(-1).tolist()
 
 
-def test_the_first_weights_come_from_the_seed_and_value_everything_alike() -> None:
+def test_the_first_weights_come_from_the_seed_and_give_small_values() -> None:
     nets = [Network(5, 4, "tanh", "tanh", random.Random(seed)) for seed in (1, 1, 2)]
     weights = [net.weights.tobytes() for net in nets]
     assert weights[0] == weights[1] != weights[2]
-    assert nets[0].values(rows(3)) == [0, 0, 0]
+    assert max(map(abs, nets[0].values(rows(3)))) < 0.3
 
 
 def test_large_sums_do_not_overflow() -> None:

@@ -17,6 +17,7 @@ from dovetail.broker.records import Kept, Played
 from dovetail.protocol import codec, examples, generate
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.session import Session
 
 FOLDER = Path(__file__).resolve().parents[2] / "protocol"
@@ -303,3 +304,10 @@ def test_the_broker_says_its_part_of_the_worked_exchange() -> None:
         said += [(str(connection), codec.encode(answer)) for connection, answer in core.out]
         core.out.clear()
     assert said == expected
+
+
+def test_the_seeds_in_the_spec_are_right() -> None:
+    for master, word, number, seed in re.findall(
+        r'`derive\((\d+), "(\w+)", (\d+)\)` is (\d+)', SPEC
+    ):
+        assert derive(int(master), word, int(number)) == int(seed)
