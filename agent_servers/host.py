@@ -13,8 +13,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Raw
-
 from dovetail.agent_servers.agent import Agent, BatchAgent, End, Seat, Turn
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
@@ -108,19 +106,25 @@ class AgentHost:
             return
         play.turn = message.turn
         play.answer = None
-        observation = message.observation
-        afterstates = message.afterstates
         legal = message.legal
+        try:
+            observation = codec.opened(message.observation)
+            afterstates = codec.opened(message.afterstates)
+        except DovetailError as error:
+            text = f"turn {message.turn} cannot be read: {error}"
+            play.answer = m.Error("malformed", text, episode=message.episode, seat=message.seat)
+            out.append(play.answer)
+            return
         turn = Turn(
             play.seat,
             message.episode,
             message.turn,
-            codec.opened(observation) if type(observation) is Raw else observation,
+            observation,
             unmask(legal) if type(legal) is bytes else legal,  # type: ignore[arg-type]
             message.reward,
             play.mode,
             play.rng,
-            codec.opened(afterstates) if type(afterstates) is Raw else afterstates,
+            afterstates,
             message.text,
             message.clock,
         )
@@ -183,12 +187,15 @@ class AgentHost:
             mode: m.Mode = "learn"
         else:
             agent, seat, mode = play.agent, play.seat, play.mode
-        observation = message.observation
+        try:
+            observation = codec.opened(message.observation)
+        except DovetailError:
+            observation = None
         end = End(
             seat,
             message.episode,
             message.reward,
-            codec.opened(observation) if type(observation) is Raw else observation,
+            observation,
             message.outcome,
             message.reason,
             message.blame,

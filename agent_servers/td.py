@@ -21,10 +21,10 @@ NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crash
 class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``TD``."""
 
-    hidden: Annotated[int, Meta(ge=1, le=4096, description="Units of the hidden layer.")] = 64
+    hidden: Annotated[int, Meta(ge=1, le=4096, description="Units of the hidden layer.")] = 128
     learning_rate: Annotated[
         float, Meta(ge=0, le=10, description="Step size of the first episodes.")
-    ] = 0.08
+    ] = 0.05
     half_life: Annotated[
         float,
         Meta(
@@ -32,13 +32,13 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             description="After this many episodes the step size is half, after twice as many a "
             "third, and so on; 0 keeps it.",
         ),
-    ] = 1000.0
+    ] = 2000.0
     trace_decay: Annotated[
         float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
-    ] = 0.6
+    ] = 0.7
     discount: Annotated[
         float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
-    ] = 0.95
+    ] = 0.9
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
     ] = 0.5
@@ -86,8 +86,8 @@ class TD(Agent):
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
     plays the action with the highest value; equal ones are drawn by lot, and while learning a
     share ``epsilon`` of all actions is uniformly random.  With ``s`` the position after the last
-    action, ``s'`` the one after the new action and ``r`` the reward in between, each decision
-    does, with the weights ``w`` as they are now::
+    action, ``s'`` the one after the best new action and ``r`` the reward in between, each
+    decision does, with the weights ``w`` as they are now::
 
         e <- discount * trace_decay * e + gradient of V(s) by w
         w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
@@ -95,8 +95,10 @@ class TD(Agent):
     At the end the target is ``r`` alone.  Each seat of each episode has its own ``s`` and ``e``,
     all share ``w``.
 
-    Into a random action nothing is learnt, since its value says little about ``s``: ``w`` stays,
-    ``e`` becomes zero, and the trace begins anew at the position that the action made.
+    After a random action the trace is cut: ``e`` becomes zero and begins anew at the position
+    that the action made, so that no later reward is credited to what came before it.  The update
+    just before still takes place, towards the best action instead of the random one (Watkins'
+    Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
 
     In ``evaluate`` mode it plays the best action and nothing changes.  An interrupted episode
     (cancelled, environment-failed, disconnected, crashed) teaches no last step.
@@ -158,16 +160,16 @@ class TD(Agent):
             values = network.values(rows, trail.row)
             last = values.pop()
         explore = rng.random() < self.parameters.epsilon
-        chosen = rng.randrange(len(legal)) if explore else _best(values, rng)
+        best = _best(values, rng)
+        chosen = rng.randrange(len(legal)) if explore else best
         row = network.row(chosen)
         if trail is None:
             self._trails[key] = _Trail(row, np.zeros_like(network.weights))
             return legal[chosen]
+        target = turn.reward + self.parameters.discount * values[best]
+        self._learn(network, trail.trace, len(rows), target - last)
         if explore:
             trail.trace.fill(0)
-        else:
-            target = turn.reward + self.parameters.discount * values[chosen]
-            self._learn(network, trail.trace, len(rows), target - last)
         trail.row = row
         return legal[chosen]
 

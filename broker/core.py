@@ -241,8 +241,8 @@ class Core:
         if problem is not None:
             self.out.append((connection, m.Error(*problem)))
             return
-        peer = self._sessions.get(hello.resume) if hello.resume else None
-        if peer is not None and peer.role == hello.role:
+        peer = self._resumed(hello)
+        if peer is not None:
             self._resume(connection, peer, now)
             return
         number = next(self._numbers)
@@ -274,7 +274,7 @@ class Core:
             return "access", "the access token is missing or wrong; ask whoever runs this broker"
         if known is not None and hello.resume != known.session:
             return "wrong-state", "this connection has said hello already"
-        if hello.resume in self._sessions:
+        if self._resumed(hello) is not None:
             return None
         if hello.name and any(peer.name == hello.name for peer in self._sessions.values()):
             return "name-taken", f"another peer is called {hello.name!r}; choose another name"
@@ -287,6 +287,11 @@ class Core:
                         f"another agent is called {offer.name!r}; choose another name",
                     )
         return None
+
+    def _resumed(self, hello: m.Hello) -> Peer | None:
+        """Return the peer that comes back, if the session that it names is its own."""
+        peer = self._sessions.get(hello.resume) if hello.resume else None
+        return peer if peer is not None and peer.role == hello.role else None
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> m.Welcome:
         settings = self.settings
@@ -314,7 +319,9 @@ class Core:
                 self.out.append((connection, request.message))
         self.out.extend((connection, message) for message in waiting)
         for match in peer.matches:
-            if match.asked is not None:
+            if match.state == "opening" and id(match.open) not in known:
+                self.out.append((connection, match.open))
+            elif match.asked is not None:
                 self.out.append((connection, match.asked))
         for instance in peer.instances.values():
             for match in instance.matches:
@@ -415,7 +422,7 @@ class Core:
         if run.state == "over":
             return
         ending = Over("environment-failed", message=what)
-        if self._open(run, now) is None and len(run.matches) == 1:
+        if self._open(run, now, avoid=match.environment) is None and len(run.matches) == 1:
             self._finish_run(run, "failed", what, now, ending=ending)
             return
         if match.playing:
@@ -423,6 +430,8 @@ class Core:
             self._finish(match, ending, now)
         match.state = "closed"
         self._drop(match)
+        if match.environment.state != "gone":
+            self._send(match.environment, m.Close(match.number), True)
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Take a peer's word that something went wrong on its side."""
@@ -671,8 +680,11 @@ class Core:
                 return instance
         return None
 
-    def _open(self, run: Running, now: float) -> Match | None:
-        """Open a match at the environment with the fewest; None if none offers it."""
+    def _open(self, run: Running, now: float, avoid: Peer | None = None) -> Match | None:
+        """Open a match at the peer with the fewest that offers the environment; None if none does.
+
+        A peer to ``avoid`` is taken only if there is no other.
+        """
         asked = run.asked
         offering = [
             peer
@@ -681,15 +693,17 @@ class Core:
         ]
         if not offering:
             return None
-        peer = min(offering, key=lambda each: len(each.matches))
-        match = Match(next(self._numbers), run, peer, run.rules, self._send, self._resend)
+        peer = min(offering, key=lambda each: (each is avoid, len(each.matches)))
+        number = next(self._numbers)
+        opening = m.Open(number, asked.environment, asked.configuration)
+        match = Match(number, run, peer, run.rules, opening, self._send, self._resend)
         self._matches[match.number] = match
         run.matches.add(match)
         peer.matches.add(match)
         if run.rules.patience is not None:
             match.deadline = now + run.rules.patience
             self._set_timer(match)
-        self._send(peer, m.Open(match.number, asked.environment, asked.configuration), True)
+        self._send(peer, opening, True)
         return match
 
     def _on_spec(self, peer: Peer, spec: m.Spec, now: float) -> None:

@@ -30,6 +30,7 @@ from dovetail.protocol.messages import (
     Legal,
     Message,
     Mode,
+    Open,
     Reason,
     SeatResult,
     Spec,
@@ -141,6 +142,8 @@ class Match:
     run: Any
     environment: Peer
     rules: Rules
+    open: Open
+    """What opened it, to be sent again after a reconnection."""
     send: Send
     resend: Callable[[Peer, Message], None]
     """Send a message once more should the peer's session be resumed."""
@@ -249,6 +252,9 @@ class Match:
         for number in to_act:
             if number not in views:
                 raise ProtocolError("invalid", f"seat {number} is to act but not in `seats`")
+            legal = views[number].legal
+            if legal is not None and not (any(legal) if isinstance(legal, bytes) else legal):
+                raise ProtocolError("invalid", f"seat {number} is to act without a legal action")
         if len(to_act) > 1 and len(set(to_act)) != len(to_act):
             raise ProtocolError("invalid", "a seat is twice in `to_act`")
         if turn.outcome is not None and not (

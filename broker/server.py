@@ -78,7 +78,7 @@ class Server:
             role: codec.Decoder(accepts, self.settings.limits)
             for role, accepts in codec.AT_BROKER.items()
         }
-        self._decoders[None] = codec.Decoder(m.Hello, self.settings.limits)
+        self._decoders[None] = codec.Decoder(codec.BEFORE_HELLO, self.settings.limits)
         self._context: zmq.Context[Any] | None = None
         self._socket: zmq.Socket[bytes] | None = None
         if bind is not None:

@@ -89,7 +89,7 @@ class Limits(Struct, omit_defaults=True, frozen=True):
     """Bytes."""
     depth: Positive = 32
     """Nested arrays and maps."""
-    elements: Positive = 1_000_000
+    elements: Positive = 100_000
     """Values of any kind, keys included."""
 
 

@@ -121,7 +121,7 @@ def test_two_steps_by_hand() -> None:
 
 
 class Slow:
-    """The same learner in plain loops, for one seat, told which action was taken."""
+    """The same learner in plain loops, for one seat, told which action was taken and why."""
 
     def __init__(self, p: TDParameters, weights: list[float], inputs: int) -> None:
         self.p, self.w, self.inputs = p, weights, inputs
@@ -158,12 +158,13 @@ class Slow:
         for i, e in enumerate(self.trace):
             self.w[i] += self.p.learning_rate * error * e
 
-    def move(self, row: list[float], reward: float, *, explored: bool) -> None:
+    def move(self, rows: list[list[float]], chosen: int, reward: float, *, explored: bool) -> None:
+        if self.row is not None:
+            best = max(self.value(row)[0] for row in rows)
+            self.learn(reward + self.p.discount * best)
         if explored:
             self.trace = [0.0] * len(self.w)
-        elif self.row is not None:
-            self.learn(reward + self.p.discount * self.value(row)[0])
-        self.row = row
+        self.row = rows[chosen]
 
 
 @pytest.mark.parametrize("traces", ["accumulating", "replacing"])
@@ -196,7 +197,7 @@ def test_the_update_is_that_of_plain_loops(
             peek.setstate(rng.getstate())
             explored = peek.random() < p.epsilon
             chosen = agent.step(turn(rows, rng, episode=episode, reward=reward))
-            slow.move(rows[chosen].tolist(), reward, explored=explored)
+            slow.move(rows.tolist(), chosen, reward, explored=explored)
             greedy, cut = greedy + (not explored), cut + explored
         agent.end(end(1.0, episode=episode))
         slow.learn(1.0)
@@ -426,7 +427,9 @@ def test_it_learns_the_values_of_a_random_walk() -> None:
 
 
 def test_it_learns_noughts_and_crosses_from_itself() -> None:
-    before = score(trained(0))
-    after = score(trained(1_500))
+    # The mean of four, since an untrained network may play well or badly by chance.
+    before, after = (
+        sum(score(trained(games, seed)) for seed in range(1, 5)) / 4 for games in (0, 1_500)
+    )
     assert after > 0.75
     assert after > before + 0.3
