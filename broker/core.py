@@ -734,8 +734,8 @@ class Core:
         while run.state == "running" and run.idle and run.waiting():
             if run.rules.stepwise and not run.permits:
                 break
-            agents = run.seating(run.peek())
-            busy = set(agents)
+            seating = run.seating(run.peek())
+            busy = set(run.agents)
             if not all(instance.free() for instance in busy):
                 break
             if run.rules.stepwise:
@@ -748,7 +748,7 @@ class Core:
             self._episodes[episode] = match
             run.playing += 1
             watched = bool(self._watchers(run))
-            match.begin(episode, index, run.seed(index), agents, watched, now)
+            match.begin(episode, index, run.seed(index), run.agents, seating, watched, now)
             self._set_timer(match)
         if run.playing == 0 and run.state in ("running", "draining"):
             if run.state == "draining":

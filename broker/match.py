@@ -194,20 +194,23 @@ class Match:
         index: int,
         seed: int,
         instances: list[Instance],
+        seating: list[int],
         watched: bool,
         now: float,
     ) -> None:
-        """Seat the instances and ask the environment for the first turn."""
+        """Seat the instances, by seat a place in their list; ask for the first turn."""
         self.episode, self.index, self.seed = episode, index, seed
         self.turn = -1
         self.history, self.breached = [], []
         self.latest = None
         self.to_act = []
         wants: list[list[Any]] = []
-        for seat, instance in zip(self.seats, instances, strict=True):
+        for seat, place in zip(self.seats, seating, strict=True):
+            instance = instances[place]
             if seat.instance is not instance:
                 self.sit(seat, instance)
-            seat.reset(derive(seed, "seat", seat.number), self.rules.clock.episode)
+            # By place, not by seat: in a round that shares a seed nobody repeats another's luck.
+            seat.reset(derive(seed, "seat", place), self.rules.clock.episode)
             wants.append(instance.offer.wants)
         if not any(wants):
             wants = []

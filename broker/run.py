@@ -60,12 +60,11 @@ class Running:
         self.following += 1
         return self.following - 1
 
-    def seating(self, index: int) -> list[Instance]:
-        """Return the instances by seat of an episode."""
-        if not self.asked.rotate:
-            return self.agents
-        shift = index % len(self.agents)
-        return self.agents[-shift:] + self.agents[:-shift] if shift else self.agents
+    def seating(self, index: int) -> list[int]:
+        """Return who sits where in an episode: by seat, a place in ``agents``."""
+        seats = len(self.agents)
+        shift = index % seats if self.asked.rotate else 0
+        return [(seat - shift) % seats for seat in range(seats)]
 
     def seed(self, index: int) -> int:
         """Return the environment's seed of an episode."""

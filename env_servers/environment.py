@@ -6,19 +6,22 @@ The verbs are RL-Glue's.  After each transition an environment says which seats 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from msgspec import Struct
 
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.messages import Spec, Turn, View
+from dovetail.protocol.scenes import Scene
 
 __all__ = [
     "DovetailError",
     "Environment",
     "IllegalAction",
     "NoConfiguration",
+    "Scene",
     "Spec",
     "Turn",
     "View",
@@ -76,6 +79,18 @@ class Environment:
         It shows what ``seat`` may know, or what everybody may if ``seat`` is None.
         """
         return ""
+
+    def scene(self, seat: int | None = None) -> Scene | None:
+        """Return the present position to be drawn, under the rule of ``text``."""
+        return None
+
+    def fork(self, seat: int, seed: int) -> Self:
+        """Return a copy of the episode as ``seat`` knows it, to be played on by itself.
+
+        What the seat cannot know, and chance to come, is drawn anew from ``seed``.  Right as it is
+        for games that hide nothing and have no chance.
+        """
+        return copy.deepcopy(self)
 
     def message(self, body: Any) -> Any:
         """Answer a message of the experiment."""

@@ -66,16 +66,28 @@ class Run:
         Raises:
             DovetailError: the run failed, or the broker is gone.
         """
-        while True:
-            while self._results:
-                yield self._results.popleft()
-            if self.done is not None:
-                if self.done.reason == "failed":
-                    raise DovetailError(f"the run failed: {self.done.message}")
-                if self.done.reason == "cancelled" and not self._cancelled:
-                    raise DovetailError(f"the run was cancelled: {self.done.message}")
-                return
-            self._experiment.wait()
+        while (results := self.poll()) is not None:
+            yield from results
+
+    def poll(self, timeout: float | None = None) -> list[m.Episode] | None:
+        """Return the results that came, waiting a little for the first; None once all are told.
+
+        Raises:
+            DovetailError: the run failed, or the broker is gone.
+        """
+        if not self._results and self.done is None:
+            self._experiment.wait(timeout)
+        if self._results:
+            results = list(self._results)
+            self._results.clear()
+            return results
+        if self.done is None:
+            return []
+        if self.done.reason == "failed":
+            raise DovetailError(f"the run failed: {self.done.message}")
+        if self.done.reason == "cancelled" and not self._cancelled:
+            raise DovetailError(f"the run was cancelled: {self.done.message}")
+        return None
 
     def wait(self) -> list[m.Episode]:
         """Return all results, once the run is over.

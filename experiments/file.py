@@ -1,0 +1,156 @@
+"""Experiment files: TOML that names environment, agents, phases and evaluations.
+
+docs/experiments.md describes the form; these structs are what it must be.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Breach, ClockRule, Mode
+from dovetail.protocol.seeds import derive
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[environment]``."""
+
+    name: str
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``."""
+    configuration: dict[str, Any] = {}
+
+
+class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[agents.NAME]``."""
+
+    type: str
+    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    parameters: dict[str, Any] = {}
+    seed: int | None = None
+    """Derived from the experiment's seed and the agent's name if not given."""
+    command: list[str] | None = None
+    """A program in any language that offers ``type``; ``{address}`` stands for the broker's."""
+    state: str | None = None
+    """A file with a saved state to begin from."""
+
+
+class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What phases and evaluations share."""
+
+    name: str
+    seats: Annotated[list[str], Meta(min_length=1)]
+    """Agents by seat; an agent may have several."""
+    episodes: Positive = 100
+    concurrency: Positive = 1
+    rotate: bool = False
+    """Seats move on by one each episode."""
+    seed: int | None = None
+    """Derived from the experiment's seed and the name if not given."""
+    clock: ClockRule = ClockRule()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+
+
+class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[phases]]``: played one after the other."""
+
+    mode: Mode = "learn"
+    evaluate_every: Annotated[int, Meta(ge=0)] = 0
+    """Episodes between evaluations, also before the first and after the last; 0 for none."""
+
+
+class Evaluation(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[evaluations]]``: played with learning off, the same episodes each time."""
+
+
+class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[processes]``: how the local processes run."""
+
+    pin: bool = False
+    """Keep all on one core; faster where turns are short, for waking a core costs more."""
+
+
+class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """An experiment."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9._-]+$")]
+    environment: EnvironmentPart
+    agents: dict[str, AgentPart]
+    phases: Annotated[list[Phase], Meta(min_length=1)]
+    evaluations: list[Evaluation] = []
+    description: str = ""
+    seed: int = 0
+    processes: ProcessesPart = ProcessesPart()
+
+    def agent_seed(self, name: str) -> int:
+        """Return the seed of an agent."""
+        seed = self.agents[name].seed
+        return derive(self.seed, "agent", name) if seed is None else seed
+
+    def play_seed(self, part: PlayPart) -> int:
+        """Return the master seed of a phase's or evaluation's runs."""
+        kind = "phase" if isinstance(part, Phase) else "evaluation"
+        return derive(self.seed, kind, part.name) if part.seed is None else part.seed
+
+    def used(self) -> list[str]:
+        """Return the agents that have a seat anywhere, in the order of the file."""
+        seated = {name for part in (*self.phases, *self.evaluations) for name in part.seats}
+        return [name for name in self.agents if name in seated]
+
+    def learners(self) -> list[str]:
+        """Return the agents that learn in some phase."""
+        learning = {name for phase in self.phases if phase.mode == "learn" for name in phase.seats}
+        return [name for name in self.agents if name in learning]
+
+
+def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
+    """Return the experiment in a file, with some of its keys overridden.
+
+    An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
+    ``phases.0.episodes``.
+
+    Raises:
+        DovetailError: the file cannot be read or is no experiment; one line says what and where.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DovetailError(f"{path} is no TOML: {error}") from None
+    for key, value in (overrides or {}).items():
+        _override(table, key, value)
+    try:
+        file = msgspec.convert(table, ExperimentFile)
+    except msgspec.ValidationError as error:
+        raise DovetailError(f"{path}: {error}") from None
+    for part in (*file.phases, *file.evaluations):
+        for name in part.seats:
+            if name not in file.agents:
+                raise DovetailError(
+                    f"{path}: {part.name!r} seats {name!r}, but there is no [agents.{name}]; "
+                    f"there are {', '.join(file.agents)}"
+                )
+    names = [part.name for part in (*file.phases, *file.evaluations)]
+    for name in names:
+        if names.count(name) > 1:
+            raise DovetailError(f"{path}: two phases or evaluations are called {name!r}")
+    return file
+
+
+def _override(table: Any, key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    try:
+        for part in path:
+            table = table[int(part)] if isinstance(table, list) else table.setdefault(part, {})
+        table[int(last) if isinstance(table, list) else last] = value
+    except (ValueError, IndexError, TypeError, AttributeError):
+        raise DovetailError(f"--set {key}: there is no such place in the file") from None

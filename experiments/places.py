@@ -1,0 +1,166 @@
+"""Where an experiment is played: in processes of its own, at a running broker, or in this program.
+
+Each place gives an ``Experiment`` and seats the agents of the file; results are the same in all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.experiments.client import Experiment
+from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.processes import Processes
+from dovetail.protocol import plugins
+from dovetail.protocol.errors import DovetailError
+
+READY = 30.0
+"""Seconds that programs have to appear at the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A broker with everything there that an experiment needs."""
+
+    experiment: Experiment
+    environment: str
+    """What the environment is called there."""
+    peers: dict[str, str | None]
+    """The program that makes an agent; None leaves it to the broker."""
+    check: Callable[[], None]
+    """Raises if a program that should run does not."""
+
+    def seat(self, file: ExperimentFile, states: dict[str, bytes]) -> dict[str, int | str]:
+        """Make the agents of the file; return how runs name them.
+
+        Args:
+            file: the experiment.
+            states: what agents begin from, by name.
+
+        Raises:
+            DovetailError: an agent refuses its parameters or its state.
+        """
+        offers = {each["name"]: each for each in self.experiment.catalogue()["agents"]}
+        seated: dict[str, int | str] = {}
+        for name in file.used():
+            part = file.agents[name]
+            offered = offered_name(part.type)
+            if offers[offered].get("instance"):
+                if name in states or part.parameters:
+                    raise DovetailError(
+                        f"[agents.{name}]: {offered!r} is a program that is one agent; it takes "
+                        "no parameters and no state from here"
+                    )
+                seated[name] = offered
+                continue
+            try:
+                seated[name] = self.experiment.create(
+                    offered,
+                    seed=file.agent_seed(name),
+                    parameters=part.parameters,
+                    state=states.get(name),
+                    peer=self.peers.get(name),
+                )
+            except DovetailError as error:
+                raise DovetailError(f"[agents.{name}]: {error}") from None
+        return seated
+
+
+@contextmanager
+def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
+    """Start a broker, the environment and each agent as processes, and stop them at the end."""
+    environment = _environment(file)
+    with (
+        Processes(pin=file.processes.pin, journal=journal) as processes,
+        Experiment.connect(processes.address, name="experiment") as experiment,
+    ):
+        at = ["--connect", processes.address]
+        processes.start("environment", ["env", file.environment.name, *at, "--name", "environment"])
+        peers: dict[str, str | None] = {}
+        for name in file.used():
+            part = file.agents[name]
+            process = f"agent-{name}"
+            if part.command is not None:
+                processes.command(process, part.command)
+                peers[name] = None
+                continue
+            plugins.find("agent", part.type)  # says what is wrong sooner and better
+            processes.start(process, ["agent", part.type, *at, "--name", process])
+            peers[name] = process
+        place = Place(experiment, environment, peers, processes.check)
+        _appear(file, place)
+        yield place
+
+
+@contextmanager
+def at_broker(file: ExperimentFile, address: str, token: str | None = None) -> Iterator[Place]:
+    """Use a broker at which the environment and the agent types are already on offer."""
+    with Experiment.connect(address, token=token) as experiment:
+        place = Place(experiment, offered_name(file.environment.name, "environment"), {}, _nothing)
+        _appear(file, place, timeout=2.0)
+        yield place
+
+
+@contextmanager
+def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
+    """Use no sockets and no other process."""
+    from dovetail.broker.inprocess import InProcess
+    from dovetail.broker.journal import Journal
+
+    environment = plugins.find("environment", file.environment.name)
+    kinds: dict[str, type[Any]] = {}
+    for name in file.used():
+        part = file.agents[name]
+        if part.command is not None:
+            raise DovetailError(
+                f"[agents.{name}]: a program of its own (command) cannot play in process"
+            )
+        kinds[part.type] = plugins.find("agent", part.type)
+    written = None if journal is None else Journal(journal)
+    with InProcess([environment], list(kinds.values()), journal=written) as experiment:
+        yield Place(experiment, _environment(file), {}, _nothing)
+
+
+def offered_name(name: str, kind: plugins.Kind = "agent") -> str:
+    """Return what a program that serves ``name`` offers it as."""
+    if ":" not in name:
+        return name
+    found = plugins.find(kind, name)
+    return str(found.name or found.__name__.lower())
+
+
+def _environment(file: ExperimentFile) -> str:
+    plugins.find("environment", file.environment.name)
+    return offered_name(file.environment.name, "environment")
+
+
+def _appear(file: ExperimentFile, place: Place, timeout: float = READY) -> None:
+    end = time.monotonic() + timeout
+    while missing := _missing(file, place):
+        place.check()
+        if time.monotonic() > end:
+            raise DovetailError(f"nobody at the broker offers {', '.join(missing)}")
+        place.experiment.wait(0.02)
+
+
+def _missing(file: ExperimentFile, place: Place) -> list[str]:
+    present = place.experiment.catalogue()
+    environments = {each["name"] for each in present["environments"]}
+    agents = {(each["peer"], each["name"]) for each in present["agents"]}
+    missing = []
+    if place.environment not in environments:
+        missing.append(f"the environment {place.environment!r}")
+    for name in file.used():
+        offered = offered_name(file.agents[name].type)
+        peer = place.peers.get(name)
+        if not any(each == offered and peer in (None, at) for at, each in agents):
+            missing.append(f"the agent {offered!r}")
+    return missing
+
+
+def _nothing() -> None:
+    pass

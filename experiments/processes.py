@@ -1,0 +1,146 @@
+"""The local programs of an experiment: started, supervised and stopped, each a process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from dovetail.protocol.errors import DovetailError
+
+GRACE = 5.0
+"""Seconds that a program has to end when it is told to; then it is killed."""
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class Processes:
+    """A broker and other programs around it; leaving the context ends them all.
+
+    Args:
+        pin: keep all of them, and this program, on one core.
+        journal: where the broker writes episodes down; None keeps none.
+    """
+
+    def __init__(self, *, pin: bool = False, journal: Path | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
+        self.logs = Path(self._folder.name)
+        self.address = f"ipc://{self.logs / 'broker'}"
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._cores: set[int] | None = None
+        if pin and hasattr(os, "sched_setaffinity"):
+            self._cores = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, {max(self._cores)})
+        try:
+            self.start(
+                "broker",
+                [
+                    "broker",
+                    "--bind",
+                    self.address,
+                    "--grace",
+                    "2",
+                    "--journal",
+                    "none" if journal is None else str(journal),
+                ],
+            )
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self, name: str, arguments: Sequence[str]) -> None:
+        """Start ``dovetail ARGUMENTS`` under a name of ours."""
+        self.command(name, [sys.executable, "-m", "dovetail", *arguments])
+
+    def command(self, name: str, command: Sequence[str]) -> None:
+        """Start any program; ``{address}`` in its arguments stands for the broker's address.
+
+        Raises:
+            DovetailError: it cannot be started.
+        """
+        words = [word.replace("{address}", self.address) for word in command]
+        with open(self.logs / f"{name}.log", "wb") as log:
+            try:
+                self._running[name] = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                    # Ctrl-C at the terminal is for the experiment, which stops the others in order.
+                    process_group=0,
+                    preexec_fn=None if _LIBC is None else _die_with_parent,
+                )
+            except OSError as error:
+                raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
+
+    def check(self) -> None:
+        """See that all still run.
+
+        Raises:
+            DovetailError: one has ended; the line says how, with the last that it printed.
+        """
+        for name, process in self._running.items():
+            code = process.poll()
+            if code is not None:
+                how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}"
+                raise DovetailError(f"the process of {name} {how}{self._last_words(name)}")
+
+    def pids(self) -> dict[str, int]:
+        """Return the process numbers by name."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    def stop(self) -> None:
+        """End all, in the reverse of the order in which they were started."""
+        running = list(reversed(self._running.values()))
+        for process in running:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + GRACE
+        for process in running:
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._running.clear()
+        self._folder.cleanup()
+        if self._cores is not None:
+            os.sched_setaffinity(0, self._cores)
+            self._cores = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _last_words(self, name: str) -> str:
+        lines = (self.logs / f"{name}.log").read_text("utf-8", "replace").strip().splitlines()
+        return f": {lines[-1].removeprefix('dovetail: ')[:300]}" if lines else ""
+
+
+def _die_with_parent() -> None:
+    """End this process when its parent ends in whatever way; in the child, before it begins."""
+    assert _LIBC is not None
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

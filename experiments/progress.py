@@ -1,0 +1,99 @@
+"""How far an experiment is: bars in a terminal, a line for each stage anywhere else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from dovetail.experiments.schedule import Stage
+from dovetail.experiments.statistics import tally
+from dovetail.protocol.messages import Episode
+
+
+class _Rate(ProgressColumn):
+    """Games per second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:7.0f} games/s" if speed else "        games/s", style="cyan")
+
+
+class Display:
+    """Shows the stages of an experiment while they are played."""
+
+    def __init__(self, name: str, stages: Sequence[Stage]) -> None:
+        self._console = Console(highlight=False)
+        self._plain = not self._console.is_terminal
+        self._bars = Progress(
+            TextColumn("{task.description:<24}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=self._plain,
+        )
+        self._all = self._bars.add_task(name, total=sum(stage.episodes for stage in stages))
+        self._task = self._all
+        self._began = 0.0
+
+    def begin(self, stage: Stage) -> None:
+        """A stage begins."""
+        self._began = time.monotonic()
+        self._task = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
+
+    def advance(self, episode: Episode) -> None:
+        """An episode has ended."""
+        if not episode.again:
+            self._bars.advance(self._all)
+            self._bars.advance(self._task)
+
+    def skip(self, stage: Stage) -> None:
+        """A stage was played before."""
+        self._bars.advance(self._all, stage.episodes)
+        self._console.print(f"{title(stage)}: played before", soft_wrap=True)
+
+    def finish(self, stage: Stage, episodes: Sequence[Episode]) -> None:
+        """A stage is over; say in one line how it went."""
+        seconds = time.monotonic() - self._began
+        self._bars.remove_task(self._task)
+        line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
+        results = []
+        for each in tally(episodes, stage.part.seats, rotate=stage.part.rotate):
+            if each.decided:
+                results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
+            else:
+                results.append(f"{each.agent} returns {each.mean_return.value:+.3f}")
+        self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
+
+    def __enter__(self) -> Display:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bars.stop()
+
+
+def title(stage: Stage) -> str:
+    """Return what a stage is called."""
+    if stage.kind == "evaluation":
+        return f"{stage.part.name} after {stage.trained:,}"
+    return f"{stage.part.name} {stage.first:,}-{stage.first + stage.episodes:,}"

@@ -1,0 +1,180 @@
+"""Play an experiment file from beginning to end: stages, results, states, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.experiments import places, report
+from dovetail.experiments.file import ExperimentFile, read
+from dovetail.experiments.places import Place
+from dovetail.experiments.progress import Display
+from dovetail.experiments.schedule import Played, Stage, stages
+from dovetail.experiments.store import Store
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode
+
+
+def execute(
+    path: Path,
+    *,
+    store: str | None = None,
+    connect: str | None = None,
+    token: str | None = None,
+    in_process: bool = False,
+    out: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    resume: bool = False,
+) -> list[Played]:
+    """Play an experiment file; show progress and a summary, write results, plot and table.
+
+    Args:
+        path: the experiment file.
+        store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
+        connect: a running broker to use instead of processes of its own.
+        token: that broker's access token.
+        in_process: play in this program, without sockets.
+        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        overrides: keys of the file to change, such as ``phases.0.episodes``.
+        resume: go on with the last execution of the same experiment that was broken off.
+
+    Raises:
+        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+    """
+    file = read(path, dict(overrides or {}))
+    folder = (out or Path("out")) / file.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+    text = msgspec.json.encode(file).decode()
+    results = Store(store or f"sqlite:///{folder / 'results.sqlite'}")
+    try:
+        execution = results.unfinished(file.name, text) if resume else None
+        if resume and execution is None:
+            raise DovetailError(f"nothing of {file.name} was broken off; run it without --resume")
+        if execution is None:
+            execution = results.begin(file.name, text, file.seed)
+        journal = folder / f"games-{execution}.journal"
+        place: AbstractContextManager[Place]
+        if connect is not None:
+            place = places.at_broker(file, connect, token)
+        elif in_process:
+            place = places.in_this_program(file, journal)
+        else:
+            place = places.own_processes(file, journal)
+        with place as there:
+            played = _play(file, there, results, execution)
+        results.finish(execution)
+    finally:
+        results.close()
+    report.write(file, played, folder, results.url, execution)
+    return played
+
+
+def _play(file: ExperimentFile, place: Place, store: Store, execution: int) -> list[Played]:
+    finished = store.finished_stages(execution)
+    states = _states(file) | store.saved(execution)
+    seats = place.seat(file, states)
+    learners = file.learners()
+    played = []
+    todo = stages(file)
+    with Display(file.name, todo) as display:
+        for stage in todo:
+            if stage.number in finished:
+                played.append(Played(stage, store.results(finished[stage.number])))
+                display.skip(stage)
+                continue
+            display.begin(stage)
+            names = stage.part.seats
+            row = store.begin_stage(
+                execution,
+                stage.number,
+                stage.kind,
+                stage.part.name,
+                stage.trained,
+                names,
+                stage.part.rotate,
+            )
+
+            def take(episode: Episode, row: int = row) -> None:
+                store.add(row, episode)
+                display.advance(episode)
+
+            episodes = _run(file, place, stage, [seats[name] for name in names], take)
+            saved = {}
+            if stage.mode == "learn":
+                for name in learners:
+                    number = seats[name]
+                    if name in names and isinstance(number, int):
+                        saved[name] = place.experiment.save(number)
+            store.finish_stage(execution, stage.number, row, saved)
+            played.append(Played(stage, episodes))
+            display.finish(stage, episodes)
+    return played
+
+
+def _states(file: ExperimentFile) -> dict[str, bytes]:
+    states = {}
+    for name in file.used():
+        path = file.agents[name].state
+        if path is not None:
+            try:
+                states[name] = Path(path).read_bytes()
+            except OSError as error:
+                raise DovetailError(
+                    f"[agents.{name}]: cannot read the state {path}: {error.strerror}"
+                ) from None
+    return states
+
+
+def _run(
+    file: ExperimentFile,
+    place: Place,
+    stage: Stage,
+    agents: list[int | str],
+    take: Callable[[Episode], None],
+) -> list[Episode]:
+    part = stage.part
+    place.check()
+    try:
+        run = place.experiment.run(
+            place.environment,
+            agents,
+            configuration=file.environment.configuration,
+            episodes=stage.episodes,
+            first=stage.first,
+            seed=file.play_seed(part),
+            mode=stage.mode,
+            concurrency=part.concurrency,
+            rotate=part.rotate,
+            clock=part.clock,
+            max_turns=part.max_turns,
+            on_timeout=part.on_timeout,
+            on_illegal=part.on_illegal,
+        )
+        episodes = []
+        looked = time.monotonic()
+        while (results := run.poll(0.5)) is not None:
+            for episode in results:
+                take(episode)
+                episodes.append(episode)
+            if not results or time.monotonic() - looked > 0.5:
+                looked = time.monotonic()
+                place.check()
+    except DovetailError as error:
+        place.check()  # a program that died explains more than what it caused
+        raise DovetailError(f"{part.name}: {error}") from None
+    lost = [each for each in episodes if not each.scored and not each.again]
+    if lost:
+        place.check()
+        raise DovetailError(
+            f"{part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
+            f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}"
+        )
+    return [each for each in episodes if each.scored]

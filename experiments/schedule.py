@@ -1,0 +1,71 @@
+"""The order of things in an experiment: stretches of phases, with evaluations in between.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.experiments.file import Evaluation, ExperimentFile, Phase
+from dovetail.protocol.messages import Episode, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stretch of a phase, or one playing of an evaluation: one run at the broker."""
+
+    number: int
+    part: Phase | Evaluation
+    first: int
+    """The index of its first episode within the phase."""
+    episodes: int
+    trained: int
+    """Learning episodes before it, of all phases."""
+
+    @property
+    def kind(self) -> str:
+        """``phase`` or ``evaluation``."""
+        return "phase" if isinstance(self.part, Phase) else "evaluation"
+
+    @property
+    def mode(self) -> Mode:
+        """Whether agents may change."""
+        return self.part.mode if isinstance(self.part, Phase) else "evaluate"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A stage with the results that count."""
+
+    stage: Stage
+    episodes: list[Episode]
+
+
+def stages(file: ExperimentFile) -> list[Stage]:
+    """Return what is to be played, in order.
+
+    Evaluations come before a phase that asks for them, every ``evaluate_every`` episodes and after
+    its last; and at the end of the experiment in any case.  None is played twice at one point.
+    """
+    found: list[Stage] = []
+    trained = 0
+    evaluated = -1
+
+    def evaluate() -> None:
+        nonlocal evaluated
+        if evaluated != trained:
+            for part in file.evaluations:
+                found.append(Stage(len(found), part, 0, part.episodes, trained))
+        evaluated = trained
+
+    for phase in file.phases:
+        every = phase.evaluate_every
+        if every:
+            evaluate()
+        for first in range(0, phase.episodes, every or phase.episodes):
+            length = min(every or phase.episodes, phase.episodes - first)
+            found.append(Stage(len(found), phase, first, length, trained))
+            if phase.mode == "learn":
+                trained += length
+            if every:
+                evaluate()
+    evaluate()
+    return found
