@@ -30,7 +30,7 @@ class Seat(Struct, frozen=True):
     spec: Spec
 
 
-class Turn(Struct, gc=False):
+class Decision(Struct, gc=False):
     """One decision of one seat."""
 
     seat: Seat
@@ -98,11 +98,11 @@ class Agent:
             DovetailError: this agent cannot play this game; the text says why, in one line.
         """
 
-    def start(self, turn: Turn) -> Any:
+    def start(self, turn: Decision) -> Any:
         """Answer the first decision of an episode with an action."""
         return self.step(turn)
 
-    def step(self, turn: Turn) -> Any:
+    def step(self, turn: Decision) -> Any:
         """Answer a decision with an action."""
         raise NotImplementedError
 
@@ -131,9 +131,9 @@ class Agent:
 class BatchAgent(Agent):
     """An agent that answers all decisions that are waiting with one call."""
 
-    def step_batch(self, turns: Sequence[Turn]) -> Sequence[Any]:
+    def step_batch(self, turns: Sequence[Decision]) -> Sequence[Any]:
         """Answer each turn with an action, in the same order."""
         raise NotImplementedError
 
-    def step(self, turn: Turn) -> Any:
+    def step(self, turn: Decision) -> Any:
         return self.step_batch([turn])[0]

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, BatchAgent, End, Seat, Turn
+from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Seat
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -62,7 +62,7 @@ class AgentHost:
         self._playing: dict[tuple[int, int], _Play] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._answers: OrderedDict[int, m.Message] = OrderedDict()
-        self._waiting: dict[BatchAgent, list[tuple[_Play, Turn]]] = {}
+        self._waiting: dict[BatchAgent, list[tuple[_Play, Decision]]] = {}
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -115,7 +115,7 @@ class AgentHost:
             play.answer = m.Error("malformed", text, episode=message.episode, seat=message.seat)
             out.append(play.answer)
             return
-        turn = Turn(
+        turn = Decision(
             play.seat,
             message.episode,
             message.turn,
@@ -139,7 +139,7 @@ class AgentHost:
             return
         self._act(play, turn, action, out)
 
-    def _act(self, play: _Play, turn: Turn, action: Any, out: list[m.Message]) -> None:
+    def _act(self, play: _Play, turn: Decision, action: Any, out: list[m.Message]) -> None:
         if type(action) is not int:
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
@@ -164,7 +164,7 @@ class AgentHost:
             for (play, turn), action in zip(pairs, actions, strict=True):
                 self._act(play, turn, action, out)
 
-    def _crashed(self, play: _Play, turn: Turn, error: Exception, out: list[m.Message]) -> None:
+    def _crashed(self, play: _Play, turn: Decision, error: Exception, out: list[m.Message]) -> None:
         text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         play.answer = m.Error("crashed", text, episode=turn.episode, seat=turn.seat.seat)
         out.append(play.answer)

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from dovetail.agent_servers.agent import Agent, End, Turn
+from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Discrete, Space, Text
 
@@ -28,7 +28,7 @@ class Human(Agent):
         self.input: TextIO = sys.stdin
         self.output: TextIO = sys.stdout
 
-    def step(self, turn: Turn) -> Any:
+    def step(self, turn: Decision) -> Any:
         self._say(f"\n{_shown(turn.text, turn.observation)}")
         if turn.reward:
             self._say(f"Reward since your last action: {turn.reward:g}")
@@ -57,7 +57,7 @@ class Human(Agent):
         self.output.flush()
 
 
-def _space(turn: Turn) -> Space | None:
+def _space(turn: Decision) -> Space | None:
     spaces = turn.seat.spec.action_spaces
     if not spaces:
         return None
@@ -68,7 +68,7 @@ def _shown(text: str | None, observation: Any) -> str:
     return text.rstrip("\n") if text else str(observation)
 
 
-def _time(turn: Turn) -> str:
+def _time(turn: Decision) -> str:
     clock = turn.clock
     if clock is None:
         return ""

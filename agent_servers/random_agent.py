@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, Turn
+from dovetail.agent_servers.agent import Agent, Decision
 from dovetail.agent_servers.sampling import sample
 
 
@@ -14,7 +14,7 @@ class Random(Agent):
     name = "random"
     capacity = 0
 
-    def step(self, turn: Turn) -> Any:
+    def step(self, turn: Decision) -> Any:
         if turn.legal is not None:
             return turn.rng.choice(turn.legal)
         spaces = turn.seat.spec.action_spaces

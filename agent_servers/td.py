@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, End, Seat, Turn
+from dovetail.agent_servers.agent import Agent, Decision, End, Seat
 from dovetail.agent_servers.network import Activation, Array, Network, Output, size
 from dovetail.protocol.errors import DovetailError
 
@@ -38,10 +38,10 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.7
     discount: Annotated[
         float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
-    ] = 0.9
+    ] = 0.95
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.5
+    ] = 0.7
     traces: Annotated[
         Literal["accumulating", "replacing"],
         Meta(
@@ -132,7 +132,7 @@ class TD(Agent):
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
 
-    def step(self, turn: Turn) -> int:
+    def step(self, turn: Decision) -> int:
         legal, rows = turn.legal, turn.afterstates
         if legal is None:
             raise DovetailError(
@@ -249,7 +249,7 @@ class TD(Agent):
         self.steps += 1
 
     @staticmethod
-    def _array(rows: Any, turn: Turn) -> Any:
+    def _array(rows: Any, turn: Decision) -> Any:
         if rows is None:
             raise DovetailError(
                 f"td needs afterstates; environment {turn.seat.spec.name} sent none"

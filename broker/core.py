@@ -747,7 +747,7 @@ class Core:
             episode = next(self._numbers)
             self._episodes[episode] = match
             run.playing += 1
-            watched = bool(self._watchers(run))
+            watched = run.rules.stepwise or bool(self._watchers(run))
             match.begin(episode, index, run.seed(index), run.agents, seating, watched, now)
             self._set_timer(match)
         if run.playing == 0 and run.state in ("running", "draining"):

@@ -6,9 +6,9 @@ Each place gives an ``Experiment`` and seats the agents of the file; results are
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from dovetail.protocol import plugins
 from dovetail.protocol.errors import DovetailError
 
 READY = 30.0
-"""Seconds that programs have to appear at the broker."""
+"""Seconds that programs of our own have to appear at the broker."""
+PATIENCE = 2.0
+"""Seconds that those of others have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,10 @@ class Place:
     """The program that makes an agent; None leaves it to the broker."""
     check: Callable[[], None]
     """Raises if a program that should run does not."""
+    about: str
+    """One line for a person: what plays where."""
+    pids: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of the processes that were started, by name."""
 
     def seat(self, file: ExperimentFile, states: dict[str, bytes]) -> dict[str, int | str]:
         """Make the agents of the file; return how runs name them.
@@ -91,8 +97,10 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
             plugins.find("agent", part.type)  # says what is wrong sooner and better
             processes.start(process, ["agent", part.type, *at, "--name", process])
             peers[name] = process
-        place = Place(experiment, environment, peers, processes.check)
-        _appear(file, place)
+        pids = processes.pids()
+        about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
+        place = Place(experiment, environment, peers, processes.check, about, pids)
+        _appear(file, place, READY)
         yield place
 
 
@@ -100,8 +108,9 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
 def at_broker(file: ExperimentFile, address: str, token: str | None = None) -> Iterator[Place]:
     """Use a broker at which the environment and the agent types are already on offer."""
     with Experiment.connect(address, token=token) as experiment:
-        place = Place(experiment, offered_name(file.environment.name, "environment"), {}, _nothing)
-        _appear(file, place, timeout=2.0)
+        environment = offered_name(file.environment.name, "environment")
+        place = Place(experiment, environment, {}, _nothing, f"at the broker {address}")
+        _appear(file, place, PATIENCE)
         yield place
 
 
@@ -122,7 +131,7 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
         kinds[part.type] = plugins.find("agent", part.type)
     written = None if journal is None else Journal(journal)
     with InProcess([environment], list(kinds.values()), journal=written) as experiment:
-        yield Place(experiment, _environment(file), {}, _nothing)
+        yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
 
 
 def offered_name(name: str, kind: plugins.Kind = "agent") -> str:
@@ -138,7 +147,7 @@ def _environment(file: ExperimentFile) -> str:
     return offered_name(file.environment.name, "environment")
 
 
-def _appear(file: ExperimentFile, place: Place, timeout: float = READY) -> None:
+def _appear(file: ExperimentFile, place: Place, timeout: float) -> None:
     end = time.monotonic() + timeout
     while missing := _missing(file, place):
         place.check()

@@ -91,8 +91,12 @@ class Processes:
         for name, process in self._running.items():
             code = process.poll()
             if code is not None:
-                how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}"
-                raise DovetailError(f"the process of {name} {how}{self._last_words(name)}")
+                how = (
+                    f"was ended by {_signal(-code)}"
+                    if code < 0
+                    else f"ended with code {code}{self._last_words(name)}"
+                )
+                raise DovetailError(f"the process of {name} {how}")
 
     def pids(self) -> dict[str, int]:
         """Return the process numbers by name."""

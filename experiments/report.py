@@ -12,39 +12,41 @@ from dovetail.experiments.plot import Point, learning_curves
 from dovetail.experiments.progress import title
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.statistics import Tally, tally
-from dovetail.experiments.table import summary
+from dovetail.experiments.table import curve_table, summary
 
 Curves = dict[str, list[Point]]
 
 
-def write(
-    file: ExperimentFile, played: Sequence[Played], folder: Path, store: str, execution: int
-) -> None:
-    """Print the summary; write ``summary.txt`` and, if anything was evaluated twice, ``curves.png``."""
-    rows = [(each, title(each.stage), tallies(each)) for each in played]
+def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
+    """Show curves and summary; write ``summary.txt`` and, of two evaluations on, ``curves.png``."""
+    rows = [(title(each.stage), t) for each in played for t in tallies(each)]
     with open(folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=120).print(
-            summary(file.name, [(name, t) for _, name, found in rows for t in found])
-        )
-    first, last = played[0].stage.trained, played[-1].stage.trained
-    shown = [
-        (name, t)
-        for each, name, found in rows
-        if each.stage.kind == "phase" or each.stage.trained in (first, last)
-        for t in found
-    ]
+        Console(file=text, width=140).print(summary(file.name, rows))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(width=120, highlight=False)
-    if len(shown) <= 40:
-        console.print(summary(file.name, shown))
-    wins, found = curves(file, played)
-    lines = [f"results    {store} (execution {execution})", f"summary    {folder / 'summary.txt'}"]
+    measure, found = curves(file, played)
     if any(len(points) > 1 for points in found.values()):
-        measure = "win rate" if wins else "mean return"
+        console.print(curve_table(f"Learning curves: {measure}", found))
         learning_curves(folder / "curves.png", file.name, measure, found)
-        lines.append(f"curves     {folder / 'curves.png'}")
-    console.print("\n".join(lines), soft_wrap=True)
+    console.print(summary("Before and after" if found else file.name, _ends(file, played)))
+    console.print(f"summary    {folder / 'summary.txt'}", soft_wrap=True)
+    if (folder / "curves.png").is_file():
+        console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
+
+
+def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[str, Tally]]:
+    """Return what fits on a screen: the first and the last evaluations, or else the phases."""
+    evaluations = [each for each in played if each.stage.kind == "evaluation"]
+    if not evaluations:
+        return [(title(each.stage), t) for each in played for t in tallies(each)]
+    ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
+    return [
+        (title(each.stage), t)
+        for each in evaluations
+        if each.stage.trained in ends
+        for t in _of_interest(file, each)
+    ]
 
 
 def tallies(played: Played) -> list[Tally]:
@@ -53,24 +55,23 @@ def tallies(played: Played) -> list[Tally]:
     return tally(played.episodes, part.seats, rotate=part.rotate)
 
 
-def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[bool, Curves]:
-    """Return how the evaluated agents fared over time, by label: win rates, or else mean returns.
-
-    Learners are shown; or, in an evaluation without one, everybody.
-    """
-    learners = file.learners()
-    entries: list[tuple[str, int, Tally]] = []
-    for each in played:
-        if each.stage.kind != "evaluation":
-            continue
-        found = tallies(each)
-        chosen = [t for t in found if t.agent in learners] or found
-        entries += [
-            (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
-            for t in chosen
-        ]
+def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]:
+    """Return what was measured, ``win rate`` or ``mean return``, and its points by label."""
+    entries = [
+        (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
+        for each in played
+        if each.stage.kind == "evaluation"
+        for t in _of_interest(file, each)
+    ]
     wins = bool(entries) and all(t.decided for _, _, t in entries)
-    result: Curves = {}
+    found: Curves = {}
     for label, trained, t in entries:
-        result.setdefault(label, []).append(Point(trained, t.win_rate if wins else t.mean_return))
-    return wins, result
+        found.setdefault(label, []).append(Point(trained, t.win_rate if wins else t.mean_return))
+    return "win rate" if wins else "mean return", found
+
+
+def _of_interest(file: ExperimentFile, played: Played) -> list[Tally]:
+    """Return the accounts of the learners; or, without one, of everybody."""
+    learners = file.learners()
+    found = tallies(played)
+    return [t for t in found if t.agent in learners] or found

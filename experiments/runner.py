@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from rich.console import Console
 
 from dovetail.experiments import places, report
 from dovetail.experiments.file import ExperimentFile, read
@@ -18,6 +20,20 @@ from dovetail.experiments.schedule import Played, Stage, stages
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An experiment that was played to its end."""
+
+    file: ExperimentFile
+    number: int
+    """In the store."""
+    folder: Path
+    """Where its summary and curves are."""
+    played: list[Played]
+    states: dict[str, bytes]
+    """What the learners have become, by name."""
 
 
 def execute(
@@ -30,7 +46,7 @@ def execute(
     out: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     resume: bool = False,
-) -> list[Played]:
+) -> Execution:
     """Play an experiment file; show progress and a summary, write results, plot and table.
 
     Args:
@@ -68,13 +84,17 @@ def execute(
             place = places.in_this_program(file, journal)
         else:
             place = places.own_processes(file, journal)
+        console = Console(highlight=False)
         with place as there:
+            console.print(there.about, soft_wrap=True)
             played = _play(file, there, results, execution)
         results.finish(execution)
+        states = results.saved(execution)
     finally:
         results.close()
-    report.write(file, played, folder, results.url, execution)
-    return played
+    report.write(file, played, folder)
+    console.print(f"results    {results.url} (execution {execution})", soft_wrap=True)
+    return Execution(file, execution, folder, played, states)
 
 
 def _play(file: ExperimentFile, place: Place, store: Store, execution: int) -> list[Played]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from rich.bar import Bar
+from rich.console import RenderableType
 from rich.table import Table
 
+from dovetail.experiments.plot import Point
 from dovetail.experiments.statistics import Tally
 
 
@@ -41,3 +44,26 @@ def cells(tally: Tally) -> list[str]:
         f"{per_move:.2f}",
         str(tally.breaches),
     ]
+
+
+def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:
+    """Return learning curves as bars, a row for each point in time."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("episodes", justify="right")
+    for label in curves:
+        table.add_column("", justify="right")
+        table.add_column(label)
+    values = [point.estimate.value for points in curves.values() for point in points]
+    low, high = min(0.0, *values), max(1.0, *values)
+    rows: dict[int, dict[str, Point]] = {}
+    for label, points in curves.items():
+        for point in points:
+            rows.setdefault(point.trained, {})[label] = point
+    for trained, row in rows.items():
+        cells: list[RenderableType] = [f"{trained:,}"]
+        for label in curves:
+            here = row.get(label)
+            value = low if here is None else here.estimate.value
+            cells += ["" if here is None else f"{value:.3f}", Bar(high - low, 0, value - low)]
+        table.add_row(*cells)
+    return table

@@ -2,8 +2,7 @@
 
 __version__ = "0.1.0"
 
-from dovetail.agent_servers.agent import Agent, BatchAgent, End, Seat
-from dovetail.agent_servers.agent import Turn as Decision
+from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Seat
 from dovetail.broker.inprocess import InProcess
 from dovetail.env_servers.environment import Environment, Spec, Turn, View
 from dovetail.experiments.client import Experiment

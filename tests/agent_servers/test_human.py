@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.agent_servers.agent import End, Seat, Turn
+from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.human import Human, PersonLeft
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock, Reason, Spec
@@ -24,9 +24,9 @@ def turn(
     text: str | None = "X.O",
     reward: float = 0.0,
     clock: Clock | None = None,
-) -> Turn:
+) -> Decision:
     spec = Spec(seats=2, action_spaces=[] if space is None else [space])
-    return Turn(
+    return Decision(
         Seat(1, 1, spec), 1, 0, "seen", legal, reward, "learn", random.Random(1), None, text, clock
     )
 

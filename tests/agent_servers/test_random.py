@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.agent_servers.agent import Seat, Turn
+from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.agent_servers.random_agent import Random
 from dovetail.agent_servers.sampling import sample
 from dovetail.protocol import spaces
@@ -31,8 +31,8 @@ SPACES: list[spaces.Space] = [
 ]
 
 
-def turn(legal: list[int] | None, rng: random.Random, spec: Spec | None = None) -> Turn:
-    return Turn(Seat(1, 1, spec or Spec(seats=2)), 1, 0, None, legal, 0.0, "learn", rng)
+def turn(legal: list[int] | None, rng: random.Random, spec: Spec | None = None) -> Decision:
+    return Decision(Seat(1, 1, spec or Spec(seats=2)), 1, 0, None, legal, 0.0, "learn", rng)
 
 
 def even(counts: Counter[Any], n: int) -> bool:

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from dovetail.agent_servers.agent import End, Seat, Turn
+from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.td import TD, TDParameters
 from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
@@ -26,9 +26,9 @@ def turn(
     reward: float = 0.0,
     mode: Mode = "learn",
     legal: list[int] | None = None,
-) -> Turn:
+) -> Decision:
     legal = list(range(len(rows))) if legal is None else legal
-    return Turn(SEATS[seat], episode, 0, None, legal, reward, mode, rng, np.asarray(rows))
+    return Decision(SEATS[seat], episode, 0, None, legal, reward, mode, rng, np.asarray(rows))
 
 
 def end(

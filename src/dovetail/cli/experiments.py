@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import FAILED, MaybeConnect, Set, UsageError, settings
+from dovetail.cli.common import FAILED, MaybeConnect, Set, Token, UsageError, settings, warn
 from dovetail.protocol.errors import DovetailError
 
 
@@ -41,11 +42,17 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where plots and tables go.")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with this experiment where it was broken off.")
+    ] = False,
+    token: Token = None,
     set_: Set = None,
 ) -> None:
     """Run an experiment file: start the programs it names, play, report, stop them all.
 
-    Example: dovetail run experiments/connect_four.toml --out out
+    --set changes keys of the file, such as phases.0.episodes=100 or seed=7.
+
+    Example: dovetail run experiments/files/connect_four_two_learners.toml
     """
     if connect is not None and in_process:
         raise UsageError("--connect and --in-process exclude each other")
@@ -53,14 +60,21 @@ def run(
         raise UsageError(f"there is no experiment file {file}")
     from dovetail.experiments.runner import execute
 
-    execute(
-        file,
-        store=store,
-        connect=connect,
-        in_process=in_process,
-        out=out,
-        overrides=settings(set_),
-    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as orderly as Ctrl-C
+    try:
+        execute(
+            file,
+            store=store,
+            connect=connect,
+            token=token,
+            in_process=in_process,
+            out=out,
+            overrides=settings(set_),
+            resume=resume,
+        )
+    except KeyboardInterrupt:
+        warn("broken off; the same command with --resume goes on from the last finished stage")
+        raise
 
 
 def demo() -> None:

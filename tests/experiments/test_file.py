@@ -1,0 +1,98 @@
+"""Experiment files: what they say, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.experiments.file import read
+from dovetail.experiments.schedule import stages
+from dovetail.protocol.errors import DovetailError
+
+FILES = Path(__file__).parents[2] / "experiments" / "files"
+
+
+@pytest.mark.parametrize("path", sorted(FILES.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_files_of_the_project_are_experiments(path: Path) -> None:
+    assert read(path).name == path.stem
+    assert stages(read(path))
+
+
+def test_seeds_are_derived_or_given(small: Path) -> None:
+    file = read(small)
+    again = read(small, {"agents.one.seed": 7, "phases.0.seed": 8})
+    assert again.agent_seed("one") == 7
+    assert again.agent_seed("two") == file.agent_seed("two") != file.agent_seed("one")
+    assert again.play_seed(again.phases[0]) == 8
+    assert file.play_seed(file.evaluations[0]) != file.play_seed(file.evaluations[1])
+    assert read(small, {"seed": 6}).agent_seed("two") != file.agent_seed("two")
+
+
+def test_who_plays_and_who_learns(small: Path) -> None:
+    file = read(small)
+    assert file.used() == ["one", "two", "dice"]
+    assert file.learners() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('name = "small"', 'name = "a/b"', "$.name"),
+        ("seed = 5", 'seed = "five"', "Expected `int`, got `str` - at `$.seed`"),
+        ("seed = 5", "sead = 5", "unknown field `sead`"),
+        ("episodes = 50", "episodes = 0", "`$.phases[0].episodes`"),
+        ('seats = ["one", "two"]', 'seats = ["one", "three"]', "no [agents.three]; there are one,"),
+        ('seats = ["one", "two"]', "seats = []", "`$.phases[0].seats`"),
+        ('name = "two"', 'name = "one"', "two phases or evaluations are called 'one'"),
+        ("[environment]", "[environment", "is no TOML"),
+        ('type = "random"', "", "missing required field `type` - at `$.agents[...]`"),
+    ],
+)
+def test_a_wrong_file_costs_one_line(small: Path, old: str, new: str, complaint: str) -> None:
+    small.write_text(small.read_text().replace(old, new, 1))
+    with pytest.raises(DovetailError) as caught:
+        read(small)
+    assert complaint in str(caught.value)
+    assert str(small) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DovetailError, match=r"cannot read .*no\.toml: No such file"):
+        read(tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize("key", ["phases.9.episodes", "phases.x.episodes", "seed.below"])
+def test_an_override_needs_a_place(small: Path, key: str) -> None:
+    with pytest.raises(DovetailError, match=f"--set {key}"):
+        read(small, {key: 1})
+
+
+def test_the_schedule_by_hand(small: Path) -> None:
+    found = [
+        (each.kind, each.part.name, each.first, each.episodes, each.trained)
+        for each in stages(read(small))
+    ]
+    assert found == [
+        ("evaluation", "one", 0, 10, 0),
+        ("evaluation", "two", 0, 10, 0),
+        ("phase", "play", 0, 20, 0),
+        ("evaluation", "one", 0, 10, 20),
+        ("evaluation", "two", 0, 10, 20),
+        ("phase", "play", 20, 20, 20),
+        ("evaluation", "one", 0, 10, 40),
+        ("evaluation", "two", 0, 10, 40),
+        ("phase", "play", 40, 10, 40),
+        ("evaluation", "one", 0, 10, 50),
+        ("evaluation", "two", 0, 10, 50),
+    ]
+
+
+def test_without_evaluate_every_there_is_one_evaluation_at_the_end(small: Path) -> None:
+    found = stages(read(small, {"phases.0.evaluate_every": 0}))
+    assert [(each.kind, each.trained) for each in found] == [
+        ("phase", 0),
+        ("evaluation", 50),
+        ("evaluation", 50),
+    ]

@@ -1,0 +1,245 @@
+"""Experiments played from end to end: in processes of their own, at a broker, in one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.broker.serve import serve
+from dovetail.experiments import places, runner
+from dovetail.experiments.file import read
+from dovetail.experiments.processes import Processes
+from dovetail.experiments.runner import Execution, execute
+from dovetail.experiments.schedule import stages
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode
+
+
+def account(execution: Execution) -> list[Any]:
+    """Everything that must be the same wherever an experiment is played."""
+    return [
+        (
+            played.stage.number,
+            sorted(
+                (each.index, each.seed, each.turns, each.outcome, [s.total for s in each.seats])
+                for each in played.episodes
+            ),
+        )
+        for played in execution.played
+    ] + [execution.states]
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    """A broker with an environment and agents, as somebody else might keep it."""
+    with Processes() as processes:
+        at = ["--connect", processes.address]
+        processes.start("environment", ["env", "connect_four", *at])
+        processes.start("agents", ["agent", "td", "random", *at])
+        yield processes.address
+
+
+def test_the_same_results_everywhere(
+    small: Path, tmp_path: Path, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "PATIENCE", 30.0)
+    own = execute(small, out=tmp_path / "own")
+    here = execute(small, out=tmp_path / "here", in_process=True)
+    there = execute(small, out=tmp_path / "there", connect=broker)
+    assert account(own) == account(here) == account(there)
+    assert set(own.states) == {"one", "two"}
+    assert sum(len(played.episodes) for played in own.played) == 50 + 4 * 20
+    other = execute(small, out=tmp_path / "other", in_process=True, overrides={"seed": 6})
+    assert account(other) != account(own)
+
+
+def test_it_leaves_a_summary_curves_results_and_a_journal(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    execute(small, out=tmp_path / "out", in_process=True)
+    folder = tmp_path / "out" / "small"
+    assert {each.name for each in folder.iterdir()} == {
+        "curves.png",
+        "games-1.journal",
+        "results.sqlite",
+        "summary.txt",
+    }
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    summary = (folder / "summary.txt").read_text()
+    assert "play 0-20" in summary
+    assert "one after 50" in summary
+    printed = capsys.readouterr().out
+    assert "play 20-40: 20 games in " in printed
+    assert "Learning curves: win rate" in printed
+
+
+def test_resumed_is_the_same_as_uninterrupted(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = execute(small, out=tmp_path / "whole", in_process=True)
+    play = runner._run
+    calls = 0
+
+    def breaking(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            arguments[-1](whole.played[0].episodes[0])  # some of the stage was played
+            raise KeyboardInterrupt
+        return play(*arguments)
+
+    monkeypatch.setattr(runner, "_run", breaking)
+    with pytest.raises(KeyboardInterrupt):
+        execute(small, out=tmp_path / "broken", in_process=True)
+    monkeypatch.setattr(runner, "_run", play)
+    resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
+    assert account(resumed) == account(whole)
+    assert resumed.number == 1
+    with pytest.raises(DovetailError, match="nothing of small was broken off"):
+        execute(small, out=tmp_path / "broken", in_process=True, resume=True)
+
+
+def test_a_process_that_dies_ends_the_experiment_with_one_line(small: Path, tmp_path: Path) -> None:
+    """SIGKILL for the second learner, in the middle of a stage."""
+    file = read(small, {"phases.0.episodes": 1_000_000, "phases.0.evaluate_every": 0})
+    killed = []
+    with places.own_processes(file) as place:
+        seats = place.seat(file, {})
+        stage = stages(file)[0]
+
+        def take(episode: Episode) -> None:
+            if not killed:
+                killed.append(place.pids["agent-two"])
+                os.kill(killed[0], signal.SIGKILL)
+
+        with pytest.raises(DovetailError) as caught:
+            runner._run(file, place, stage, [seats["one"], seats["two"]], take)
+    assert str(caught.value) == "the process of agent-two was ended by SIGKILL"
+
+
+def test_no_process_is_left_behind(small: Path) -> None:
+    with places.own_processes(read(small)) as place:
+        pids = list(place.pids.values())
+        assert len(pids) == 5
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_an_experiment_that_is_killed_takes_its_processes_along(
+    small: Path, tmp_path: Path
+) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-m", "dovetail", "run", str(small), "--set", "phases.0.episodes=1000000"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert program.stdout is not None
+    line = program.stdout.readline()
+    assert line.startswith("processes: broker (")
+    pids = [int(word.strip("(),\n")) for word in line.split() if word.startswith("(")]
+    watched = [os.pidfd_open(pid) for pid in pids]
+    program.stdout.readline()
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    for each in watched:
+        assert _ends(each, 20), "a process outlives its experiment"
+
+
+def _ends(descriptor: int, timeout: float) -> bool:
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    ended = bool(poll.poll(timeout * 1000))
+    os.close(descriptor)
+    return ended
+
+
+def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
+    many = ["--set", "phases.0.episodes=600", "--set", "phases.0.evaluate_every=200"]
+    command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    program = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
+    assert program.stdout is not None
+    for line in program.stdout:
+        if line.startswith("play 0-200"):
+            break
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    done = subprocess.run(
+        [*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=110
+    )
+    assert done.returncode == 0, done.stderr
+    assert "play 0-200: played before" in done.stdout
+    assert "play 200-400: 200 games" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("environment.name", "chess", "no environment 'chess'"),
+        ("environment.configuration.rows", 99, "option 'rows'"),
+        ("agents.one.type", "tdd", "no agent 'tdd'; did you mean 'td'?"),
+        ("agents.one.parameters.hidden", 0, "[agents.one]: agent td, option 'hidden'"),
+        ("agents.one.state", "nowhere", "[agents.one]: cannot read the state nowhere"),
+        ("agents.one.command", ["no-such-program"], "no-such-program"),
+        ("phases.0.seats", ["one"], "play: "),
+    ],
+)
+@pytest.mark.parametrize("in_process", [True, False])
+def test_what_does_not_fit_costs_one_line(
+    small: Path, tmp_path: Path, key: str, value: Any, complaint: str, in_process: bool
+) -> None:
+    if key.endswith("command") and in_process:
+        complaint = "cannot play in process"
+    with pytest.raises(DovetailError) as caught:
+        execute(small, out=tmp_path, in_process=in_process, overrides={key: value})
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> None:
+    program = tmp_path / "first.py"
+    program.write_text(
+        "import sys\n"
+        "from dovetail import Agent\n"
+        "from dovetail.agent_servers.serve import serve\n"
+        "class First(Agent):\n"
+        "    def step(self, turn):\n"
+        "        return turn.legal[0]\n"
+        "serve(First(), sys.argv[1])\n"
+    )
+    command = [sys.executable, str(program), "{address}"]
+    overrides = {"agents.dice": {"type": "first", "command": command}}
+    execution = execute(small, out=tmp_path, overrides=overrides)
+    assert len(execution.played[0].episodes) == 10
+
+
+def test_a_broker_without_the_agents(small: Path, tmp_path: Path) -> None:
+    stop = threading.Event()
+    address = f"ipc://{tmp_path / 'broker'}"
+    thread = threading.Thread(target=serve, args=(address,), kwargs={"stop": stop})
+    thread.start()
+    try:
+        with pytest.raises(DovetailError, match="nobody at the broker offers the environment"):
+            execute(small, out=tmp_path, connect=address)
+    finally:
+        stop.set()
+        thread.join()
