@@ -3,8 +3,8 @@
 The verbs are RL-Glue's.  The smallest agent answers ``step``:
 
 >>> class First(Agent):
-...     def step(self, turn):
-...         return turn.legal[0]
+...     def step(self, decision):
+...         return decision.legal[0]
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Agent:
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
     wants: ClassVar[Sequence[Want]] = ()
-    """``"afterstates"`` and ``"text"`` ask the environment to add them to each turn."""
+    """``"afterstates"`` and ``"text"`` ask the environment to add them to each decision."""
     capacity: ClassVar[int] = 1
     """Episodes that one instance plays at once; 0 is no limit."""
 
@@ -98,11 +98,11 @@ class Agent:
             DovetailError: this agent cannot play this game; the text says why, in one line.
         """
 
-    def start(self, turn: Decision) -> Any:
+    def start(self, decision: Decision) -> Any:
         """Answer the first decision of an episode with an action."""
-        return self.step(turn)
+        return self.step(decision)
 
-    def step(self, turn: Decision) -> Any:
+    def step(self, decision: Decision) -> Any:
         """Answer a decision with an action."""
         raise NotImplementedError
 
@@ -131,9 +131,9 @@ class Agent:
 class BatchAgent(Agent):
     """An agent that answers all decisions that are waiting with one call."""
 
-    def step_batch(self, turns: Sequence[Decision]) -> Sequence[Any]:
-        """Answer each turn with an action, in the same order."""
+    def step_batch(self, decisions: Sequence[Decision]) -> Sequence[Any]:
+        """Answer each decision with an action, in the same order."""
         raise NotImplementedError
 
-    def step(self, turn: Decision) -> Any:
-        return self.step_batch([turn])[0]
+    def step(self, decision: Decision) -> Any:
+        return self.step_batch([decision])[0]

@@ -152,11 +152,11 @@ class AgentHost:
     def _answer_waiting(self, out: list[m.Message]) -> None:
         waiting, self._waiting = self._waiting, {}
         for agent, pairs in waiting.items():
-            turns = [turn for _, turn in pairs]
+            decisions = [decision for _, decision in pairs]
             try:
-                actions = agent.step_batch(turns)
-                if len(actions) != len(turns):
-                    raise DovetailError(f"{len(actions)} answers to {len(turns)} decisions")
+                actions = agent.step_batch(decisions)
+                if len(actions) != len(decisions):
+                    raise DovetailError(f"{len(actions)} answers to {len(decisions)} decisions")
             except Exception as error:
                 for play, turn in pairs:
                     self._crashed(play, turn, error, out)

@@ -28,13 +28,13 @@ class Human(Agent):
         self.input: TextIO = sys.stdin
         self.output: TextIO = sys.stdout
 
-    def step(self, turn: Decision) -> Any:
-        self._say(f"\n{_shown(turn.text, turn.observation)}")
-        if turn.reward:
-            self._say(f"Reward since your last action: {turn.reward:g}")
-        space = _space(turn)
-        hint = _hint(turn.legal, space)
-        self._say(f"You are player {turn.seat.seat + 1}. {hint}{_time(turn)}")
+    def step(self, decision: Decision) -> Any:
+        self._say(f"\n{_shown(decision.text, decision.observation)}")
+        if decision.reward:
+            self._say(f"Reward since your last action: {decision.reward:g}")
+        space = _space(decision)
+        hint = _hint(decision.legal, space)
+        self._say(f"You are player {decision.seat.seat + 1}. {hint}{_time(decision)}")
         while True:
             self.output.write("Action (q leaves): ")
             self.output.flush()
@@ -43,7 +43,7 @@ class Human(Agent):
             if not line or answer == "q":
                 raise PersonLeft("the person left the game")
             try:
-                return _read(answer, turn.legal, space)
+                return _read(answer, decision.legal, space)
             except ValueError as error:
                 self._say(f"{error}. {hint}")
 
@@ -57,19 +57,19 @@ class Human(Agent):
         self.output.flush()
 
 
-def _space(turn: Decision) -> Space | None:
-    spaces = turn.seat.spec.action_spaces
+def _space(decision: Decision) -> Space | None:
+    spaces = decision.seat.spec.action_spaces
     if not spaces:
         return None
-    return spaces[turn.seat.seat if len(spaces) > 1 else 0]
+    return spaces[decision.seat.seat if len(spaces) > 1 else 0]
 
 
 def _shown(text: str | None, observation: Any) -> str:
     return text.rstrip("\n") if text else str(observation)
 
 
-def _time(turn: Decision) -> str:
-    clock = turn.clock
+def _time(decision: Decision) -> str:
+    clock = decision.clock
     if clock is None:
         return ""
     limits = [max(0.0, limit) for limit in (clock.decision, clock.left) if limit is not None]

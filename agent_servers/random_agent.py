@@ -14,8 +14,8 @@ class Random(Agent):
     name = "random"
     capacity = 0
 
-    def step(self, turn: Decision) -> Any:
-        if turn.legal is not None:
-            return turn.rng.choice(turn.legal)
-        spaces = turn.seat.spec.action_spaces
-        return sample(spaces[turn.seat.seat if len(spaces) > 1 else 0], turn.rng)
+    def step(self, decision: Decision) -> Any:
+        if decision.legal is not None:
+            return decision.rng.choice(decision.legal)
+        spaces = decision.seat.spec.action_spaces
+        return sample(spaces[decision.seat.seat if len(spaces) > 1 else 0], decision.rng)

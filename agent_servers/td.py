@@ -118,7 +118,7 @@ class TD(Agent):
         self.steps = 0
         """Updates of the weights."""
         self.network: Network | None = None
-        """Made when the first turn shows the size of a row."""
+        """Made when the first decision shows the size of a row."""
         self._trails: dict[tuple[int, int], _Trail] = {}
         self._prepare()
 
@@ -132,14 +132,14 @@ class TD(Agent):
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
 
-    def step(self, turn: Decision) -> int:
-        legal, rows = turn.legal, turn.afterstates
+    def step(self, decision: Decision) -> int:
+        legal, rows = decision.legal, decision.afterstates
         if legal is None:
             raise DovetailError(
-                f"td needs a list of legal actions; environment {turn.seat.spec.name} gives none"
+                f"td needs a list of legal actions; environment {decision.seat.spec.name} gives none"
             )
         if type(rows) is not np.ndarray:
-            rows = self._array(rows, turn)
+            rows = self._array(rows, decision)
         network = self.network
         if network is None:
             network = self._make(rows.size // max(1, len(rows)))
@@ -148,10 +148,10 @@ class TD(Agent):
                 f"td needs {network.inputs} numbers for each of {len(legal)} legal actions; "
                 f"the afterstates have shape {list(rows.shape)}"
             )
-        rng = turn.rng
-        if turn.mode == "evaluate":
+        rng = decision.rng
+        if decision.mode == "evaluate":
             return legal[_best(network.values(rows), rng)]
-        key = (turn.episode, turn.seat.seat)
+        key = (decision.episode, decision.seat.seat)
         trail = self._trails.get(key)
         if trail is None:
             values = network.values(rows)
@@ -166,7 +166,7 @@ class TD(Agent):
         if trail is None:
             self._trails[key] = _Trail(row, np.zeros_like(network.weights))
             return legal[chosen]
-        target = turn.reward + self.parameters.discount * values[best]
+        target = decision.reward + self.parameters.discount * values[best]
         self._learn(network, trail.trace, len(rows), target - last)
         if explore:
             trail.trace.fill(0)
@@ -249,10 +249,10 @@ class TD(Agent):
         self.steps += 1
 
     @staticmethod
-    def _array(rows: Any, turn: Decision) -> Any:
+    def _array(rows: Any, decision: Decision) -> Any:
         if rows is None:
             raise DovetailError(
-                f"td needs afterstates; environment {turn.seat.spec.name} sent none"
+                f"td needs afterstates; environment {decision.seat.spec.name} sent none"
             )
         return np.asarray(rows)
 

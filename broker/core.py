@@ -1037,7 +1037,7 @@ class Core:
             index=match.index,
             episode=match.episode,
             turn=turn.turn,
-            to_act=turn.to_act,
+            to_act=turn.to_act if over is None else [],
             actions=match.history[-1] if match.history else [],
             rewards=rewards,
             observations=[(view.seat, view.observation) for view in turn.seats]

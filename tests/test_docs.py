@@ -10,7 +10,7 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["agents.md", "environments.md", "another-shell.md"]
+PAGES = ["agents.md", "environments.md", "experiments.md", "another-shell.md"]
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:
