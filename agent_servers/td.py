@@ -49,6 +49,14 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "wherever it is not zero."
         ),
     ] = "accumulating"
+    averaging: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Evaluate with weights averaged over about so many episodes (Polyak and "
+            "Juditsky 1992), which are steadier than the latest; 0 takes the latest.",
+        ),
+    ] = 500
     activation: Annotated[
         Activation, Meta(description="What the hidden units compute of their sum.")
     ] = "relu"
@@ -66,6 +74,7 @@ class _State(Struct, tag_field="agent", tag="dovetail.td", forbid_unknown_fields
     seed: int
     inputs: int
     weights: bytes
+    averaged: bytes
     episodes: int
     steps: int
 
@@ -100,7 +109,7 @@ class TD(Agent):
     just before still takes place, towards the best action instead of the random one (Watkins'
     Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
 
-    In ``evaluate`` mode it plays the best action and nothing changes.  An interrupted episode
+    In ``evaluate`` mode it plays the best action by averaged weights and nothing changes.  An interrupted episode
     (cancelled, environment-failed, disconnected, crashed) teaches no last step.
     """
 
@@ -118,7 +127,9 @@ class TD(Agent):
         self.steps = 0
         """Updates of the weights."""
         self.network: Network | None = None
-        """Made when the first decision shows the size of a row."""
+        """What learns; made when the first decision shows the size of a row."""
+        self.averaged: Network | None = None
+        """What evaluates; ``network`` itself without averaging."""
         self._trails: dict[tuple[int, int], _Trail] = {}
         self._prepare()
 
@@ -150,7 +161,8 @@ class TD(Agent):
             )
         rng = decision.rng
         if decision.mode == "evaluate":
-            return legal[_best(network.values(rows), rng)]
+            assert self.averaged is not None
+            return legal[_best(self.averaged.values(rows), rng)]
         key = (decision.episode, decision.seat.seat)
         trail = self._trails.get(key)
         if trail is None:
@@ -180,6 +192,7 @@ class TD(Agent):
         last = self.network.values(trail.row[None])[0]
         self._learn(self.network, trail.trace, 0, end.reward - last)
         self.episodes += 1
+        self._average(self.network)
         self._set_rate()
 
     def save(self) -> bytes:
@@ -187,9 +200,16 @@ class TD(Agent):
         # Untouched weights follow from the seed; leaving them out makes an agent that has only
         # been evaluated the same as a new one.
         network = self.network if self.steps else None
-        weights = b"" if network is None else network.weights.astype("<f4").tobytes()
-        inputs = 0 if network is None else network.inputs
-        state = _State(1, self.parameters, self.seed, inputs, weights, self.episodes, self.steps)
+        state = _State(
+            1,
+            self.parameters,
+            self.seed,
+            0 if network is None else network.inputs,
+            _bytes(network),
+            _bytes(None if network is None or self.averaged is network else self.averaged),
+            self.episodes,
+            self.steps,
+        )
         return msgspec.msgpack.encode(state)
 
     def load(self, state: bytes) -> None:
@@ -199,19 +219,24 @@ class TD(Agent):
         except (msgspec.DecodeError, ValueError) as error:
             raise DovetailError(f"these bytes are not a saved td agent: {error}") from None
         expected = size(found.inputs, found.parameters.hidden) * 4 if found.inputs > 0 else 0
-        if found.inputs < 0 or len(found.weights) != expected:
+        averaged = expected if found.parameters.averaging else 0
+        if found.inputs < 0 or (len(found.weights), len(found.averaged)) != (expected, averaged):
             raise DovetailError(
-                f"these bytes are not a saved td agent: {len(found.weights)} bytes of weights "
-                f"for {found.inputs} inputs and {found.parameters.hidden} hidden units"
+                f"these bytes are not a saved td agent: {len(found.weights)} and "
+                f"{len(found.averaged)} bytes of weights for {found.inputs} inputs and "
+                f"{found.parameters.hidden} hidden units"
             )
         self.parameters = found.parameters
         self.seed = found.seed
         self.episodes = found.episodes
         self.steps = found.steps
-        self.network = None
+        self.network = self.averaged = None
         self._prepare()
         if found.inputs:
-            self._make(found.inputs).weights[:] = np.frombuffer(found.weights, "<f4")
+            network = self._make(found.inputs)
+            network.weights[:] = np.frombuffer(found.weights, "<f4")
+            if self.averaged is not None and self.averaged is not network:
+                self.averaged.weights[:] = np.frombuffer(found.averaged, "<f4")
 
     def cleanup(self) -> None:
         self._trails.clear()
@@ -229,9 +254,20 @@ class TD(Agent):
 
     def _make(self, inputs: int) -> Network:
         p = self.parameters
-        rng = random.Random(self.seed)
-        self.network = Network(inputs, p.hidden, p.activation, p.output, rng)
+
+        def make() -> Network:
+            rng = random.Random(self.seed)
+            return Network(inputs, p.hidden, p.activation, p.output, rng)
+
+        self.network = make()
+        self.averaged = make() if p.averaging else self.network
         return self.network
+
+    def _average(self, network: Network) -> None:
+        if self.averaged is not None and self.averaged is not network:
+            # A plain mean at first, so that the weights of the beginning do not linger.
+            mean = self.averaged.weights
+            mean += (network.weights - mean) / min(self.parameters.averaging, self.episodes)
 
     def _learn(self, network: Network, trace: Array, index: int, error: float) -> None:
         if not math.isfinite(error):
@@ -263,3 +299,7 @@ def _best(values: list[float], rng: random.Random) -> int:
     if values.count(best) < 2:
         return values.index(best)
     return rng.choice([index for index, value in enumerate(values) if value == best])
+
+
+def _bytes(network: Network | None) -> bytes:
+    return b"" if network is None else network.weights.astype("<f4").tobytes()

@@ -238,7 +238,7 @@ def test_rates_wane_by_episodes() -> None:
 def test_ties_and_explorations_are_drawn_evenly_and_the_best_is_taken_otherwise() -> None:
     rows = [[1.0], [2.0], [2.0], [0.0]]
     agent, rng = (
-        TD(TDParameters(hidden=1, epsilon=0.4, activation="relu", output="linear")),
+        TD(TDParameters(hidden=1, epsilon=0.4, averaging=0, activation="relu", output="linear")),
         random.Random(1),
     )
     agent._make(1).weights[:] = [1.0, 0.0, 1.0, 0.0]
@@ -433,3 +433,30 @@ def test_it_learns_noughts_and_crosses_from_itself() -> None:
     )
     assert after > 0.75
     assert after > before + 0.3
+
+
+def test_it_evaluates_with_the_mean_of_the_weights_after_each_episode() -> None:
+    def play(agent: TD) -> list[Any]:
+        rng, seen = random.Random(4), []
+        for episode in range(6):
+            for _ in range(3):
+                agent.step(turn([[0.5, 1.0], [1.0, -1.0]], rng, episode=episode))
+            agent.end(end(episode=episode, reward=1.0))
+            assert agent.network is not None
+            seen.append(agent.network.weights.copy())
+        return seen
+
+    whole = TD(TDParameters(hidden=3, averaging=100), 5)
+    after = play(whole)
+    assert whole.averaged is not None
+    np.testing.assert_allclose(whole.averaged.weights, np.mean(after, axis=0), rtol=1e-5)
+    short = TD(TDParameters(hidden=3, averaging=2), 5)
+    play(short)
+    mean = after[0].copy()
+    for weights, length in zip(after[1:], (2, 2, 2, 2, 2), strict=True):
+        mean += (weights - mean) / length
+    assert short.averaged is not None
+    np.testing.assert_allclose(short.averaged.weights, mean, rtol=1e-5)
+    latest = TD(TDParameters(hidden=3, averaging=0), 5)
+    play(latest)
+    assert latest.averaged is latest.network
