@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from dovetail.protocol.messages import Clock, Mode, Reason, Spec, Want
+from dovetail.protocol.messages import Clock, Mode, Position, Reason, Spec, Want
+
+__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Position", "Seat"]
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +30,8 @@ class Seat(Struct, frozen=True):
     match: int
     seat: int
     spec: Spec
+    lookahead: bool = False
+    """Whether the run allows to ask with ``Lookahead``."""
 
 
 class Decision(Struct, gc=False):
@@ -50,6 +54,8 @@ class Decision(Struct, gc=False):
     """One row per legal action: what would be observed after it (if ``wants`` asks)."""
     text: str | None = None
     """The position for a person to read (if ``wants`` asks)."""
+    scene: Any = None
+    """The position to be drawn, as ``dovetail.protocol.scenes`` says (if ``wants`` asks)."""
     clock: Clock | None = None
 
 
@@ -70,6 +76,26 @@ class End(Struct, gc=False):
     decisions: int
     mode: Mode
     text: str | None = None
+    scene: Any = None
+
+
+class Lookahead(Struct, frozen=True):
+    """A question to the environment: what would follow from these lines of actions?
+
+    A ``step`` that is a generator yields it and gets a list with a ``Position`` for each line; it
+    returns its action in the end.  Needs a run that allows it; ``seat.lookahead`` says so.
+
+    >>> class OneAhead(Agent):
+    ...     def step(self, decision):
+    ...         positions = yield Lookahead([[a] for a in decision.legal])
+    ...         gains = [position.rewards[decision.seat.seat] for position in positions]
+    ...         return decision.legal[gains.index(max(gains))]
+    """
+
+    lines: Sequence[Sequence[Any]]
+    """Sequences of actions; where several seats act at once, a tuple of theirs in rising order."""
+    seed: int = 0
+    """For what the seat cannot know and for chance; the same draw for all lines."""
 
 
 class Agent:
@@ -83,7 +109,7 @@ class Agent:
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
     wants: ClassVar[Sequence[Want]] = ()
-    """``"afterstates"`` and ``"text"`` ask the environment to add them to each decision."""
+    """``"afterstates"``, ``"text"`` and ``"scene"``: what the environment adds to each decision."""
     capacity: ClassVar[int] = 1
     """Episodes that one instance plays at once; 0 is no limit."""
 
@@ -103,7 +129,7 @@ class Agent:
         return self.step(decision)
 
     def step(self, decision: Decision) -> Any:
-        """Answer a decision with an action."""
+        """Answer a decision with an action; as a generator it may ask with ``Lookahead`` first."""
         raise NotImplementedError
 
     def end(self, end: End) -> None:

@@ -7,13 +7,15 @@ its agent again, so that a reconnection cannot make a learner learn twice.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from types import GeneratorType
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -40,6 +42,20 @@ class _Play:
         self.answer: m.Action | m.Error | None = None
 
 
+class _Thought:
+    """A decision whose agent has asked the environment and waits for the answer."""
+
+    __slots__ = ("asked", "decision", "generator", "play")
+
+    def __init__(
+        self, play: _Play, decision: Decision, generator: Generator[Any, Any, Any]
+    ) -> None:
+        self.play = play
+        self.decision = decision
+        self.generator = generator
+        self.asked: m.AgentLookahead | None = None
+
+
 class AgentHost:
     """Holds the agents of one program.
 
@@ -63,6 +79,8 @@ class AgentHost:
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._answers: OrderedDict[int, m.Message] = OrderedDict()
         self._waiting: dict[BatchAgent, list[tuple[_Play, Decision]]] = {}
+        self._thoughts: dict[int, _Thought] = {}
+        self._asks = itertools.count(1)
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -101,8 +119,10 @@ class AgentHost:
                 return
             play = self._playing[key] = _Play(*found, message)
         if message.turn <= play.turn:
-            if message.turn == play.turn and play.answer is not None:
-                out.append(play.answer)
+            if message.turn == play.turn:
+                if play.answer is not None:
+                    out.append(play.answer)
+                out += [each.asked for each in self._thoughts_of(play) if each.asked is not None]
             return
         play.turn = message.turn
         play.answer = None
@@ -110,6 +130,7 @@ class AgentHost:
         try:
             observation = codec.opened(message.observation)
             afterstates = codec.opened(message.afterstates)
+            scene = codec.opened(message.scene)
         except DovetailError as error:
             text = f"turn {message.turn} cannot be read: {error}"
             play.answer = m.Error("malformed", text, episode=message.episode, seat=message.seat)
@@ -126,6 +147,7 @@ class AgentHost:
             play.rng,
             afterstates,
             message.text,
+            scene,
             message.clock,
         )
         agent = play.agent
@@ -141,6 +163,9 @@ class AgentHost:
 
     def _act(self, play: _Play, turn: Decision, action: Any, out: list[m.Message]) -> None:
         if type(action) is not int:
+            if type(action) is GeneratorType:
+                self._think(_Thought(play, turn, action), None, out)
+                return
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
             except (TypeError, OverflowError, DovetailError) as error:
@@ -148,6 +173,38 @@ class AgentHost:
                 return
         play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
         out.append(play.answer)
+
+    def _think(
+        self, thought: _Thought, answer: list[m.Position] | Exception | None, out: list[m.Message]
+    ) -> None:
+        """Let an agent go on until its next question or its action."""
+        play, decision, generator = thought.play, thought.decision, thought.generator
+        try:
+            if isinstance(answer, Exception):
+                asked = generator.throw(answer)
+            else:
+                asked = generator.send(answer)
+            if not isinstance(asked, Lookahead):
+                raise DovetailError(f"an agent's step may yield Lookahead only, not {asked!r}")
+            lines = [
+                [list(each) if isinstance(each, tuple) else [each] for each in line]
+                for line in asked.lines
+            ]
+        except StopIteration as end:
+            self._act(play, decision, end.value, out)
+            return
+        except Exception as error:
+            self._crashed(play, decision, error, out)
+            return
+        number = next(self._asks)
+        thought.asked = m.AgentLookahead(
+            number, decision.episode, play.seat.seat, decision.turn, lines, asked.seed
+        )
+        self._thoughts[number] = thought
+        out.append(thought.asked)
+
+    def _thoughts_of(self, play: _Play) -> list[_Thought]:
+        return [each for each in self._thoughts.values() if each.play is play]
 
     def _answer_waiting(self, out: list[m.Message]) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -184,13 +241,16 @@ class AgentHost:
             if found is None:
                 return
             agent, seat = found
-            mode: m.Mode = "learn"
         else:
-            agent, seat, mode = play.agent, play.seat, play.mode
+            agent, seat = play.agent, play.seat
+            for thought in self._thoughts_of(play):
+                assert thought.asked is not None
+                del self._thoughts[thought.asked.id]
+                thought.generator.close()
         try:
-            observation = codec.opened(message.observation)
+            observation, scene = codec.opened(message.observation), codec.opened(message.scene)
         except DovetailError:
-            observation = None
+            observation = scene = None
         end = End(
             seat,
             message.episode,
@@ -201,8 +261,9 @@ class AgentHost:
             message.blame,
             message.total,
             message.decisions,
-            mode,
+            message.mode,
             message.text,
+            scene,
         )
         try:
             agent.end(end)
@@ -219,6 +280,10 @@ class AgentHost:
                     self._reset(out)
             case m.Init():
                 self._init(message, out)
+            case m.Reply() | m.Error():
+                thought = self._thoughts.pop(message.id or 0, None)
+                if thought is not None:
+                    self._think(thought, _answered(message), out)
             case m.Leave():
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
@@ -243,7 +308,7 @@ class AgentHost:
                 m.Error("unknown", f"there is no agent {message.instance}", match=message.match)
             )
             return
-        seat = Seat(message.match, message.seat, message.spec)
+        seat = Seat(message.match, message.seat, message.spec, message.lookahead)
         key = (message.match, message.seat)
         known = self._seats.get(key)
         if known is not None and known[0] is agent:
@@ -302,13 +367,26 @@ class AgentHost:
     def _reset(self, out: list[m.Message]) -> None:
         """Begin anew with a broker that does not know this session: every seat hears the end."""
         for (episode, number), play in list(self._playing.items()):
-            self._end(m.End(episode, number, play.seat.match, reason="disconnected"), out)
+            self._end(
+                m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode), out
+            )
         self._seats.clear()
         self._ended.clear()
         self._answers.clear()
         for agent in self._instances.values():
             agent.cleanup()
         self._instances.clear()
+
+
+def _answered(message: m.Reply | m.Error) -> list[m.Position] | Exception:
+    if isinstance(message, m.Error):
+        return DovetailError(message.message)
+    return [
+        each
+        if isinstance(each, m.Position)
+        else m.Position(**{**each, "seats": [m.View(**view) for view in each.get("seats", ())]})
+        for each in message.body
+    ]
 
 
 def type_name(kind: type[Agent]) -> str:

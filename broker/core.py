@@ -52,13 +52,13 @@ class Settings:
 
 @dataclass(slots=True)
 class Request:
-    """Something asked of an agent's or environment's program on behalf of an experiment."""
+    """Something asked of an agent's or environment's program on behalf of another peer."""
 
     peer: Peer
     message: m.Message
-    experiment: Peer | None
+    asker: Peer | None
     id: int
-    """The experiment's own number of it."""
+    """The asker's own number of it."""
     instance: Instance | None = None
     keep: str | None = None
 
@@ -101,6 +101,7 @@ class Core:
             "agent": {
                 **session,
                 m.Action: self._on_action,
+                m.AgentLookahead: self._on_lookahead,
                 m.Saved: self._on_saved,
                 m.Reply: self._on_reply,
             },
@@ -398,8 +399,8 @@ class Core:
             if request.peer is peer:
                 del self._requests[number]
                 self._answer_error(request, "unavailable", f"{peer.name} {what}")
-            elif request.experiment is peer:
-                request.experiment = None
+            elif request.asker is peer:
+                request.asker = None
         if peer.role == "experiment":
             for run in [run for run in self._runs.values() if run.experiment is peer]:
                 self._finish_run(run, "cancelled", f"the experiment {what}", now)
@@ -465,12 +466,12 @@ class Core:
     # -- requests to agents and environments --------------------------------------------------------
 
     def _answer(self, request: Request, body: Any) -> None:
-        if request.experiment is not None:
-            self._reply(request.experiment, request.id, body)
+        if request.asker is not None:
+            self._reply(request.asker, request.id, body)
 
     def _answer_error(self, request: Request, code: Code, text: str) -> None:
-        if request.experiment is not None:
-            self._send(request.experiment, m.Error(code, text, id=request.id), True)
+        if request.asker is not None:
+            self._send(request.asker, m.Error(code, text, id=request.id), True)
 
     def _reply(self, peer: Peer, number: int, body: Any) -> None:
         reply = m.Reply(number, body)
@@ -483,7 +484,7 @@ class Core:
         if answer is not None:
             self._send(peer, answer)
             return True
-        return any(r.experiment is peer and r.id == number for r in self._requests.values())
+        return any(r.asker is peer and r.id == number for r in self._requests.values())
 
     def _request(self, request: Request, number: int) -> None:
         self._requests[number] = request
@@ -508,10 +509,10 @@ class Core:
         if request.keep is not None and request.instance is not None:
             self.kept[request.keep] = saved.state
             self.records.append(Kept(request.keep, request.instance.agent, saved.state))
-        if request.experiment is not None:
+        if request.asker is not None:
             answer = m.Saved(request.id, saved.state)
-            request.experiment.remember(answer)
-            self._send(request.experiment, answer, True)
+            request.asker.remember(answer)
+            self._send(request.asker, answer, True)
 
     def _on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
         if self._repeated(peer, create.id):
@@ -623,6 +624,34 @@ class Core:
             id=message.id,
         )
 
+    def _on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
+        if self._repeated(peer, asked.id):
+            return
+        match = self._episodes.get(asked.episode)
+        seat = None
+        if match is not None and 0 <= asked.seat < len(match.seats):
+            seat = match.seats[asked.seat]
+        if (
+            match is None
+            or seat is None
+            or seat.instance is None
+            or seat.instance.peer is not peer
+            or seat.state != "deciding"
+            or match.turn != asked.turn
+        ):
+            text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
+            self._complain(peer, "wrong-state", text, id=asked.id)
+            return
+        if not match.rules.lookahead:
+            text = "this run allows no lookahead; its field `lookahead` would"
+            self._complain(peer, "unavailable", text, id=asked.id)
+            return
+        number = next(self._numbers)
+        out = m.EnvironmentLookahead(
+            number, asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
+        )
+        self._request(Request(match.environment, out, peer, asked.id, seat.instance), number)
+
     # -- runs ------------------------------------------------------------------------------------------
 
     def _on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
@@ -656,6 +685,7 @@ class Core:
             asked.on_illegal,
             asked.check,
             asked.stepwise,
+            asked.lookahead,
         )
         run = Running(next(self._numbers), peer, asked, agents, rules)
         for _ in range(min(asked.concurrency, asked.episodes, MATCHES_PER_RUN)):

@@ -59,6 +59,7 @@ class Rules:
     on_illegal: Breach
     check: bool
     stepwise: bool
+    lookahead: bool
 
     @property
     def timed(self) -> bool:
@@ -223,7 +224,8 @@ class Match:
         seat.instance = instance
         seat.state = "seated"
         instance.matches.add(self)
-        self.send(instance.peer, Init(self.number, seat.number, instance.number, self.spec), True)
+        init = Init(self.number, seat.number, instance.number, self.spec, self.rules.lookahead)
+        self.send(instance.peer, init, True)
 
     def _ask(self, message: EnvironmentStart | EnvironmentStep, now: float) -> None:
         self.asked = message
@@ -315,8 +317,9 @@ class Match:
                     reward,
                     view.observation,
                     view.legal,
-                    view.afterstates,
+                    None if view.afterstates is NIL else view.afterstates,
                     view.text,
+                    None if view.scene is NIL else view.scene,
                     clock,
                 )
             else:
@@ -330,8 +333,9 @@ class Match:
                     rules.mode,
                     view.observation,
                     view.legal,
-                    view.afterstates,
+                    None if view.afterstates is NIL else view.afterstates,
                     view.text,
+                    None if view.scene is NIL else view.scene,
                     clock,
                     reward,
                 )
@@ -485,6 +489,8 @@ class Match:
                     seat.total,
                     seat.decisions,
                     None if view is None else view.text,
+                    None if view is None or view.scene is NIL else view.scene,
+                    self.rules.mode,
                 ),
                 True,
             )

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
+from dovetail.env_servers.lookahead import positions
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
@@ -27,11 +28,12 @@ PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 class _Open:
     """An environment made for a match, and its episode in progress."""
 
-    __slots__ = ("answer", "environment", "episode", "match", "wants", "watched")
+    __slots__ = ("answer", "environment", "episode", "match", "spec", "wants", "watched")
 
-    def __init__(self, match: int, environment: Environment) -> None:
+    def __init__(self, match: int, environment: Environment, spec: m.Spec) -> None:
         self.match = match
         self.environment = environment
+        self.spec = spec
         self.episode = 0
         self.wants: list[list[m.Want]] = []
         self.watched = False
@@ -140,6 +142,8 @@ class EnvironmentHost:
                     wants = place.wants[view.seat]
                     if "text" in wants:
                         view.text = place.environment.text(view.seat)
+                    if "scene" in wants:
+                        view.scene = place.environment.scene(view.seat)
                     if "afterstates" in wants and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
         except Exception as error:
@@ -159,10 +163,14 @@ class EnvironmentHost:
                 out.append(self._make(message))
             case m.Close():
                 self._close(message.match)
-            case m.EnvironmentMessage():
+            case m.EnvironmentMessage() | m.EnvironmentLookahead():
                 answer = self._answers.get(message.id)
                 if answer is None:
-                    answer = self._message(message)
+                    answer = (
+                        self._message(message)
+                        if isinstance(message, m.EnvironmentMessage)
+                        else self._lookahead(message)
+                    )
                     self._answers[message.id] = answer
                     if len(self._answers) > ANSWERS_KEPT:
                         self._answers.popitem(last=False)
@@ -187,7 +195,7 @@ class EnvironmentHost:
             return m.Error("unavailable", _describe(error, "init"), match=message.match)
         spec.match = message.match
         spec.name = spec.name or name
-        self._open[message.match] = _Open(message.match, environment)
+        self._open[message.match] = _Open(message.match, environment, spec)
         self._specs[message.match] = spec
         return spec
 
@@ -206,6 +214,19 @@ class EnvironmentHost:
             return m.Reply(message.id, place.environment.message(message.body))
         except Exception as error:
             return m.Error("crashed", _describe(error, "message"), id=message.id)
+
+    def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
+        place = self._episodes.get(message.episode)
+        try:
+            if place is None or type(place.answer) is not m.Turn:
+                raise DovetailError(f"episode {message.episode} is not in progress")
+            if place.answer.turn != message.turn:
+                raise DovetailError(f"the episode is at turn {place.answer.turn}")
+            root = place.environment.fork(message.seat, message.seed)
+            seats = place.spec.seats
+            return m.Reply(message.id, positions(root, place.answer.to_act, seats, message.lines))
+        except Exception as error:
+            return m.Error("crashed", _describe(error, "lookahead"), id=message.id)
 
 
 def type_name(kind: type[Environment]) -> str:

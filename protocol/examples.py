@@ -24,6 +24,13 @@ SEED = derive(1, "episode", 0)
 SEAT_SEED = derive(SEED, "seat", 1)
 BOARD = np.array([[0, 1, 2], [0, 0, 1]], np.int8)
 AFTER = np.array([[0.5, 1.0], [0.25, -1.0]], np.float32)
+SCENE = {
+    "width": 2.0,
+    "height": 1.0,
+    "cells": [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 0.0, "kind": "hole"}],
+    "pieces": [{"cell": 0, "kind": "disc", "owner": 1}],
+    "choices": [{"action": 3, "label": "drop", "cells": [1]}],
+}
 
 
 def reading(value: Any) -> Any:
@@ -93,6 +100,7 @@ _SPEC: dict[str, Any] = {
     "afterstates": True,
     "forfeit": (-1.0, 1.0),
     "max_turns": 42,
+    "symmetries": [m.Symmetry([2, 1, 0, 5, 4, 3], [6, 5, 4, 3, 2, 1, 0])],
 }
 
 _FIELDS: dict[str, Any] = {
@@ -124,7 +132,9 @@ _FIELDS: dict[str, Any] = {
     "keep": "champion",
     "kept": "champion",
     "legal": [0, 3],
+    "lines": [[[3], [4]], [[0]]],
     "limits": m.Limits(1 << 20, 16, 10_000),
+    "lookahead": True,
     "match": 5,
     "max_turns": 100,
     "message": "action 9 is not legal",
@@ -153,6 +163,7 @@ _FIELDS: dict[str, Any] = {
     "run": 4,
     "running": 1,
     "scored": False,
+    "scene": SCENE,
     "seat": 1,
     "secret": True,
     "seed": SEED,
@@ -176,7 +187,7 @@ _FIELDS: dict[str, Any] = {
 }
 
 _SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2)
-_VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move")
+_VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move", payload(SCENE))
 
 _SPECIAL: dict[tuple[type, str], Any] = {
     (m.AgentStart, "seed"): SEAT_SEED,
@@ -491,7 +502,7 @@ def exchange() -> list[tuple[str, str, m.Message]]:
     """
     seed = derive(1, "episode", 0)
     seats = [derive(seed, "seat", seat) for seat in (0, 1)]
-    nil, zero = payload(None), float("0")  # passed on, and so not left out
+    zero = float("0")  # passed on, and so not left out
     env, agent, experiment, broker = "environment", "agent", "experiment", "broker"
 
     def one(seat: int, observation: int, legal: list[int]) -> m.View:
@@ -516,11 +527,11 @@ def exchange() -> list[tuple[str, str, m.Message]]:
         (broker, agent, m.Init(6, 1, 3, _NIM)),
         (broker, env, m.EnvironmentStart(6, 8, seed)),
         (env, broker, m.Turn(8, 0, [0], [one(0, 2, [1, 2])])),
-        (broker, agent, m.AgentStart(8, 6, 0, 0, seats[0], "learn", 2, [1, 2], nil, reward=zero)),
+        (broker, agent, m.AgentStart(8, 6, 0, 0, seats[0], "learn", 2, [1, 2], reward=zero)),
         (agent, broker, m.Action(8, 0, 0, 1)),
         (broker, env, m.EnvironmentStep(8, 0, [(0, 1)])),
         (env, broker, m.Turn(8, 1, [1], [one(1, 1, [1])])),
-        (broker, agent, m.AgentStart(8, 6, 1, 1, seats[1], "learn", 1, [1], nil, reward=zero)),
+        (broker, agent, m.AgentStart(8, 6, 1, 1, seats[1], "learn", 1, [1], reward=zero)),
         (agent, broker, m.Action(8, 1, 1, 1)),
         (broker, env, m.EnvironmentStep(8, 1, [(1, 1)])),
         (

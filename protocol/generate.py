@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from dovetail.protocol import codec, examples, messages, spaces, states
+from dovetail.protocol import codec, examples, messages, scenes, spaces, states
 from dovetail.protocol.examples import reading, tag
 
 FOLDER = Path(__file__).resolve().parent
@@ -78,7 +78,9 @@ def _words(node: ast.expr) -> str:
         case ast.Name(id=name):
             if name in _WORDS:
                 return _WORDS[name]
-            kind = getattr(messages, name)
+            kind = getattr(messages, name, None)
+            if kind is None:
+                return name  # of a scene, described beside it
             if isinstance(kind, type) and issubclass(kind, messages.Message):
                 return f"[`{tag(kind)}`](#{_anchor(kind)})"
             if isinstance(kind, type):
@@ -236,12 +238,12 @@ def _of(names: list[str]) -> Callable[[], Iterator[str]]:
 
 _SESSION = ["Hello", "Welcome", "Ping", "Pong", "Error", "Bye", "Reply", "Offer", "Limits"]
 _ENVIRONMENT = [
-    *("Open", "Spec", "EnvironmentStart", "EnvironmentStep", "Turn", "View", "Close"),
-    "EnvironmentMessage",
+    *("Open", "Spec", "EnvironmentStart", "EnvironmentStep", "Turn", "View", "Symmetry"),
+    *("EnvironmentLookahead", "Position", "EnvironmentMessage", "Close"),
 ]
 _AGENT = [
-    *("Create", "Init", "AgentStart", "AgentStep", "Clock", "Action", "End", "Save", "Saved"),
-    *("Load", "AgentMessage", "Leave", "Cleanup"),
+    *("Create", "Init", "AgentStart", "AgentStep", "Clock", "Action", "End", "AgentLookahead"),
+    *("Save", "Saved", "Load", "AgentMessage", "Leave", "Cleanup"),
 ]
 _EXPERIMENT = [
     *("Catalogue", "ExperimentCreate", "Run", "ClockRule", "Pause", "Drain", "Cancel"),
@@ -265,6 +267,15 @@ def _spaces() -> Iterator[str]:
         yield f"**`{kind.__name__}`**: {one.summary}"
         yield ""
         yield from _fields(one.fields)
+        yield ""
+
+
+def _scenes() -> Iterator[str]:
+    described = describe(scenes)
+    for name in ("Scene", "Cell", "Piece", "Card", "Choice"):
+        yield f"**{name}**: {described[name].summary}"
+        yield ""
+        yield from _fields(described[name].fields)
         yield ""
 
 
@@ -316,6 +327,7 @@ BLOCKS: dict[str, Callable[[], Iterator[str]]] = {
     "messages of an environment": _of(_ENVIRONMENT),
     "messages of an agent": _of(_AGENT),
     "messages of an experiment": _of(_EXPERIMENT),
+    "scenes": _scenes,
     "spaces": _spaces,
     **{f"states of a {name}": _states(name) for name in TABLES},
     "exchange": _example,

@@ -28,7 +28,7 @@ VERSION = 1
 
 Role = Literal["environment", "agent", "experiment", "observer"]
 Mode = Literal["learn", "evaluate"]
-Want = Literal["afterstates", "text"]
+Want = Literal["afterstates", "text", "scene"]
 Breach = Literal["forfeit", "random", "truncate"]
 
 Reason = Literal[
@@ -186,6 +186,15 @@ class Reply(Message):
 # -- broker and environment ------------------------------------------------------------------
 
 
+class Symmetry(Part):
+    """A way to turn or mirror the game that changes nothing about it."""
+
+    observation: list[int]
+    """The symmetric observation's elements in row-major order, as places in the observation's."""
+    actions: list[int] = []
+    """The number of the symmetric action by action number; empty if it is not told."""
+
+
 class Spec(Message):
     """What a seat can expect of an environment; the answer to ``open``."""
 
@@ -211,6 +220,8 @@ class Spec(Message):
     """Reward of the seat to blame and of every other one, when an episode is forfeited."""
     max_turns: Positive | None = None
     """No episode has more turns than this."""
+    symmetries: list[Symmetry] = []
+    """Of observation and afterstates, if they are one tensor; the identity is left out."""
 
 
 class Open(Message):
@@ -257,6 +268,23 @@ class Close(Message):
     """The match."""
 
 
+class EnvironmentLookahead(Message, tag="lookahead"):
+    """A seat asks what would follow; answered with ``reply``, from what that seat knows."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat that asks, which must act."""
+    turn: int
+    """The turn of its decision."""
+    lines: list[list[list[Any]]]
+    """Sequences of actions, as in the agent's ``lookahead``."""
+    seed: int = 0
+    """For what the seat cannot know and for chance; the same draw for all lines."""
+
+
 class EnvironmentMessage(Message, tag="message"):
     """Free text or data from an experiment to an environment."""
 
@@ -283,6 +311,8 @@ class View(Part):
     """If wanted: an array with one row per legal action, in their order."""
     text: str | None = None
     """If wanted: the position as this seat may see it."""
+    scene: Payload = NIL
+    """If wanted: the same to be drawn; see SPEC.md, Scenes."""
 
 
 class Turn(Message):
@@ -339,6 +369,8 @@ class Init(Message):
     """The agent that takes it."""
     spec: Spec
     """What the environment said of itself."""
+    lookahead: bool = False
+    """Whether the agent may send ``lookahead``."""
 
 
 class Clock(Part):
@@ -376,6 +408,8 @@ class AgentStart(Message, tag="start"):
     """If wanted: an array with one row per legal action, in their order."""
     text: str | None = None
     """If wanted: the position as this seat may see it."""
+    scene: Any = None
+    """If wanted: the same to be drawn."""
     clock: Clock | None = None
     """What the seat may use; nil if no clock runs."""
     reward: float = 0.0
@@ -401,6 +435,8 @@ class AgentStep(Message, tag="step"):
     """If wanted: an array with one row per legal action, in their order."""
     text: str | None = None
     """If wanted: the position as this seat may see it."""
+    scene: Any = None
+    """If wanted: the same to be drawn."""
     clock: Clock | None = None
     """What the seat may use; nil if no clock runs."""
 
@@ -430,6 +466,10 @@ class End(Message):
     """How many decisions the seat had in this episode."""
     text: str | None = None
     """If wanted: the last position as this seat may see it."""
+    scene: Any = None
+    """If wanted: the same to be drawn."""
+    mode: Mode = "learn"
+    """The mode of the episode."""
 
 
 class Action(Message):
@@ -444,6 +484,48 @@ class Action(Message):
     action: Any = None
     """A legal action: an action number where ``legal`` was given, else a value of the action
     space."""
+
+
+class AgentLookahead(Message, tag="lookahead"):
+    """Ask what would follow from the position in which the seat must act.
+
+    The reply's ``body`` is a list of ``Position``, one for each line.
+    """
+
+    id: int
+    """To be returned in the ``reply``."""
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat that must act."""
+    turn: int
+    """The turn of its decision."""
+    lines: list[list[list[Any]]]
+    """Sequences of actions; at each point one action for each seat to act, in the order of
+    ``to_act``."""
+    seed: int = 0
+    """For what the seat cannot know and for chance; the same draw for all lines."""
+
+
+class Position(Part):
+    """What a line of actions leads to."""
+
+    to_act: list[int] = []
+    """Seats that would have to act; empty if the episode would be over."""
+    seats: list[View] = []
+    """What the last action would mean to each seat that a turn would speak of."""
+    rewards: list[float] = []
+    """Per seat, of the whole line."""
+    terminated: bool = False
+    """Whether the rules would have ended the episode."""
+    truncated: bool = False
+    """Whether the environment would have cut it short."""
+    outcome: list[float] | None = None
+    """At the end: a score per seat."""
+    applied: int = 0
+    """How many actions of the line were applied."""
+    error: str = ""
+    """Why the next one was not: it is not legal, or the episode is over."""
 
 
 class Save(Message):
@@ -566,6 +648,8 @@ class Run(Message):
     """Wait for ``start`` and ``step`` of the experiment."""
     secret: bool = False
     """Nobody may watch."""
+    lookahead: bool = False
+    """Agents may ask the environment what would follow from actions."""
 
 
 class RunCommand(Message):
@@ -763,7 +847,7 @@ class WatchedTurn(Message, tag="turn"):
 
 Session = Hello | Ping | Pong | Error | Bye
 FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply
-FromAgent = Hello | Ping | Pong | Error | Bye | Action | Saved | Reply
+FromAgent = Hello | Ping | Pong | Error | Bye | Action | AgentLookahead | Saved | Reply
 FromExperiment = (
     Hello
     | Ping
@@ -795,6 +879,7 @@ ToEnvironment = (
     | EnvironmentStart
     | EnvironmentStep
     | Close
+    | EnvironmentLookahead
     | EnvironmentMessage
 )
 ToAgent = (
@@ -808,6 +893,7 @@ ToAgent = (
     | AgentStart
     | AgentStep
     | End
+    | Reply
     | Save
     | Load
     | AgentMessage

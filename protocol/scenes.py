@@ -14,9 +14,13 @@ class Cell(Struct, omit_defaults=True):
     """A place on the board, numbered by its position in ``Scene.cells``."""
 
     x: float
+    """Of its left edge."""
     y: float
+    """Of its upper edge."""
     width: float = 1.0
+    """In squares."""
     height: float = 1.0
+    """In squares."""
     kind: str = "square"
     """What it looks like: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, …"""
 
@@ -25,10 +29,13 @@ class Piece(Struct, omit_defaults=True):
     """Something that lies on a cell."""
 
     cell: int
+    """Where it lies."""
     kind: str
+    """What it is: ``disc``, ``pawn``, ``tile``, …"""
     owner: int | None = None
     """A seat, or nobody."""
     text: str = ""
+    """What is written on it."""
 
 
 class Card(Struct, omit_defaults=True):
@@ -39,27 +46,39 @@ class Card(Struct, omit_defaults=True):
     name: str
     """Empty if it lies face down."""
     count: int = 1
+    """How many there are."""
     owner: int | None = None
+    """A seat, or nobody."""
     text: str = ""
+    """What is written on it."""
 
 
 class Choice(Struct, omit_defaults=True):
     """A legal action, and what a person points at, in that order, to choose it."""
 
     action: Any
+    """The action."""
     label: str
+    """What it is called."""
     cells: list[int] = []
+    """To be pointed at, in this order."""
     cards: list[int] = []
+    """To be pointed at, in this order, after the cells."""
 
 
 class Scene(Struct, omit_defaults=True):
     """A position, as one seat or everybody may know it."""
 
     width: float = 0.0
+    """Of the board, in squares."""
     height: float = 0.0
+    """Of the board, in squares."""
     cells: list[Cell] = []
+    """The board; later ones are drawn over earlier ones."""
     pieces: list[Piece] = []
+    """What lies on it."""
     cards: list[Card] = []
+    """What lies beside it."""
     choices: list[Choice] = []
     """One for each legal action of the seat to act, in their order; none for who may not act."""
     caption: str = ""

@@ -27,7 +27,18 @@ def turn(
 ) -> Decision:
     spec = Spec(seats=2, action_spaces=[] if space is None else [space])
     return Decision(
-        Seat(1, 1, spec), 1, 0, "seen", legal, reward, "learn", random.Random(1), None, text, clock
+        Seat(1, 1, spec),
+        1,
+        0,
+        "seen",
+        legal,
+        reward,
+        "learn",
+        random.Random(1),
+        None,
+        text,
+        None,
+        clock,
     )
 
 

@@ -1,0 +1,69 @@
+"""Lookahead: what would follow from sequences of actions, played on copies of an episode."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.env_servers.environment import Environment, IllegalAction
+from dovetail.protocol.messages import Position
+
+
+def positions(
+    root: Environment, to_act: Sequence[int], seats: int, lines: Sequence[Sequence[Sequence[Any]]]
+) -> list[Position]:
+    """Return what each line leads to.
+
+    A line that goes on from the one before it is played from there, so depth-first order is cheap.
+
+    Args:
+        root: a fork of the episode; it stays as it is.
+        to_act: the seats to act there.
+        seats: how many there are.
+        lines: sequences of entries with one action for each seat to act, in their order.
+    """
+    first = Position(list(to_act), rewards=[0.0] * seats)
+    found: list[Position] = []
+    done: list[Sequence[Any]] = []
+    here, position = copy.deepcopy(root), first
+    for line in lines:
+        if position.error or list(line[: len(done)]) != done:
+            here, position, done = copy.deepcopy(root), first, []
+        for actions in line[len(done) :]:
+            position = _after(here, position, actions)
+            if position.error:
+                break
+            done.append(actions)
+        found.append(position)
+    return found
+
+
+def _after(environment: Environment, before: Position, actions: Sequence[Any]) -> Position:
+    """Apply one entry of a line."""
+    error = ""
+    if not before.to_act:
+        error = "the episode would be over"
+    elif len(actions) != len(before.to_act):
+        error = f"{len(actions)} actions for the seats {before.to_act}"
+    else:
+        try:
+            turn = environment.step(dict(zip(before.to_act, actions, strict=True)))
+        except IllegalAction as refused:
+            error = str(refused)
+    if error:
+        failed = copy.copy(before)
+        failed.error = error
+        return failed
+    rewards = list(before.rewards)
+    for view in turn.seats:
+        rewards[view.seat] += view.reward
+    return Position(
+        turn.to_act,
+        turn.seats,
+        rewards,
+        turn.terminated,
+        turn.truncated,
+        turn.outcome,
+        before.applied + 1,
+    )
