@@ -57,7 +57,8 @@ class Run:
         self.problems: list[str] = []
         """What went wrong, in one line each."""
         self._experiment = experiment
-        self._cancelled = False
+        self._asked_for = ""
+        """How this experiment itself ended the run, if it did."""
         self._results: deque[m.Episode] = deque()
 
     def __iter__(self) -> Iterator[m.Episode]:
@@ -85,8 +86,12 @@ class Run:
             return []
         if self.done.reason == "failed":
             raise DovetailError(f"the run failed: {self.done.message}")
-        if self.done.reason == "cancelled" and not self._cancelled:
-            raise DovetailError(f"the run was cancelled: {self.done.message}")
+        if self.done.reason not in ("finished", self._asked_for):
+            why = f": {self.done.message}" if self.done.message else ""
+            raise DovetailError(
+                f"the run was {self.done.reason} after {self.done.finished} of "
+                f"{self.asked.episodes} episodes{why}"
+            )
         return None
 
     def wait(self) -> list[m.Episode]:
@@ -107,11 +112,12 @@ class Run:
 
     def drain(self) -> None:
         """Finish the episodes in progress and start no other."""
+        self._asked_for = "drained"
         self._command(m.Drain(0, self.number))
 
     def cancel(self) -> None:
         """End everything of this run now."""
-        self._cancelled = True
+        self._asked_for = "cancelled"
         self._command(m.Cancel(0, self.number))
 
     def start(self) -> m.WatchedTurn:

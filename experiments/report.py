@@ -9,8 +9,7 @@ from rich.console import Console
 
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.plot import Point, learning_curves
-from dovetail.experiments.progress import title
-from dovetail.experiments.schedule import Played
+from dovetail.experiments.schedule import Played, Stage
 from dovetail.experiments.statistics import Tally, tally
 from dovetail.experiments.table import curve_table, summary
 
@@ -19,9 +18,9 @@ Curves = dict[str, list[Point]]
 
 def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     """Show curves and summary; write ``summary.txt`` and, of two evaluations on, ``curves.png``."""
-    rows = [(title(each.stage), t) for each in played for t in tallies(each)]
+    rows = [(each.stage, t) for each in played for t in tallies(each)]
     with open(folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=140).print(summary(file.name, rows))
+        Console(file=text, width=140).print(summary(file.name, rows, full=True))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(width=120, highlight=False)
@@ -35,14 +34,14 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
         console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
 
 
-def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[str, Tally]]:
+def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, Tally]]:
     """Return what fits on a screen: the first and the last evaluations, or else the phases."""
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
-        return [(title(each.stage), t) for each in played for t in tallies(each)]
+        return [(each.stage, t) for each in played for t in tallies(each)]
     ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
     return [
-        (title(each.stage), t)
+        (each.stage, t)
         for each in evaluations
         if each.stage.trained in ends
         for t in _of_interest(file, each)

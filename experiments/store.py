@@ -91,7 +91,10 @@ class Store:
             self._engine = sa.create_engine(parsed)
             metadata.create_all(self._engine)
         except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
-            raise DovetailError(f"cannot use the store {url}: {_line(error)}") from None
+            hint = ""
+            if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
+                hint = "; install dovetail[postgres]"
+            raise DovetailError(f"cannot use the store {url}: {_line(error)}{hint}") from None
 
     def begin(self, name: str, file: str, seed: int) -> int:
         """Note that an experiment begins; return the number of the execution."""

@@ -4,46 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from rich import box
 from rich.bar import Bar
 from rich.console import RenderableType
 from rich.table import Table
 
 from dovetail.experiments.plot import Point
+from dovetail.experiments.schedule import Stage
 from dovetail.experiments.statistics import Tally
 
 
-def summary(title: str, tallies: Iterable[tuple[str, Tally]]) -> Table:
-    """Return a table with a row for each agent and seat of each stage."""
-    table = Table(title=title, title_justify="left")
-    for name in ("Played", "Agent"):
-        table.add_column(name)
-    for name in ("Seat", "Games", "W", "D", "L", "Win %", "95 %", "Return", "ms/move", "Faults"):
-        table.add_column(name, justify="right")
-    for played, tally in tallies:
-        table.add_row(played, *cells(tally))
+def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
+    """Return a table with a row for each agent and seat of each stage.
+
+    Results are shares of games won, or mean returns where nobody wins, with 95 % intervals.
+
+    Args:
+        title: above the table.
+        rows: what is shown.
+        full: also thinking time and faults, which does not fit a narrow terminal.
+    """
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("played")
+    table.add_column("episodes" if full else "after", justify="right", no_wrap=True)
+    table.add_column("agent")
+    for name in ("seat", "W-D-L", "result (95 %)", *(("games", "ms/move", "faults") * full)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for stage, tally in rows:
+        when = f"{stage.trained:,}"
+        if full and stage.kind == "phase":
+            when = f"{stage.first:,}-{stage.first + stage.episodes:,}"
+        counts, result = outcome(tally)
+        cells = [stage.part.name, when, tally.agent, str(tally.seat), counts, result]
+        if full:
+            per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0
+            cells += [f"{tally.games:,}", f"{per_move:.2f}", str(tally.breaches)]
+        table.add_row(*cells)
     return table
 
 
-def cells(tally: Tally) -> list[str]:
-    """Return the cells of a row, from the agent on."""
-    rate, low, high = "-", "-", "-"
+def outcome(tally: Tally) -> tuple[str, str]:
+    """Return games won, drawn and lost, and the rate or mean with its interval."""
     if tally.decided:
-        estimate = tally.win_rate
-        rate, low, high = (f"{100 * x:.1f}" for x in (estimate.value, estimate.low, estimate.high))
-    per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0
-    return [
-        tally.agent,
-        str(tally.seat),
-        str(tally.games),
-        str(tally.wins),
-        str(tally.draws),
-        str(tally.losses),
-        rate,
-        f"{low} .. {high}" if tally.decided else "-",
-        f"{tally.mean_return.value:+.3f}",
-        f"{per_move:.2f}",
-        str(tally.breaches),
-    ]
+        rate = tally.win_rate
+        counts = f"{tally.wins}-{tally.draws}-{tally.losses}"
+        return counts, f"{rate.value:.1%} ({100 * rate.low:.1f}..{100 * rate.high:.1f})"
+    found = tally.mean_return
+    return "-", f"{found.value:+.3f} ({found.low:+.3f}..{found.high:+.3f})"
 
 
 def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:
@@ -51,7 +58,7 @@ def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("episodes", justify="right")
     for label in curves:
-        table.add_column("", justify="right")
+        table.add_column("", justify="right", no_wrap=True)
         table.add_column(label)
     values = [point.estimate.value for points in curves.values() for point in points]
     low, high = min(0.0, *values), max(1.0, *values)

@@ -101,7 +101,7 @@ def test_sigint_lets_episodes_finish_and_tells_everybody(terminals: Any) -> None
     agent.expect("^turn 1")
     broker.signal(signal.SIGINT)
     experiment.expect("^episode 0 terminated")
-    experiment.expect("^done drained")
+    experiment.expect("^error the run was drained after 1 of 100 episodes: the broker is shutting")
     agent.expect("^end terminated")
     agent.expect("^end terminated")
     assert [each.wait() for each in (broker, env, agent, experiment)] == [0, 0, 0, 0]

@@ -74,8 +74,8 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
     }
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     summary = (folder / "summary.txt").read_text()
-    assert "play 0-20" in summary
-    assert "one after 50" in summary
+    assert "0-20" in summary
+    assert "50  dice" in summary
     printed = capsys.readouterr().out
     assert "play 20-40: 20 games in " in printed
     assert "Learning curves: win rate" in printed
