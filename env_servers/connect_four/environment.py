@@ -14,10 +14,13 @@ from dovetail.env_servers.environment import (
     DovetailError,
     Environment,
     IllegalAction,
+    Scene,
     Spec,
     Turn,
     View,
 )
+from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.scenes import Cell, Choice, Piece
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -67,7 +70,13 @@ class ConnectFour(Environment):
             afterstates=True,
             forfeit=(-1.0, 1.0),
             max_turns=rows * columns,
+            symmetries=[self._mirrored()],
         )
+
+    def _mirrored(self) -> Symmetry:
+        rows, columns = self.board.rows, self.board.columns
+        across = list(reversed(range(columns)))
+        return Symmetry([row * columns + c for row in range(2 * rows) for c in across], across)
 
     def start(self, seed: int) -> Turn:
         board = self.board
@@ -133,3 +142,29 @@ class ConnectFour(Environment):
         lines = [" ".join(mark.rjust(width) for mark in line) for line in reversed(grid)]
         lines.append(" ".join(str(column).rjust(width) for column in range(board.columns)))
         return "\n".join(lines)
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the squares row by row from the top; a column is chosen by its lowest free one."""
+        board = self.board
+        rows, columns = board.rows, board.columns
+        cells = [
+            Cell(float(column), float(row), kind="hole")
+            for row in range(rows)
+            for column in range(columns)
+        ]
+
+        def number(row: int, column: int) -> int:
+            return (rows - 1 - row) * columns + column
+
+        pieces = [
+            Piece(number(row, column), "disc", player)
+            for player in (0, 1)
+            for row, column in np.argwhere(self._planes[player]).tolist()
+        ]
+        choices = []
+        if not board.over and seat in (None, board.mover):
+            choices = [
+                Choice(column, f"column {column}", [number(board.heights[column], column)])
+                for column in board.legal()
+            ]
+        return Scene(float(columns), float(rows), cells, pieces, choices=choices)

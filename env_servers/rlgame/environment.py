@@ -1,0 +1,282 @@
+"""RLGame as an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.env_servers.environment import (
+    Environment,
+    IllegalAction,
+    Scene,
+    Spec,
+    Turn,
+    View,
+)
+from dovetail.env_servers.rlgame import kernels
+from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, Array
+from dovetail.env_servers.rlgame.rules import Board, geometry
+from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.spaces import Box, Discrete
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of RLGame."""
+
+    size: Annotated[int, Meta(ge=3, le=30, description="squares along a side of the board")] = 8
+    base: Annotated[int, Meta(ge=1, le=14, description="squares along a side of a base")] = 2
+    pawns: Annotated[int, Meta(ge=1, le=100, description="pawns of each player")] = 10
+    first: Annotated[int, Meta(ge=0, le=1, description="who begins; 0 is White, seat 0")] = 0
+    loss: Annotated[
+        Literal["ordered", "simultaneous"],
+        Meta(
+            description="how pawns that cannot move are taken away: one after the other by number, "
+            "Black's first, or all together"
+        ),
+    ] = "ordered"
+    base_pawns: Annotated[
+        bool, Meta(description="whether pawns in a base without a free exit are lost too")
+    ] = True
+    max_moves: Annotated[
+        int, Meta(ge=1, description="moves of both players after which a game is cut short")
+    ] = 20_000
+    win_reward: Annotated[
+        float, Meta(gt=0, description="of the winner at the end; the loser gets its negative")
+    ] = 1.0
+    pawn_reward: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="after each own move: times (own pawns - the enemy's) / pawns at the start",
+        ),
+    ] = 0.0
+    encoding: Annotated[
+        Literal["own", "study", "planes"],
+        Meta(
+            description="own: the study's inputs, own pawns first and seen from one's own corner; "
+            "study: White first and as the board is, for both; planes: boards of pawns"
+        ),
+    ] = "own"
+
+
+class RLGame(Environment):
+    """RLGame: two seats race pawns from base to base and lose those that cannot move.
+
+    Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square outside the
+    bases a flag for either player's pawn there, four flags each for the share of pawns in base, and one each for who
+    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  There
+    is no chance in it.
+    """
+
+    name = "rlgame"
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self.board = self._new()
+
+    def _new(self) -> Board:
+        options = self.configuration
+        return Board(
+            options.size,
+            options.base,
+            options.pawns,
+            options.first,
+            options.loss,
+            options.base_pawns,
+        )
+
+    def init(self) -> Spec:
+        options = self.configuration
+        size = options.size
+        if options.encoding == "planes":
+            space = Box([4, size, size], 0, 1, "float32")
+        else:
+            space = Box([2 * (geometry(size, options.base).outside + 5)], 0, 1, "uint8")
+        most = options.win_reward + options.pawn_reward
+        return Spec(
+            name=self.name,
+            seats=2,
+            observation_spaces=[space],
+            action_spaces=[Discrete(4 * size * size + 2 * options.base)],
+            reward_range=(-most, most),
+            discount=0.95,
+            perfect_information=True,
+            afterstates=True,
+            forfeit=(-options.win_reward, options.win_reward),
+            max_turns=options.max_moves,
+            symmetries=[self._transposed()],
+        )
+
+    def _transposed(self) -> Symmetry:
+        """Return the board mirrored along the line between the bases."""
+        size, base = self.configuration.size, self.configuration.base
+        shape = self.board.geometry
+        square = [size * (s % size) + s // size for s in range(size * size)]
+        if self.configuration.encoding == "planes":
+            seen = [plane * size * size + s for plane in range(4) for s in square]
+        else:
+            seen = list(range(2 * (shape.outside + 5)))
+            for s, other in enumerate(square):
+                if shape.slots[0, s] >= 0:
+                    for owner in (0, 1):
+                        seen[2 * shape.slots[0, s] + owner] = 2 * int(shape.slots[0, other]) + owner
+        actions = [4 * square[a // 4] + (a % 4 + 2) % 4 for a in range(4 * size * size)]
+        actions += [4 * size * size + (e + base) % (2 * base) for e in range(2 * base)]
+        return Symmetry(seen, actions)
+
+    def start(self, seed: int) -> Turn:
+        self.board = self._new()
+        mover = self.board.mover
+        return Turn(to_act=[mover], seats=[self._view(mover)])
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        board, options = self.board, self.configuration
+        mover = board.mover
+        if board.over or self._cut or len(actions) != 1 or mover not in actions:
+            raise IllegalAction(
+                "the game is over; no move is legal"
+                if board.over or self._cut
+                else f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
+            )
+        board.play(actions[mover])
+        rewards = [0.0, 0.0]
+        if options.pawn_reward:
+            lead = board.alive(mover) - board.alive(1 - mover)
+            rewards[mover] = options.pawn_reward * lead / options.pawns
+        if board.winner is None and not self._cut:
+            views = [self._view(1 - mover)]
+            if rewards[mover]:
+                views.append(View(mover, self.observation(mover), None, rewards[mover]))
+            return Turn(to_act=[1 - mover], seats=views)
+        outcome = None
+        if board.winner is not None:
+            rewards[board.winner] += options.win_reward
+            rewards[1 - board.winner] -= options.win_reward
+            outcome = [1.0 - board.winner, float(board.winner)]
+        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
+        over = board.winner is not None
+        return Turn(seats=views, terminated=over, truncated=not over, outcome=outcome)
+
+    @property
+    def _cut(self) -> bool:
+        return self.board.moves >= int(self.configuration.max_moves)
+
+    def _view(self, seat: int) -> View:
+        return View(seat, self.observation(seat), self.board.legal())
+
+    def _encode(self, pawns: Array, cells: Array, seat: int) -> Array:
+        """Return stacked positions as a seat sees them."""
+        options = self.configuration
+        shape = self.board.geometry
+        if options.encoding == "planes":
+            found: Array = np.empty((len(pawns), 4, options.size * options.size), np.float32)
+            kernels.planes_all(pawns, cells, seat == 1, seat, found)
+            return found.reshape(-1, 4, options.size, options.size)
+        first = seat if options.encoding == "own" else 0
+        rows: Array = np.empty((len(pawns), 2 * (shape.outside + 5)), np.uint8)
+        kernels.encode_all(pawns, cells, shape.slots[first], first, rows)
+        return rows
+
+    def observation(self, seat: int) -> NDArray[Any]:
+        """Return what a seat sees; see the class for shape and meaning."""
+        board = self.board
+        seen: NDArray[Any] = self._encode(board.pawns[None], board.cells[None], seat)[0]
+        return seen
+
+    def afterstates(self, seat: int) -> NDArray[Any]:
+        """Return what the mover would see after each legal move; one row each."""
+        board = self.board
+        shape = board.geometry
+        pawns, cells = kernels.after_all(
+            board.moves_of(board.mover),
+            board.mover,
+            board.pawns,
+            board.cells,
+            shape.steps,
+            shape.exits,
+            board.ordered,
+            board.bases,
+        )
+        return self._encode(pawns, cells, seat)
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the board, Black's base top right: W and B are pawns, numbers those in a base."""
+        board, size = self.board, self.configuration.size
+        shape = board.geometry
+        lines = []
+        for y in reversed(range(size)):
+            line = []
+            for x in range(size):
+                owner = shape.owner(x, y)
+                if owner is None:
+                    line.append(".WB"[board.cells[x * size + y]].rjust(2))
+                elif (x, y) == (0, 0) or (x, y) == (size - 1, size - 1):
+                    guest = "BW"[owner] if board.home(1 - owner) else ""
+                    line.append((guest or str(board.inside(owner))).rjust(2))
+                else:
+                    line.append(" #" if owner == 0 else " +")
+            lines.append(f"{y:2} {' '.join(line)}")
+        lines.append("   " + " ".join(f"{x:2}" for x in range(size)))
+        lines.append(f"White (W) has {board.alive(0)} pawns, Black (B) {board.alive(1)}")
+        if not board.over:
+            moves = ", ".join(f"{action}: {self.describe(action)}" for action in board.legal())
+            mover = ("White", "Black")[board.mover]
+            lines.append(f"{mover} to move; {moves}")
+        return "\n".join(lines)
+
+    def describe(self, action: int) -> str:
+        """Return a move as a person writes it: from where to where, ``x,y``."""
+        size = self.configuration.size
+        source, target = self._ends(action)
+        start = "base" if source == BASE else f"{source // size},{source % size}"
+        end = "base" if target == ENTER else f"{target // size},{target % size}"
+        return f"{start}-{end}"
+
+    def _ends(self, action: int) -> tuple[int, int]:
+        board = self.board
+        squares = self.configuration.size**2
+        if action >= 4 * squares:
+            return BASE, int(board.geometry.exits[board.mover, action - 4 * squares])
+        square, direction = divmod(action, 4)
+        return square, int(board.geometry.steps[board.mover, square, direction])
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the two bases as cells 0 and 1, then the squares between them."""
+        board, size = self.board, self.configuration.size
+        shape = board.geometry
+        base = float(shape.base)
+        far = size - base
+        cells = [Cell(0.0, far, base, base, "base"), Cell(far, 0.0, base, base, "base")]
+        number = {}
+        for square in range(size * size):
+            x, y = divmod(square, size)
+            if shape.owner(x, y) is None:
+                number[square] = len(cells)
+                cells.append(Cell(float(x), float(size - 1 - y)))
+        pieces = [
+            Piece(number[square], "pawn", int(board.cells[square]) - 1)
+            for square in number
+            if board.cells[square]
+        ]
+        for player in (0, 1):
+            pieces.append(Piece(player, "pawns", player, str(board.inside(player))))
+            if (board.pawns[player] == HOME).any():
+                pieces.append(Piece(1 - player, "pawn", player))
+        choices = []
+        if not board.over and not self._cut and seat in (None, board.mover):
+            mover = board.mover
+            for action in board.legal():
+                source, target = self._ends(action)
+                ends = [
+                    mover if source == BASE else number[source],
+                    1 - mover if target == ENTER else number[target],
+                ]
+                choices.append(Choice(action, self.describe(action), ends))
+        caption = f"White {board.alive(0)}, Black {board.alive(1)}"
+        return Scene(float(size), float(size), cells, pieces, choices=choices, caption=caption)
