@@ -1,0 +1,185 @@
+"""Tetris as an environment."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.env_servers.environment import (
+    DovetailError,
+    Environment,
+    IllegalAction,
+    Scene,
+    Spec,
+    Turn,
+    View,
+)
+from dovetail.env_servers.tetris import kernels
+from dovetail.env_servers.tetris.pieces import PIECES, SHAPES
+from dovetail.env_servers.tetris.rules import Board
+from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.spaces import Box, Dict, Discrete
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Tetris."""
+
+    height: Annotated[int, Meta(ge=4, le=40, description="rows of the board")] = 20
+    width: Annotated[int, Meta(ge=4, le=30, description="columns of the board")] = 10
+    pieces: Annotated[
+        str,
+        Meta(
+            pattern="^[ZSLJTOI]+$",
+            description="what pieces come, each as likely; SZ is SZ-Tetris",
+        ),
+    ] = PIECES
+    max_pieces: Annotated[
+        int, Meta(ge=0, description="pieces after which a game is cut short; 0: never")
+    ] = 0
+    afterstates: Annotated[
+        Literal["after", "boards"],
+        Meta(
+            description="what is offered for each placement: the board after full rows are cleared; or "
+            "three boards: the piece's cells, the board with it, and the board after"
+        ),
+    ] = "after"
+
+
+class Tetris(Environment):
+    """Tetris with one decision a piece: one seat chooses a rotation and a column.
+
+    Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``, its
+    number in ZSLJTOI.  Actions: ``rotation * width + column``.  Reward: the rows that were cleared.
+    Chance: the pieces.
+    """
+
+    name = "tetris"
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        pieces = self.configuration.pieces
+        if len(set(pieces)) != len(pieces):
+            raise DovetailError(
+                f"environment tetris, option 'pieces': {pieces!r} names a piece twice; "
+                f"each of {PIECES} may be named once"
+            )
+        self.board = self._new(0)
+        self._cleared: NDArray[np.uint8] = self.board.cells()
+
+    def _new(self, seed: int) -> Board:
+        options = self.configuration
+        return Board(options.height, options.width, options.pieces, random.Random(seed))
+
+    def init(self) -> Spec:
+        options = self.configuration
+        board = Box([options.height, options.width], 0, 1, "uint8")
+        return Spec(
+            name=self.name,
+            seats=1,
+            observation_spaces=[Dict({"board": board, "piece": Discrete(len(PIECES))})],
+            action_spaces=[Discrete(4 * options.width)],
+            reward_range=(0.0, 4.0),
+            perfect_information=True,
+            afterstates=True,
+            max_turns=options.max_pieces or None,
+        )
+
+    def start(self, seed: int) -> Turn:
+        self.board = self._new(seed)
+        self._cleared = self.board.cells()
+        return self._turn(0.0)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        board = self.board
+        if board.over or self._cut or list(actions) != [0]:
+            raise IllegalAction(
+                "the game is over; nothing can be placed"
+                if board.over or self._cut
+                else f"seat 0 is to act, and only it; got actions of {sorted(actions)}"
+            )
+        cleared = board.place(actions[0])
+        self._cleared = board.cells()
+        board.piece = board.draw()
+        return self._turn(float(cleared))
+
+    @property
+    def _cut(self) -> bool:
+        most: int = self.configuration.max_pieces
+        return 0 < most <= self.board.placed
+
+    def _turn(self, reward: float) -> Turn:
+        board = self.board
+        over = board.over or self._cut
+        view = View(0, self.observation(0), None if over else board.legal(), reward)
+        return Turn(
+            to_act=[] if over else [0],
+            seats=[view],
+            terminated=board.over,
+            truncated=over and not board.over,
+        )
+
+    def observation(self, seat: int) -> dict[str, Any]:
+        """Return what the seat sees; see the class."""
+        return {"board": self._cleared.copy(), "piece": self.board.piece}
+
+    def after(self, seat: int) -> NDArray[np.uint8]:
+        """Return the board that the last placement led to."""
+        return self._cleared.copy()
+
+    def afterstates(self, seat: int) -> NDArray[np.uint8]:
+        """Return the boards of each placement.
+
+        uint8, shape (placements, height, width), or (placements, 3, height, width): the piece's
+        cells, the board with it, and the board after full rows are cleared.
+        """
+        board, options = self.board, self.configuration
+        out: NDArray[np.uint8] = np.empty((4 * board.width, 3, board.height, board.width), np.uint8)
+        count = kernels.boards_after_all(board.wall, board.piece, board.height, board.width, out)
+        return out[:count] if options.afterstates == "boards" else out[:count, 2].copy()
+
+    def fork(self, seat: int, seed: int) -> Self:
+        """Return a copy whose pieces to come are drawn from ``seed``."""
+        other = super().fork(seat, seed)
+        other.board.rng = random.Random(seed)
+        return other
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the board, and the piece in each of its rotations with its first placement."""
+        board = self.board
+        lines = ["|" + "".join(".X"[cell] for cell in row) + "|" for row in board.cells()]
+        lines.append("+" + "".join(str(c % 10) for c in range(board.width)) + "+")
+        name = PIECES[board.piece]
+        lines.append(f"{board.lines} lines, {board.placed} pieces; next {name}")
+        shapes = SHAPES[name]
+        for level in reversed(range(max(shape.height for shape in shapes))):
+            line = ""
+            for rotation, shape in enumerate(shapes):
+                row = shape.rows[level] if level < shape.height else 0
+                drawn = "".join(" X"[row >> c & 1] for c in range(shape.width))
+                label = f"{rotation * board.width}+" if level == 0 else ""
+                line += f"{label:>6}{drawn:<4}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the board's squares from the top, and a margin above with a square for each placement."""
+        board = self.board
+        height, width = board.height, board.width
+        cells = [Cell(float(c), float(r + 4)) for r in range(height) for c in range(width)]
+        pieces = [Piece(int(n), "block") for n in np.flatnonzero(self._cleared)]
+        choices = []
+        if not board.over and not self._cut:
+            name = PIECES[board.piece]
+            for action in board.legal():
+                rotation, column = divmod(action, width)
+                label = f"{name}, rotation {rotation}, column {column}"
+                choices.append(Choice(action, label, [len(cells)]))
+                cells.append(Cell(float(column), float(3 - rotation), kind="arrow"))
+        caption = f"{board.lines} lines; {PIECES[board.piece]}"
+        return Scene(float(width), float(height + 4), cells, pieces, [], choices, caption)

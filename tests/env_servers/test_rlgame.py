@@ -1,0 +1,354 @@
+"""RLGame against rules written a second time, from the study's text, with sets and tuples."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail import DovetailError
+from dovetail.env_servers.environment import IllegalAction
+from dovetail.env_servers.rlgame import Board, Configuration, RLGame
+from dovetail.protocol import options
+
+Square = tuple[int, int]
+IN_BASE: Square = (-1, -1)
+ENTERED: Square = (-2, -2)
+DIRECTIONS = [(1, 0), (-1, 0), (0, 1), (0, -1)]
+
+
+class Slow:
+    """Pawns by number and player; every rule as a sentence of the study."""
+
+    def __init__(self, n: int, a: int, pawns: int, loss: str, bases: bool) -> None:
+        self.n, self.a, self.count, self.loss, self.bases = n, a, pawns, loss, bases
+        self.pawns: list[dict[int, Square]] = [
+            dict.fromkeys(range(pawns), IN_BASE) for _ in range(2)
+        ]
+        self.mover = 0
+        self.winner: int | None = None
+
+    def base_of(self, player: int) -> set[Square]:
+        corner = {(x, y) for x in range(self.a) for y in range(self.a)}
+        if player == 0:
+            return corner
+        return {(self.n - 1 - x, self.n - 1 - y) for x, y in corner}
+
+    def distance(self, player: int, square: Square) -> int:
+        """The study's formula, with the board's coordinates from 1."""
+        x, y = square[0] + 1, square[1] + 1
+        if player == 0:
+            return max(x - self.a, y - self.a)
+        return max(self.n - self.a - x, self.n - self.a - y)
+
+    def occupied(self) -> set[Square]:
+        return {s for side in self.pawns for s in side.values() if s not in (IN_BASE, ENTERED)}
+
+    def exits(self, player: int) -> list[Square]:
+        """Squares that share a side with the base."""
+        base = self.base_of(player)
+        beside = {
+            (x + dx, y + dy)
+            for x, y in base
+            for dx, dy in DIRECTIONS
+            if 0 <= x + dx < self.n and 0 <= y + dy < self.n
+        }
+        return sorted(beside - base)
+
+    def targets(self, player: int, square: Square) -> list[Square]:
+        """Where the rules of movement lead, occupied or not."""
+        if square == IN_BASE:
+            return self.exits(player)
+        found = []
+        for dx, dy in DIRECTIONS:
+            x, y = square[0] + dx, square[1] + dy
+            if not (0 <= x < self.n and 0 <= y < self.n):
+                continue
+            if self.distance(player, (x, y)) >= self.distance(player, square):
+                found.append((x, y))
+        return found
+
+    def free(self, player: int, square: Square) -> list[Square]:
+        taken = self.occupied()
+        return [t for t in self.targets(player, square) if t not in taken]
+
+    def moves(self) -> set[tuple[Square, Square]]:
+        me = self.mover
+        return {(s, t) for s in self.pawns[me].values() for t in self.free(me, s)}
+
+    def play(self, source: Square, target: Square) -> None:
+        me = self.mover
+        number = min(k for k, s in self.pawns[me].items() if s == source)
+        self.mover = 1 - me
+        if target in self.base_of(1 - me):
+            self.pawns[me][number] = ENTERED
+            self.winner = me
+            return
+        self.pawns[me][number] = target
+        self.sweep()
+        if not self.pawns[me]:
+            self.winner = 1 - me
+        elif not self.pawns[1 - me] or not self.moves():
+            self.winner = me
+
+    def doomed(self, player: int, number: int) -> bool:
+        square = self.pawns[player].get(number)
+        if square is None or (square == IN_BASE and not self.bases):
+            return False
+        return not self.free(player, square)
+
+    def sweep(self) -> None:
+        order = [(number, player) for number in range(self.count) for player in (1, 0)]
+        if self.loss == "simultaneous":
+            for number, player in [each for each in order if self.doomed(each[1], each[0])]:
+                del self.pawns[player][number]
+            return
+        for number, player in order:
+            if self.doomed(player, number):
+                del self.pawns[player][number]
+
+
+def ends(board: Board, action: int) -> tuple[Square, Square]:
+    """Decode a move's number by its documentation."""
+    n, a = board.geometry.size, board.geometry.base
+    if action >= 4 * n * n:
+        number = action - 4 * n * n
+        x, y = (a, number) if number < a else (number - a, a)
+        return IN_BASE, ((x, y) if board.mover == 0 else (n - 1 - x, n - 1 - y))
+    square, direction = divmod(action, 4)
+    x, y = divmod(square, n)
+    dx, dy = DIRECTIONS[direction]
+    return (x, y), (x + dx, y + dy)
+
+
+def same(board: Board, slow: Slow) -> None:
+    n = board.geometry.size
+    for player in (0, 1):
+        placed = sorted(s[0] * n + s[1] for s in slow.pawns[player].values() if s[0] >= 0)
+        assert [s for s in range(n * n) if board.cells[s] == player + 1] == placed
+        assert board.alive(player) == len(slow.pawns[player])
+        assert board.inside(player) == list(slow.pawns[player].values()).count(IN_BASE)
+    assert board.winner == slow.winner
+    if not board.over:
+        assert board.mover == slow.mover
+        assert {ends(board, action) for action in board.legal()} == slow.moves()
+
+
+SIZES = [(8, 2, 10), (6, 2, 10), (5, 1, 4), (7, 3, 5), (4, 1, 1), (3, 1, 2), (9, 4, 12)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(SIZES),
+    st.sampled_from(["ordered", "simultaneous"]),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_it_agrees_with_slow_rules_move_by_move(
+    shape: tuple[int, int, int], loss: Any, bases: bool, rng: Any
+) -> None:
+    board = Board(*shape, 0, loss, bases)
+    slow = Slow(*shape, loss, bases)
+    for _ in range(150):
+        same(board, slow)
+        if board.over:
+            break
+        action = rng.choice(board.legal())
+        slow.play(*ends(board, action))
+        board.play(action)
+    same(board, slow)
+
+
+def perft(board: Board, depth: int) -> int:
+    if depth == 0 or board.over:
+        return 1
+    total = 0
+    for action in board.legal():
+        after = board.copy()
+        after.play(action)
+        total += perft(after, depth - 1)
+    return total
+
+
+def perft_slowly(slow: Slow, depth: int) -> int:
+    if depth == 0 or slow.winner is not None:
+        return 1
+    total = 0
+    for move in slow.moves():
+        after = Slow(slow.n, slow.a, slow.count, slow.loss, slow.bases)
+        after.pawns = [dict(side) for side in slow.pawns]
+        after.mover = slow.mover
+        after.play(*move)
+        total += perft_slowly(after, depth - 1)
+    return total
+
+
+@pytest.mark.parametrize("moves", [0, 12, 40, 60])
+def test_games_are_as_many_as_by_slow_rules(moves: int) -> None:
+    board, slow, rng = Board(6, 2, 10), Slow(6, 2, 10, "ordered", True), random.Random(moves)
+    for _ in range(moves):
+        action = rng.choice(board.legal())
+        slow.play(*ends(board, action))
+        board.play(action)
+        if board.over:
+            board, slow = Board(6, 2, 10), Slow(6, 2, 10, "ordered", True)
+    assert perft(board, 3) == perft_slowly(slow, 3)
+
+
+def test_the_shortest_way_in_is_as_the_study_says() -> None:
+    """2 (n - 2a) + 2 own moves: 10 on 8 x 8 and 6 on 6 x 6, by search over one pawn's moves."""
+    for n, a, expected in ((8, 2, 10), (6, 2, 6)):
+        slow = Slow(n, a, 1, "ordered", True)
+        reached, seen, steps = {IN_BASE}, {IN_BASE}, 0
+        while not reached & slow.base_of(1):
+            reached = {t for s in reached for t in slow.targets(0, s)} - seen
+            seen |= reached
+            steps += 1
+        assert steps == 2 * (n - 2 * a) + 2 == expected
+
+
+def invariants(board: Board) -> None:
+    for player in (0, 1):
+        on_board = int((board.cells == player + 1).sum())
+        assert on_board + board.inside(player) + board.home(player) == board.alive(player)
+        assert board.alive(player) <= board.pawns.shape[1]
+    # Whoever is left can move, so there is never a need to pass.
+    if not board.over:
+        assert board.legal()
+
+
+def random_games(count: int, every: int = 1, **shape: Any) -> dict[str, float]:
+    rng = random.Random(1)
+    wins, moves, entered, cut = [0, 0], 0, 0, 0
+    for _ in range(count):
+        board = Board(**shape)
+        while not board.over and board.moves < 20_000:
+            before = [board.alive(0), board.alive(1)]
+            board.play(rng.choice(board.legal()))
+            if board.moves % every == 0 or board.over:
+                assert board.alive(0) <= before[0]
+                assert board.alive(1) <= before[1]
+                invariants(board)
+        moves += board.moves
+        if board.winner is None:
+            cut += 1
+            continue
+        wins[board.winner] += 1
+        entered += board.home(board.winner)
+    return {
+        "white": wins[0] / count,
+        "black": wins[1] / count,
+        "moves": moves / count,
+        "entered": entered / count,
+        "cut": cut / count,
+    }
+
+
+def test_random_play_keeps_what_must_be_kept() -> None:
+    found = random_games(300)
+    assert found["cut"] == 0
+    assert found["white"] + found["black"] == pytest.approx(1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_hundred_thousand_random_games() -> None:
+    print("rlgame, 10^5 random games:", random_games(100_000, every=20))
+
+
+def test_the_study_inputs_of_the_first_position_and_after_a_move() -> None:
+    """122 inputs on 8 x 8, 66 on 6 x 6; all pawns in base is the last of four quarters."""
+    for size, inputs in ((8, 122), (6, 66)):
+        game = RLGame(Configuration(size=size, encoding="study"))
+        assert game.init().observation_spaces[0].shape == [inputs]  # type: ignore[union-attr]
+        seen = np.flatnonzero(game.start(0).seats[0].observation)
+        assert seen.tolist() == [inputs - 10 + 3, inputs - 10 + 7]
+    game = RLGame(Configuration(encoding="study"))
+    game.start(0)
+    first = (
+        4 * 64
+    )  # the exit (2, 0): square 16; those before it outside the bases: 2..7 of two columns
+    game.step({0: first})
+    # 9 of 10 pawns inside is still the last quarter
+    assert np.flatnonzero(game.observation(1)).tolist() == [2 * 12, 112 + 3, 112 + 7]
+
+
+@pytest.mark.parametrize(
+    ("inside", "quarter"), [(0, 0), (2, 0), (3, 1), (5, 1), (6, 2), (7, 2), (8, 3), (10, 3)]
+)
+def test_quarters_of_ten_pawns_are_as_in_the_study(inside: int, quarter: int) -> None:
+    game = RLGame(Configuration(encoding="study"))
+    game.start(0)
+    game.board.pawns[0, inside:] = -2
+    assert np.flatnonzero(game.observation(0)[112:116]).tolist() == [quarter]
+
+
+def test_own_encoding_shows_both_players_the_same_game() -> None:
+    """After mirrored openings both seats see the same, from their own corners."""
+    game = RLGame()
+    game.start(0)
+    game.step({0: 256})
+    turn = game.step({1: 256})
+    np.testing.assert_array_equal(turn.seats[0].observation, game.observation(1))
+
+
+def test_the_reward_scheme_of_the_study() -> None:
+    game = RLGame(Configuration(size=6, win_reward=100.0, pawn_reward=1.0))
+    rng, turn = random.Random(4), game.start(0)
+    while turn.to_act:
+        mover = turn.to_act[0]
+        turn = game.step({mover: rng.choice(game.board.legal())})
+        rewards = {view.seat: view.reward for view in turn.seats}
+        lead = (game.board.alive(mover) - game.board.alive(1 - mover)) / 10
+        final = 0.0 if turn.to_act else 100.0 if game.board.winner == mover else -100.0
+        assert rewards.get(mover, 0.0) == pytest.approx(lead + final)
+        assert rewards.get(1 - mover, 0.0) == pytest.approx(-final)
+
+
+def test_a_game_that_is_too_long_is_cut_short_and_scored_for_nobody() -> None:
+    game = RLGame(Configuration(max_moves=3))
+    game.start(0)
+    for seat in (0, 1):
+        game.step({seat: 256})
+    turn = game.step({0: 257})
+    assert (turn.to_act, turn.terminated, turn.truncated, turn.outcome) == ([], False, True, None)
+    with pytest.raises(IllegalAction, match="the game is over"):
+        game.step({1: 257})
+
+
+@pytest.mark.parametrize(
+    ("given_", "complaint"),
+    [
+        ({"size": 2}, "environment rlgame, option 'size': "),
+        ({"size": 8, "base": 4}, "option 'base': two bases of 4 x 4 leave no way between them"),
+        ({"pawns": 0}, "environment rlgame, option 'pawns': "),
+        ({"pawns": 101}, "environment rlgame, option 'pawns': "),
+        ({"encoding": "binary"}, "environment rlgame, option 'encoding': "),
+        ({"bord": 8}, "bord"),
+    ],
+)
+def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DovetailError) as caught:
+        RLGame(options.read(Configuration, given_, "environment rlgame"))
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_text() -> None:
+    game = RLGame(Configuration(size=5, pawns=3))
+    game.start(0)
+    game.step({0: 100})
+    assert game.text().splitlines() == [
+        " 4  .  .  .  +  3",
+        " 3  .  .  .  +  +",
+        " 2  .  .  .  .  .",
+        " 1  #  #  .  .  .",
+        " 0  2  #  W  .  .",
+        "    0  1  2  3  4",
+        "White (W) has 3 pawns, Black (B) 3",
+        "Black to move; 100: base-2,4, 101: base-2,3, 102: base-4,2, 103: base-3,2",
+    ]
