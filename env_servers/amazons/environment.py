@@ -1,0 +1,222 @@
+"""Amazons as an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.env_servers.amazons import kernels
+from dovetail.env_servers.amazons.rules import Board, start_position
+from dovetail.env_servers.environment import (
+    DovetailError,
+    Environment,
+    IllegalAction,
+    Scene,
+    Spec,
+    Turn,
+    View,
+)
+from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.spaces import Box, Discrete
+
+ACTIONS_TOLD = 10_000
+"""Symmetric actions are not told where there are more; a table would dwarf the game."""
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Amazons."""
+
+    rows: Annotated[int, Meta(ge=4, le=20, description="height of the board in squares")] = 10
+    columns: Annotated[int, Meta(ge=4, le=20, description="width of the board in squares")] = 10
+    first: Annotated[int, Meta(ge=0, le=1, description="the seat that begins")] = 0
+    action: Annotated[
+        Literal["move", "steps"],
+        Meta(description="move: queen move and arrow are one action; steps: two decisions"),
+    ] = "move"
+    position: Annotated[
+        str,
+        Meta(
+            description="to begin from instead: rows from the top divided by '/', of 'a' and 'b' "
+            "(amazons), 'x' (arrows) and '.'; its size is the board's"
+        ),
+    ] = ""
+
+
+class Amazons(Environment):
+    """Amazons: two seats move queens that shoot arrows, until one cannot move.
+
+    Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows; with
+    ``action = "steps"`` a fourth plane has the amazon that must shoot.  Actions: see ``rules``.
+    Rewards: 1 to the winner and -1 to the loser at the end.  There is no chance in it.
+    """
+
+    name = "amazons"
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self.board = self._new()
+        if self.board.over:
+            raise DovetailError(
+                "environment amazons, option 'position': the seat that begins cannot move"
+            )
+
+    def _new(self) -> Board:
+        options = self.configuration
+        position = options.position or start_position(options.rows, options.columns)
+        return Board(position, options.first, options.action == "steps")
+
+    def init(self) -> Spec:
+        board = self.board
+        rows, columns = board.rows, board.columns
+        size = rows * columns
+        free = int((self._new().squares == 0).sum())
+        return Spec(
+            name=self.name,
+            seats=2,
+            observation_spaces=[Box([3 + board.steps, rows, columns], 0, 1, "uint8")],
+            action_spaces=[Discrete(size * size + size if board.steps else size**3)],
+            reward_range=(-1.0, 1.0),
+            perfect_information=True,
+            afterstates=True,
+            forfeit=(-1.0, 1.0),
+            max_turns=2 * free if board.steps else free,
+            symmetries=[self._mirrored()],
+        )
+
+    def _mirrored(self) -> Symmetry:
+        board = self.board
+        size = board.rows * board.columns
+        across = np.arange(size).reshape(board.rows, board.columns)[:, ::-1].ravel()
+        planes = 3 + board.steps
+        seen = (np.arange(planes)[:, None] * size + across).ravel()
+        actions: NDArray[Any] = np.empty(0, np.int64)
+        moves = across[:, None] * size + across
+        if board.steps:
+            actions = np.concatenate([moves.ravel(), size * size + across])
+        elif size**3 <= ACTIONS_TOLD:
+            actions = (moves[:, :, None] * size + across).ravel()
+        told = actions.tolist() if actions.size <= ACTIONS_TOLD else []
+        return Symmetry(seen.tolist(), told)
+
+    def start(self, seed: int) -> Turn:
+        self.board = self._new()
+        return self._turn()
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        board = self.board
+        mover = board.mover
+        if board.over or len(actions) != 1 or mover not in actions:
+            raise IllegalAction(
+                "the game is over; no move is legal"
+                if board.over
+                else f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
+            )
+        board.play(actions[mover])
+        return self._turn()
+
+    def _turn(self) -> Turn:
+        board = self.board
+        if not board.over:
+            mover = board.mover
+            return Turn(to_act=[mover], seats=[View(mover, self.observation(mover), board.legal())])
+        winner = board.winner
+        rewards = [1.0 if seat == winner else -1.0 for seat in (0, 1)]
+        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
+        return Turn(seats=views, terminated=True, outcome=[max(0.0, reward) for reward in rewards])
+
+    def observation(self, seat: int) -> NDArray[np.uint8]:
+        """Return what a seat sees: uint8, shape (3 or 4, rows, columns)."""
+        board = self.board
+        found: NDArray[np.uint8] = np.zeros((3 + board.steps, len(board.squares)), np.uint8)
+        kernels.planes(board.squares, seat, found[:3])
+        if board.shooter is not None:
+            found[3, board.shooter] = 1
+        return found.reshape(-1, board.rows, board.columns)
+
+    def afterstates(self, seat: int) -> NDArray[np.uint8]:
+        """Return what the mover would see after each legal action.
+
+        uint8, shape (actions, 3 or 4, rows, columns).
+        """
+        board = self.board
+        found = board.moves()
+        size = len(board.squares)
+        out: NDArray[np.uint8] = np.zeros((len(found), 3 + board.steps, size), np.uint8)
+        numbers = np.arange(len(found))
+        if not board.steps:
+            kernels.after_moves(board.squares, found, seat, out)
+        else:
+            kernels.planes(board.squares, seat, out[0, :3])
+            out[1:] = out[0]
+            if board.shooter is None:
+                out[numbers, 0, found // size] = 0
+                out[numbers, 0, found % size] = 1
+                out[numbers, 3, found % size] = 1
+            else:
+                out[numbers, 2, found - size * size] = 1
+        return out.reshape(len(found), -1, board.rows, board.columns)
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the board: A and B are amazons, x arrows; the last arrow is X."""
+        board = self.board
+        columns = board.columns
+        marks = [".ABx"[square] for square in board.squares]
+        if len(board.last) == 3:
+            marks[board.last[2]] = "X"
+        lines = [
+            f"{row:2} " + " ".join(mark.rjust(2) for mark in marks[row * columns :][:columns])
+            for row in range(board.rows)
+        ]
+        lines.append("   " + " ".join(f"{column:2}" for column in range(columns)))
+        if board.over:
+            lines.append(f"{'AB'[board.winner or 0]} has won")
+        else:
+            what = "move"
+            if board.shooter is not None:
+                what = f"shoot from {self._square(board.shooter)}"
+            lines.append(f"{'AB'[board.mover]} to {what}; actions: see `rules`")
+        return "\n".join(lines)
+
+    def _square(self, square: int) -> str:
+        return f"{square // self.board.columns},{square % self.board.columns}"
+
+    def describe(self, action: int) -> str:
+        """Return an action as a person writes it: ``row,column-row,column/row,column``."""
+        board = self.board
+        size = len(board.squares)
+        if board.shooter is not None:
+            return f"/{self._square(action - size * size)}"
+        move, arrow = (action, None) if board.steps else divmod(action, size)
+        shot = "" if arrow is None else f"/{self._square(arrow)}"
+        return f"{self._square(move // size)}-{self._square(move % size)}{shot}"
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the squares row by row from the top."""
+        board = self.board
+        size = len(board.squares)
+        cells = [
+            Cell(float(c), float(r), kind="dark" if (r + c) % 2 else "square")
+            for r in range(board.rows)
+            for c in range(board.columns)
+        ]
+        pieces = [
+            Piece(number, "arrow") if mark == kernels.ARROW else Piece(number, "queen", mark - 1)
+            for number, mark in enumerate(board.squares.tolist())
+            if mark
+        ]
+        choices = []
+        if not board.over and seat in (None, board.mover):
+            for action in board.legal():
+                if board.shooter is not None:
+                    ends = [action - size * size]
+                else:
+                    move, arrow = (action, -1) if board.steps else divmod(action, size)
+                    ends = [move // size, move % size, *([arrow] if arrow >= 0 else [])]
+                choices.append(Choice(action, self.describe(action), ends))
+        return Scene(float(board.columns), float(board.rows), cells, pieces, choices=choices)

@@ -1,0 +1,225 @@
+"""Amazons against rules written a second time, and published counts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail import DovetailError
+from dovetail.env_servers.amazons import Amazons, Board, Configuration, kernels, start_position
+from dovetail.env_servers.environment import IllegalAction
+from dovetail.protocol import options
+
+Square = tuple[int, int]
+COMPASS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
+
+
+class Slow:
+    """Sets of squares; the three rules of the study, line for line."""
+
+    def __init__(self, position: str) -> None:
+        lines = position.split("/")
+        self.rows, self.columns = len(lines), len(lines[0])
+        at = {(r, c): m for r, line in enumerate(lines) for c, m in enumerate(line)}
+        self.amazons = [{s for s, m in at.items() if m == mark} for mark in "ab"]
+        self.arrows = {s for s, m in at.items() if m == "x"}
+        self.mover = 0
+
+    def free(self, square: Square) -> bool:
+        inside = 0 <= square[0] < self.rows and 0 <= square[1] < self.columns
+        return inside and square not in self.arrows | self.amazons[0] | self.amazons[1]
+
+    def rays(self, square: Square) -> set[Square]:
+        found = set()
+        for down, right in COMPASS:
+            here = (square[0] + down, square[1] + right)
+            while self.free(here):
+                found.add(here)
+                here = (here[0] + down, here[1] + right)
+        return found
+
+    def moves(self) -> set[tuple[Square, Square, Square]]:
+        mine = self.amazons[self.mover]
+        found = set()
+        for source in list(mine):
+            targets = self.rays(source)
+            mine.remove(source)
+            for target in targets:
+                mine.add(target)
+                found |= {(source, target, arrow) for arrow in self.rays(target)}
+                mine.remove(target)
+            mine.add(source)
+        return found
+
+    def play(self, move: tuple[Square, Square, Square]) -> None:
+        source, target, arrow = move
+        self.amazons[self.mover].remove(source)
+        self.amazons[self.mover].add(target)
+        self.arrows.add(arrow)
+        self.mover = 1 - self.mover
+
+    def __str__(self) -> str:
+        marks = dict.fromkeys(self.amazons[0], "a") | dict.fromkeys(self.amazons[1], "b")
+        marks |= dict.fromkeys(self.arrows, "x")
+        return "/".join(
+            "".join(marks.get((r, c), ".") for c in range(self.columns)) for r in range(self.rows)
+        )
+
+
+def squares(action: int, board: Board) -> tuple[Square, Square, Square]:
+    size = board.rows * board.columns
+    source, target, arrow = action // size**2, action // size % size, action % size
+    c = board.columns
+    return divmod(source, c), divmod(target, c), divmod(arrow, c)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(4, 6), st.integers(4, 6), st.randoms(use_true_random=False))
+def test_it_agrees_with_slow_rules_move_by_move(rows: int, columns: int, rng: Any) -> None:
+    board = Board(start_position(rows, columns))
+    slow = Slow(str(board))
+    while True:
+        expected = slow.moves()
+        assert {squares(action, board) for action in board.legal()} == expected
+        assert board.over == (not expected)
+        assert kernels.count_moves(board.squares, rows, columns, board.mover) == len(expected)
+        if board.over:
+            assert board.winner == 1 - slow.mover
+            return
+        action = rng.choice(board.legal())
+        slow.play(squares(action, board))
+        board.play(action)
+        assert str(board) == str(slow)
+
+
+@pytest.mark.parametrize(
+    ("size", "one", "two"),
+    [  # the study, section 1.3; 10 x 10 also published elsewhere
+        (5, 260, 50_422),
+        (6, 544, 238_532),
+        (7, 812, 560_400),
+        (8, 1_232, 1_331_198),
+        (10, 2_176, 4_307_152),
+    ],
+)
+def test_moves_from_the_start_are_as_many_as_published(size: int, one: int, two: int) -> None:
+    board = Board(start_position(size, size))
+    assert len(board.legal()) == one
+    assert kernels.perft(board.squares, size, size, 0, 2) == two
+
+
+def test_the_standard_position() -> None:
+    assert start_position(10, 10).split("/") == [
+        "...a..a...",
+        "..........",
+        "..........",
+        "a........a",
+        "..........",
+        "..........",
+        "b........b",
+        "..........",
+        "..........",
+        "...b..b...",
+    ]
+
+
+def test_two_steps_are_the_same_moves() -> None:
+    """Every queen move with every arrow that then follows is a move, and there are no others."""
+    rng = random.Random(1)
+    whole, steps = Board(start_position(6, 6)), Board(start_position(6, 6), steps=True)
+    while not whole.over:
+        found = set()
+        size = 36
+        for move in steps.legal():
+            half = steps.copy()
+            half.play(move)
+            assert half.mover == steps.mover
+            found |= {move * size + arrow - size * size for arrow in half.legal()}
+        assert found == set(whole.legal())
+        action = rng.choice(whole.legal())
+        whole.play(action)
+        steps.play(action // size)
+        steps.play(size * size + action % size)
+        assert str(whole) == str(steps)
+        assert whole.winner == steps.winner
+
+
+def random_games(size: int, games: int) -> tuple[float, float]:
+    rng, moves, wins = random.Random(1), 0, 0
+    for _ in range(games):
+        board = Board(start_position(size, size))
+        count = 0
+        while not board.over:
+            found = board.moves()
+            board.play(int(found[rng.randrange(len(found))]))
+            count += 1
+            assert int((board.squares == kernels.ARROW).sum()) == count
+        assert count <= size * size - 8
+        assert all(int((board.squares == seat).sum()) == 4 for seat in (1, 2))
+        moves += count
+        wins += board.winner == 0
+    return moves / games, wins / games
+
+
+def test_random_games_are_as_long_as_the_study_found() -> None:
+    """On 8 x 8: 47.1 plies, sd 3.7; on 6 x 6: 25.3, sd 2.0."""
+    assert abs(random_games(8, 400)[0] - 47.1) < 4 * 3.7 / 20
+    assert abs(random_games(6, 400)[0] - 25.3) < 4 * 2.0 / 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_hundred_thousand_random_games() -> None:
+    print("amazons 6x6, 10^5 random games: plies, first wins", random_games(6, 100_000))
+
+
+@pytest.mark.parametrize(
+    ("given_", "complaint"),
+    [
+        ({"rows": 3}, "environment amazons, option 'rows': "),
+        ({"columns": 21}, "environment amazons, option 'columns': "),
+        ({"action": "arrow"}, "environment amazons, option 'action': "),
+        ({"position": "ab/x"}, "option 'position': 'ab/x' is none"),
+        ({"position": "a./.."}, "seat 1 has no amazon"),
+        ({"position": "axb"}, "the seat that begins cannot move"),
+        ({"size": 10}, "size"),
+    ],
+)
+def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DovetailError) as caught:
+        Amazons(options.read(Configuration, given_, "environment amazons"))
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("action", "complaint"),
+    [
+        ((0 * 9 + 4) * 9 + 0, "seat 0 has no amazon on square 0"),
+        ((1 * 9 + 5) * 9 + 8, "no arrow gets from square 5 to 8"),
+        ((1 * 9 + 6) * 9 + 0, "no amazon gets from square 1 to 6"),
+        (-1, "-1 is no action here"),
+    ],
+)
+def test_what_the_rules_say_of_a_wrong_move(action: int, complaint: str) -> None:
+    board = Board(".a./x../b.b")
+    with pytest.raises(IllegalAction, match=complaint):
+        board.play(action)
+    assert str(board) == ".a./x../b.b"
+
+
+def test_text() -> None:
+    game = Amazons(Configuration(position="a.../..../...b"))
+    game.start(0)
+    game.step({0: (0 * 12 + 5) * 12 + 0})
+    assert game.text().splitlines() == [
+        " 0  X  .  .  .",
+        " 1  .  A  .  .",
+        " 2  .  .  .  B",
+        "    0  1  2  3",
+        "B to move; actions: see `rules`",
+    ]
