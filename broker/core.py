@@ -782,7 +782,9 @@ class Core:
             self._set_timer(match)
         if run.playing == 0 and run.state in ("running", "draining"):
             if run.state == "draining":
-                self._finish_run(run, "drained", "the broker is shutting down" if self.stopping else "", now)
+                self._finish_run(
+                    run, "drained", "the broker is shutting down" if self.stopping else "", now
+                )
             elif not run.waiting():
                 self._finish_run(run, "finished", "", now)
 

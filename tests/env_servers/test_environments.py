@@ -32,6 +32,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("rlgame", {"size": 5, "win_reward": 100.0, "pawn_reward": 1.0, "base_pawns": False}),
 ]
 CASES += [
+    ("dominion", {}),
+    ("dominion", {"players": 4, "tie": "shared", "end": "round"}),
+    ("dominion", {"players": 3, "kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}),
+    ("dominion", {"rewards": "purchase", "first": "seat-0", "played": "discard"}),
     ("amazons", {"rows": 4, "columns": 4}),
     ("amazons", {"rows": 5, "columns": 6, "first": 1}),
     ("amazons", {"rows": 6, "columns": 6, "action": "steps"}),
@@ -189,8 +193,9 @@ def test_afterstates_are_what_is_seen_after_the_action(case: tuple[str, dict[str
 
 def test_scenes_show_every_legal_action(case: tuple[str, dict[str, Any]]) -> None:
     environment, rng = make(case), random.Random(2)
+    spec = environment.init()
     for turn, _ in play(environment, 7, rng):
-        for seat in (None, *range(environment.init().seats)):
+        for seat in (None, *range(spec.seats)):
             scene = environment.scene(seat)
             assert scene is not None
             assert all(0 <= each.cell < len(scene.cells) for each in scene.pieces)
@@ -200,7 +205,9 @@ def test_scenes_show_every_legal_action(case: tuple[str, dict[str, Any]]) -> Non
             for choice in scene.choices:
                 assert all(0 <= number < len(scene.cells) for number in choice.cells)
                 assert all(0 <= number < len(scene.cards) for number in choice.cards)
-            acts = turn.to_act and seat in (None, *turn.to_act)
+            acts = turn.to_act and (
+                seat in turn.to_act or (seat is None and spec.perfect_information)
+            )
             view = next((v for v in turn.seats if v.seat in turn.to_act), None)
             expected = legal_of(view) if acts and view is not None else []
             assert [choice.action for choice in scene.choices] == expected

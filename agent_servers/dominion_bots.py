@@ -1,0 +1,148 @@
+"""The five scripted players of the Dominion study (section 3): what they buy, and what they play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.env_servers.dominion.cards import (
+    CARDS,
+    CHAPEL,
+    COPPER,
+    CURSE,
+    DUCHY,
+    ESTATE,
+    GOLD,
+    KINDS,
+    PROVINCE,
+    SILVER,
+    SMITHY,
+)
+from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH
+from dovetail.protocol.errors import DovetailError
+
+PROVINCES_LEFT = 4
+"""With fewer Provinces than this, Blacksmith buys victory cards only."""
+CHAPEL_TURNS = 15
+"""Up to this turn, Chapel buys treasures rather than Duchies."""
+
+
+class _Seen:
+    """An observation of the environment ``dominion`` by its parts; see its ``layout``."""
+
+    def __init__(self, observation: Any) -> None:
+        numbers: list[int] = observation.tolist()
+        self.hand = numbers[:KINDS]
+        self.owned = [sum(numbers[k : 4 * KINDS : KINDS]) for k in range(KINDS)]
+        self.supply = numbers[4 * KINDS : 5 * KINDS]
+        tail = numbers[-10:]
+        self.acting, self.trashing, self.buying = tail[:3]
+        self.coins, self.played, self.turns = tail[5], tail[6], tail[8]
+
+
+class DominionBot(Agent):
+    """What the five have in common."""
+
+    capacity = 0
+
+    def init(self, seat: Seat) -> None:
+        if seat.spec.name != "dominion":
+            raise DovetailError(f"{self.name} plays dominion only, not {seat.spec.name}")
+
+    def step(self, decision: Decision) -> int:
+        legal = decision.legal or []
+        seen = _Seen(decision.observation)
+        if seen.buying:
+            wanted = [BUY + kind for kind in self.wishes(seen) if BUY + kind in legal]
+            return max(wanted, key=lambda action: CARDS[action - BUY].cost, default=PASS)
+        if seen.trashing:
+            return self.trash(seen)
+        return self.play(seen, legal)
+
+    def wishes(self, seen: _Seen) -> Iterable[int]:
+        """Return the kinds to buy; the most expensive that can be bought is."""
+        raise NotImplementedError
+
+    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+        """Return what to play."""
+        return PASS
+
+    def trash(self, seen: _Seen) -> int:
+        """Return what to trash."""
+        return PASS
+
+
+class DominionRandom(DominionBot):
+    """Dominion: buys any card but a Curse and plays none (the study's Random)."""
+
+    name = "dominion-random"
+
+    def step(self, decision: Decision) -> int:
+        cards = [a for a in decision.legal or () if BUY <= a < TRASH and a != BUY + CURSE]
+        return decision.rng.choice(cards) if cards else PASS
+
+
+class DominionMoney(DominionBot):
+    """Dominion: treasures until it has two Golds, then the most expensive (the study's Money)."""
+
+    name = "dominion-money"
+
+    def wishes(self, seen: _Seen) -> Iterable[int]:
+        if seen.owned[GOLD] < 2:
+            return (SILVER, GOLD)
+        return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE)
+
+
+class DominionGreedy(DominionBot):
+    """Dominion: the most expensive card; a Smithy only from the opening hand (the study's Greedy)."""
+
+    name = "dominion-greedy"
+
+    def wishes(self, seen: _Seen) -> Iterable[int]:
+        return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE, SMITHY)
+
+    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal and not seen.played else PASS
+
+
+class DominionBlacksmith(DominionBot):
+    """Dominion: treasures, Smithies and Provinces, victory cards at the end (the study's Blacksmith)."""
+
+    name = "dominion-blacksmith"
+
+    def wishes(self, seen: _Seen) -> Iterable[int]:
+        if seen.supply[PROVINCE] < PROVINCES_LEFT:
+            return (ESTATE, DUCHY, PROVINCE)
+        return (SILVER, SMITHY, GOLD, PROVINCE)
+
+    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal else PASS
+
+
+class DominionChapel(DominionBot):
+    """Dominion: trashes its poor cards with a Chapel (the study's Chapel)."""
+
+    name = "dominion-chapel"
+
+    def wishes(self, seen: _Seen) -> Iterable[int]:
+        turn = seen.turns + 1
+        if turn <= 2:
+            return [kind for kind in (SILVER, CHAPEL) if not seen.owned[kind]]
+        return (SILVER, GOLD, PROVINCE) if turn <= CHAPEL_TURNS else (DUCHY, GOLD, PROVINCE)
+
+    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+        return CHAPEL if CHAPEL in legal and self.trash(seen) != PASS else PASS
+
+    def trash(self, seen: _Seen) -> int:
+        if seen.hand[ESTATE]:
+            return TRASH + ESTATE
+        if seen.hand[COPPER]:
+            money = seen.coins + sum(seen.hand[k] * CARDS[k].coins for k in range(3))
+            if self._buys(seen, money) == self._buys(seen, money - 1):
+                return TRASH + COPPER
+        return PASS
+
+    def _buys(self, seen: _Seen, money: int) -> int:
+        wanted = [k for k in self.wishes(seen) if seen.supply[k] > 0 and CARDS[k].cost <= money]
+        return max((CARDS[kind].cost for kind in wanted), default=0)
