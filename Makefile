@@ -14,10 +14,10 @@ LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow check format bench lock clean
+.PHONY: help venv demo test test-slow check format bench bench-games lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## build .venv from requirements.lock
 .venv: $(STAMP)
@@ -55,6 +55,9 @@ format: $(STAMP) ## format the code and apply safe lint fixes
 
 bench: $(BENCH_STAMP) ## measure; installs requirements-bench.lock first
 	$(BIN)/python -m bench
+
+bench-games: $(BENCH_STAMP) ## measure the games beside OpenSpiel and PettingZoo
+	$(BIN)/python -m bench.games
 
 lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \

@@ -235,6 +235,19 @@ def test_no_move_is_legal_once_the_game_is_over() -> None:
     assert state(game.board) == before
 
 
+@pytest.mark.parametrize("columns", [[3, 4], [3, 0, 3, 0, 3, 0, 3]])
+def test_a_start_clears_the_board_of_a_game_in_progress_or_over(columns: list[int]) -> None:
+    game = ConnectFour()
+    game.start(0)
+    for number, column in enumerate(columns):
+        game.step({number % 2: column})
+    (view,) = game.start(1).seats
+    assert not view.observation.any()
+    assert (view.seat, view.legal) == (0, list(range(7)))
+    assert state(game.board) == state(Board())
+    assert game.text() == ConnectFour().text()
+
+
 @pytest.mark.parametrize("actions", [{1: 3}, {0: 3, 1: 3}, {}])
 def test_only_the_seat_to_act_may_act(actions: dict[int, int]) -> None:
     game = ConnectFour()
