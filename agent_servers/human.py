@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
 
 from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.scenes import Scene
 from dovetail.protocol.spaces import Discrete, Space, Text
+
+MANY = 60
+"""More legal actions than this are not listed."""
 
 
 class PersonLeft(DovetailError):
@@ -18,22 +22,27 @@ class PersonLeft(DovetailError):
 
 
 class Human(Agent):
-    """Asks a person at the terminal; ``q`` leaves."""
+    """Asks a person at the terminal; ``q`` leaves.
+
+    Actions are typed by number, or as the game's scene labels them.
+    """
 
     name = "human"
-    wants = ("text",)
+    wants = ("text", "scene")
 
     def __init__(self, parameters: Any = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.input: TextIO = sys.stdin
         self.output: TextIO = sys.stdout
+        self._left = False
 
     def step(self, decision: Decision) -> Any:
         self._say(f"\n{_shown(decision.text, decision.observation)}")
         if decision.reward:
             self._say(f"Reward since your last action: {decision.reward:g}")
         space = _space(decision)
-        hint = _hint(decision.legal, space)
+        labels = _labels(decision.scene)
+        hint = _hint(decision.legal, space, labels)
         self._say(f"You are player {decision.seat.seat + 1}. {hint}{_time(decision)}")
         while True:
             self.output.write("Action (q leaves): ")
@@ -41,13 +50,19 @@ class Human(Agent):
             line = self.input.readline()
             answer = line.strip()
             if not line or answer == "q":
+                self._left = True
                 raise PersonLeft("the person left the game")
+            if answer in labels:
+                return labels[answer]
             try:
                 return _read(answer, decision.legal, space)
             except ValueError as error:
                 self._say(f"{error}. {hint}")
 
     def end(self, end: End) -> None:
+        if self._left:
+            self._say("You left the game.")
+            return
         if end.text is not None or end.observation is not None:
             self._say(f"\n{_shown(end.text, end.observation)}")
         self._say(_result(end))
@@ -76,7 +91,18 @@ def _time(decision: Decision) -> str:
     return f" You have {min(limits):.0f} s." if limits else ""
 
 
-def _hint(legal: Sequence[int] | None, space: Space | None) -> str:
+def _labels(scene: Any) -> dict[str, Any]:
+    """Return the legal actions by what the scene calls them."""
+    if scene is None:
+        return {}
+    if not isinstance(scene, Scene):
+        scene = msgspec.convert(scene, Scene)
+    return {choice.label: choice.action for choice in scene.choices}
+
+
+def _hint(legal: Sequence[int] | None, space: Space | None, labels: Mapping[str, Any]) -> str:
+    if legal is not None and len(legal) > MANY and labels:
+        return f"{len(legal)} actions are legal, written like {next(iter(labels))!r}."
     if legal is not None:
         return f"Legal actions: {_ranges(legal)}."
     match space:

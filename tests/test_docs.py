@@ -35,11 +35,14 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
     assert ran
 
 
-@pytest.mark.parametrize("page", PAGES)
+GAMES = sorted(f"environments/{path.name}" for path in (DOCS / "environments").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *GAMES])
 def test_the_links_of_a_page_lead_to_files(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((.*?)\)", text):
-        assert target.startswith("https://") or (DOCS / target).is_file(), target
+        assert target.startswith("https://") or (DOCS / page).parent.joinpath(target).is_file(), target
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:

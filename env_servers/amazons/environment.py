@@ -180,7 +180,7 @@ class Amazons(Environment):
             what = "move"
             if board.shooter is not None:
                 what = f"shoot from {self._square(board.shooter)}"
-            lines.append(f"{'AB'[board.mover]} to {what}; actions: see `rules`")
+            lines.append(f"{'AB'[board.mover]} to {what}")
         return "\n".join(lines)
 
     def _square(self, square: int) -> str:

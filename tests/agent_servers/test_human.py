@@ -2,12 +2,14 @@ import io
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.human import Human, PersonLeft
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock, Reason, Spec
+from dovetail.protocol.scenes import Choice, Scene
 from dovetail.protocol.spaces import Box, Discrete, MultiDiscrete, Space, Text
 
 
@@ -24,6 +26,7 @@ def turn(
     text: str | None = "X.O",
     reward: float = 0.0,
     clock: Clock | None = None,
+    scene: Any = None,
 ) -> Decision:
     spec = Spec(seats=2, action_spaces=[] if space is None else [space])
     return Decision(
@@ -37,7 +40,7 @@ def turn(
         random.Random(1),
         None,
         text,
-        None,
+        scene,
         clock,
     )
 
@@ -127,3 +130,14 @@ def test_it_tells_the_result(last: End, said: str) -> None:
     agent, out = human("")
     agent.end(last)
     assert out.getvalue().endswith(said)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_actions_may_be_typed_as_the_scene_labels_them(packed: bool) -> None:
+    scene: Any = Scene(choices=[Choice(n, f"{n // 10},{n % 10}") for n in range(100)])
+    if packed:
+        scene = msgspec.to_builtins(scene)
+    agent, out = human("9;9\n4,2\n")
+    assert agent.step(turn(list(range(100)), Discrete(100), scene=scene)) == 42
+    assert "100 actions are legal, written like '0,0'." in out.getvalue()
+    assert "'9;9' is not a number" in out.getvalue()

@@ -221,5 +221,5 @@ def test_text() -> None:
         " 1  .  A  .  .",
         " 2  .  .  .  B",
         "    0  1  2  3",
-        "B to move; actions: see `rules`",
+        "B to move",
     ]

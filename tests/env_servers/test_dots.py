@@ -126,6 +126,33 @@ def test_two_by_three_boxes_solved() -> None:
     assert solve(3, 4) == _solve_slowly(3, 4)
 
 
+def random_games(games: int) -> float:
+    """Return the share of games that the first player wins."""
+    rng, wins = random.Random(1), 0
+    for _ in range(games):
+        board = Board()
+        while not board.over:
+            drawn, mover = board.drawn, board.mover
+            line = rng.choice(board.legal())
+            gained = board.completes(line)
+            board.draw(line)
+            assert board.drawn == drawn | 1 << line
+            assert board.mover == (mover if gained else 1 - mover)
+        assert sum(board.scores) == 9
+        wins += board.scores[0] > board.scores[1]
+    return wins / games
+
+
+def test_random_play_keeps_the_boxes() -> None:
+    assert 0.4 < random_games(500) < 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_hundred_thousand_random_games() -> None:
+    print("dots, 10^5 random games: first wins", random_games(100_000))
+
+
 @pytest.mark.parametrize("rewards", ["win", "difference", "boxes"])
 def test_rewards(rewards: str) -> None:
     game, rng = Dots(Configuration(3, 4, rewards)), random.Random(1)  # type: ignore[arg-type]

@@ -1,0 +1,111 @@
+"""Positions of a search, and the two ways to come by them: by rules at hand, or by asking.
+
+A search is a generator: it yields ``Expand`` and gets the positions that the actions lead to.  ``LocalRules``
+answers from an environment in this program, ``asked`` turns the questions into ``Lookahead`` for the
+environment's own; the search itself is the same.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.agent_servers.agent import Lookahead, Position
+from dovetail.env_servers.environment import Environment
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.legal import unmask
+from dovetail.protocol.messages import Turn, View
+
+Search = Generator["Expand", "list[Node]", Any]
+
+
+class Node(Struct, gc=False, eq=False):
+    """A position that a search has reached."""
+
+    line: list[Any]
+    """The actions from the root."""
+    seat: int | None
+    """Who acts; None once the episode is over."""
+    legal: list[int]
+    observation: Any
+    """What the seat to act sees."""
+    rewards: list[float]
+    """Per seat, from the root to here."""
+    environment: Environment | None = None
+    """At this position, for local rules."""
+
+
+class Expand(Struct, gc=False):
+    """What a search asks: the positions after some actions at a node."""
+
+    node: Node
+    actions: Sequence[int]
+
+
+def root(
+    seat: int, seats: int, legal: Sequence[int], observation: Any, environment: Environment | None = None
+) -> Node:
+    """Return the node of a decision."""
+    return Node([], seat, list(legal), observation, [0.0] * seats, environment)
+
+
+def _node(line: list[Any], to_act: Sequence[int], views: Sequence[View], rewards: list[float]) -> Node:
+    if len(to_act) > 1:
+        raise DovetailError("search needs a game in which one seat acts at a time")
+    if not to_act:
+        return Node(line, None, [], None, rewards)
+    view = next(view for view in views if view.seat == to_act[0])
+    if view.legal is None:
+        raise DovetailError("search needs a list of legal actions")
+    legal = unmask(view.legal) if isinstance(view.legal, bytes) else view.legal
+    return Node(line, to_act[0], legal, view.observation, rewards)
+
+
+class LocalRules:
+    """Answers a search from copies of an environment."""
+
+    def answer(self, asked: Expand) -> list[Node]:
+        """Return the positions after the actions."""
+        node = asked.node
+        assert node.environment is not None
+        assert node.seat is not None
+        found = []
+        for action in asked.actions:
+            environment = copy.deepcopy(node.environment)
+            turn: Turn = environment.step({node.seat: action})
+            rewards = node.rewards.copy()
+            for view in turn.seats:
+                rewards[view.seat] += view.reward
+            child = _node([*node.line, action], turn.to_act, turn.seats, rewards)
+            child.environment = environment
+            found.append(child)
+        return found
+
+    def run(self, search: Search) -> Any:
+        """Let a search run to its end; return its result."""
+        try:
+            asked = next(search)
+            while True:
+                asked = search.send(self.answer(asked))
+        except StopIteration as stop:
+            return stop.value
+
+
+def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Position], Any]:
+    """Let a search run by asking the environment; ``yield from`` it in an agent's ``step``."""
+    try:
+        question = next(search)
+        while True:
+            lines = [[*question.node.line, action] for action in question.actions]
+            positions = yield Lookahead(lines, seed)
+            nodes = []
+            for line, position in zip(lines, positions, strict=True):
+                if position.error:
+                    raise DovetailError(f"the environment cannot play {line}: {position.error}")
+                nodes.append(_node(line, position.to_act, position.seats, position.rewards))
+            question = search.send(nodes)
+    except StopIteration as stop:
+        return stop.value
