@@ -79,6 +79,17 @@ def amazons(rng: random.Random) -> Iterator[int]:
         yield moves
 
 
+def amazons_steps(rng: random.Random) -> Iterator[int]:
+    """Whole moves, each chosen in two steps, as OpenSpiel's are in three."""
+    start = start_position(6, 6)
+    while True:
+        board, actions = Amazons(start, steps=True), 0
+        while not board.over:
+            board.play(int(_pick(board.moves(), rng)))
+            actions += 1
+        yield actions // 2
+
+
 def dominion(rng: random.Random) -> Iterator[int]:
     while True:
         game, moves = Dominion(Options(), rng), 0
@@ -271,6 +282,10 @@ def main(
                 functools.partial(_through_the_broker, subject)
             ),
         }
+        if subject.name == "amazons":
+            ours["amazons, bare rules in steps"] = isolated(
+                functools.partial(_rules, amazons_steps)
+            )
         if subject.name == "tetris":
             ours["tetris, afterstates with 8 features"] = isolated(_features_alone)
             ours["tetris, afterstates in greedy play"] = isolated(_features)

@@ -42,7 +42,9 @@ GAMES = sorted(f"environments/{path.name}" for path in (DOCS / "environments").g
 def test_the_links_of_a_page_lead_to_files(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((.*?)\)", text):
-        assert target.startswith("https://") or (DOCS / page).parent.joinpath(target).is_file(), target
+        assert target.startswith("https://") or (DOCS / page).parent.joinpath(target).is_file(), (
+            target
+        )
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:

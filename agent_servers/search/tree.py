@@ -46,13 +46,19 @@ class Expand(Struct, gc=False):
 
 
 def root(
-    seat: int, seats: int, legal: Sequence[int], observation: Any, environment: Environment | None = None
+    seat: int,
+    seats: int,
+    legal: Sequence[int],
+    observation: Any,
+    environment: Environment | None = None,
 ) -> Node:
     """Return the node of a decision."""
     return Node([], seat, list(legal), observation, [0.0] * seats, environment)
 
 
-def _node(line: list[Any], to_act: Sequence[int], views: Sequence[View], rewards: list[float]) -> Node:
+def _node(
+    line: list[Any], to_act: Sequence[int], views: Sequence[View], rewards: list[float]
+) -> Node:
     if len(to_act) > 1:
         raise DovetailError("search needs a game in which one seat acts at a time")
     if not to_act:

@@ -76,7 +76,7 @@ def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
     squares = rows * columns
     targets = np.empty(squares, np.bool_)
     arrows = np.empty(squares, np.bool_)
-    found = np.empty(count_moves(board, rows, columns, seat), np.int64)
+    found = np.empty(256, np.int64)
     count = 0
     for source in range(squares):
         if board[source] != seat + 1:
@@ -86,12 +86,16 @@ def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
         for target in range(squares):
             if targets[target]:
                 reach(board, rows, columns, target, arrows)
+                if count + squares > found.shape[0]:
+                    larger = np.empty(2 * found.shape[0] + squares, np.int64)
+                    larger[:count] = found[:count]
+                    found = larger
                 for arrow in range(squares):
                     if arrows[arrow]:
                         found[count] = (source * squares + target) * squares + arrow
                         count += 1
         board[source] = seat + 1
-    return found
+    return found[:count]
 
 
 @njit(cache=True)
@@ -124,6 +128,24 @@ def clear(board: Array, columns: int, source: int, target: int) -> bool:
         if board[source + number * step] != FREE:
             return False
     return True
+
+
+@njit(cache=True)
+def play(board: Array, rows: int, columns: int, seat: int, move: int) -> int:
+    """Make a whole move; return 0 if it is not legal, 1, or 2 if the other seat cannot move then."""
+    squares = rows * columns
+    source, target = move // (squares * squares), move // squares % squares
+    if move < 0 or source >= squares or board[source] != seat + 1:
+        return 0
+    if not clear(board, columns, source, target):
+        return 0
+    board[source] = FREE
+    if not clear(board, columns, target, move % squares):
+        board[source] = seat + 1
+        return 0
+    board[target] = seat + 1
+    board[move % squares] = ARROW
+    return 1 if can_move(board, rows, columns, 1 - seat) else 2
 
 
 @njit(cache=True)

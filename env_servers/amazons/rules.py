@@ -119,49 +119,54 @@ class Board:
         """
         if self.over:
             raise IllegalAction("the game is over; no move is legal", self.mover)
-        source, target, arrow = self._checked(action)
-        board = self.squares
-        if target is not None:
-            board[source] = FREE
-            board[target] = self.mover + 1
-            self.last = (source, target)
-            self.shooter = target
-        if arrow is not None:
-            board[arrow] = ARROW
-            self.last = (*self.last, arrow)
-            self.shooter = None
-            self.mover = 1 - self.mover
-            self._settle()
+        if type(action) is not int:
+            raise IllegalAction(f"{action!r} is no action here", self.mover)
+        if self.steps:
+            self._step(action)
+            return
+        found = kernels.play(self.squares, self.rows, self.columns, self.mover, action)
+        if found == 0:
+            raise IllegalAction(self._problem(action), self.mover)
+        size = self.rows * self.columns
+        self.last = (action // (size * size), action // size % size, action % size)
+        self.mover = 1 - self.mover
+        if found == 2:
+            self.winner = 1 - self.mover
 
-    def _checked(self, action: Any) -> tuple[int, int | None, int | None]:
-        """Return source, target and arrow of a legal action; target or arrow may be another step's."""
+    def _step(self, action: int) -> None:
+        """Move an amazon, or let the one that has moved shoot."""
         size = self.rows * self.columns
         board = self.squares
-        problem = f"{action!r} is no action here"
-        if type(action) is int and action >= 0:
-            if self.shooter is not None:
-                arrow = action - size * size
-                if 0 <= arrow < size and kernels.clear(board, self.columns, self.shooter, arrow):
-                    return self.shooter, None, arrow
-                problem = f"{action!r} is no arrow from square {self.shooter}"
-            else:
-                move, arrow = (action, -1) if self.steps else divmod(action, size)
-                source, target = divmod(move, size)
-                if source < size and board[source] == self.mover + 1:
-                    if not kernels.clear(board, self.columns, source, target):
-                        problem = f"{action}: no amazon gets from square {source} to {target}"
-                    elif self.steps:
-                        return source, target, None
-                    else:
-                        board[source] = FREE
-                        free = kernels.clear(board, self.columns, target, arrow)
-                        board[source] = self.mover + 1
-                        if free:
-                            return source, target, arrow
-                        problem = f"{action}: no arrow gets from square {target} to {arrow}"
-                else:
-                    problem = f"{action}: seat {self.mover} has no amazon on square {source}"
-        raise IllegalAction(problem, self.mover)
+        if self.shooter is None:
+            source, target = divmod(action, size)
+            if (
+                not 0 <= source < size
+                or board[source] != self.mover + 1
+                or not kernels.clear(board, self.columns, source, target)
+            ):
+                raise IllegalAction(self._problem(action * size), self.mover)
+            board[source], board[target] = FREE, self.mover + 1
+            self.last, self.shooter = (source, target), target
+            return
+        arrow = action - size * size
+        if not 0 <= arrow < size or not kernels.clear(board, self.columns, self.shooter, arrow):
+            raise IllegalAction(f"{action} is no arrow from square {self.shooter}", self.mover)
+        board[arrow] = ARROW
+        self.last, self.shooter = (*self.last, arrow), None
+        self.mover = 1 - self.mover
+        self._settle()
+
+    def _problem(self, action: int) -> str:
+        """Return why a move is not legal."""
+        size = self.rows * self.columns
+        source, target, arrow = action // (size * size), action // size % size, action % size
+        if not 0 <= source < size:
+            return f"{action!r} is no action here"
+        if self.squares[source] != self.mover + 1:
+            return f"seat {self.mover} has no amazon on square {source}"
+        if not kernels.clear(self.squares, self.columns, source, target):
+            return f"no amazon gets from square {source} to {target}"
+        return f"no arrow gets from square {target} to {arrow}"
 
     def _settle(self) -> None:
         if not kernels.can_move(self.squares, self.rows, self.columns, self.mover):

@@ -22,7 +22,20 @@ class Board:
     0
     """
 
-    __slots__ = ("columns", "connect", "discs", "heights", "last", "moves", "rows", "winner")
+    __slots__ = (
+        "_free",
+        "_next",
+        "_quick",
+        "columns",
+        "connect",
+        "discs",
+        "heights",
+        "last",
+        "moves",
+        "over",
+        "rows",
+        "winner",
+    )
 
     def __init__(self, rows: int = 6, columns: int = 7, connect: int = 4) -> None:
         self.rows = rows
@@ -33,25 +46,32 @@ class Board:
         self.heights = [0] * columns
         self.moves = 0
         self.winner: int | None = None
+        self.over = False
+        """Whether somebody has won or the board is full."""
         self.last: int | None = None
         """The column of the last move."""
+        side = rows + 1
+        self._quick = (1, side, side - 1, side + 1) if connect == 4 else None
+        self._next = [1 << column * side for column in range(columns)]
+        """By column: the bit of its lowest free square."""
+        self._free = list(range(columns))
+
+    def copy(self) -> Board:
+        """Return a board that goes its own way."""
+        other = Board.__new__(Board)
+        for name in Board.__slots__:
+            value = getattr(self, name)
+            setattr(other, name, value.copy() if type(value) is list else value)
+        return other
 
     @property
     def mover(self) -> int:
         """The player whose turn it is: 0 or 1."""
         return self.moves & 1
 
-    @property
-    def over(self) -> bool:
-        """Whether somebody has won or the board is full."""
-        return self.winner is not None or self.moves == self.rows * self.columns
-
     def legal(self) -> list[int]:
         """Return the columns that are not full, in rising order; none once the game is over."""
-        if self.winner is not None:
-            return []
-        rows = self.rows
-        return [column for column, height in enumerate(self.heights) if height < rows]
+        return [] if self.over else self._free.copy()
 
     def drop(self, column: int) -> None:
         """Let the mover drop a disc.
@@ -59,26 +79,39 @@ class Board:
         Raises:
             IllegalAction: the column is full or none, or the game is over; nothing has changed.
         """
+        if self.over or type(column) is not int or column not in self._free:
+            raise IllegalAction(self._problem(column), self.moves & 1)
         mover = self.moves & 1
-        if self.over:
-            raise IllegalAction("the game is over; no move is legal", mover)
-        if type(column) is not int or not 0 <= column < self.columns:
-            raise IllegalAction(
-                f"{column!r} is no column; the columns are 0 to {self.columns - 1}", mover
-            )
-        height = self.heights[column]
+        bit = self._next[column]
+        self._next[column] = bit << 1
+        mine = self.discs[mover] = self.discs[mover] | bit
+        height = self.heights[column] + 1
+        self.heights[column] = height
         if height == self.rows:
-            raise IllegalAction(f"column {column} is full; legal are {self.legal()}", mover)
-        mine = self.discs[mover] | 1 << column * (self.rows + 1) + height
-        self.discs[mover] = mine
-        self.heights[column] = height + 1
+            self._free.remove(column)
         self.moves += 1
         self.last = column
         if self.wins(mine):
             self.winner = mover
+            self.over = True
+        elif not self._free:
+            self.over = True
+
+    def _problem(self, column: object) -> str:
+        if self.over:
+            return "the game is over; no move is legal"
+        if type(column) is not int or not 0 <= column < self.columns:
+            return f"{column!r} is no column; the columns are 0 to {self.columns - 1}"
+        return f"column {column} is full; legal are {self._free}"
 
     def wins(self, discs: int) -> bool:
         """Return whether a bitboard has ``connect`` in a row."""
+        if self._quick is not None:
+            for step in self._quick:
+                pairs = discs & discs >> step
+                if pairs & pairs >> 2 * step:
+                    return True
+            return False
         side = self.rows + 1
         for step in (1, side, side - 1, side + 1):
             line = discs

@@ -19,7 +19,7 @@ from dovetail.env_servers.environment import (
     Turn,
     View,
 )
-from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows, moved
+from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Piece
 from dovetail.protocol.spaces import Box, Discrete
@@ -147,8 +147,7 @@ class Game2048(Environment):
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
         """Return the boards after each legal move, before a tile appears; one row each."""
-        rows = self.board.rows
-        boards = [self._encode(moved(rows, move)[0]) for move in self.board.legal()]
+        boards = [self._encode(rows) for rows, _ in self.board.after().values()]
         found: NDArray[np.uint8] = np.stack(boards)
         return found
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
+from itertools import chain
 
 from dovetail.env_servers.environment import IllegalAction
 
@@ -21,7 +22,6 @@ Rows = tuple[Row, ...]
 MOVES = ("up", "right", "down", "left")
 
 
-@lru_cache(maxsize=1 << 20)
 def slide(row: Row) -> tuple[Row, int]:
     """Return a row slid to the left, and the sum of the tiles that were made.
 
@@ -43,24 +43,25 @@ def slide(row: Row) -> tuple[Row, int]:
     return (*out, *[0] * (len(row) - len(out))), gain
 
 
-def moved(rows: Rows, move: int) -> tuple[Rows, int]:
-    """Return the board after a move, before a tile appears, and the reward.
+@lru_cache(maxsize=1 << 20)
+def both_ways(row: Row) -> tuple[Row, int, Row, int]:
+    """Return a row slid to the left and its gain, and to the right and its gain."""
+    left, gain = slide(row)
+    right, other = slide(row[::-1])
+    return left, gain, right[::-1], other
 
-    Args:
-        rows: the board from the top.
-        move: a place in ``MOVES``.
-    """
-    if move in (0, 2):
-        rows = tuple(zip(*rows, strict=True))
-    if move in (1, 2):
-        slid = [slide(row[::-1]) for row in rows]
-        rows = tuple(row[::-1] for row, _ in slid)
-    else:
-        slid = [slide(row) for row in rows]
-        rows = tuple(row for row, _ in slid)
-    if move in (0, 2):
-        rows = tuple(zip(*rows, strict=True))
-    return rows, sum(gain for _, gain in slid)
+
+def after_moves(rows: Rows) -> list[tuple[Rows, int]]:
+    """Return the board after each of ``MOVES``, before a tile appears, and the reward."""
+    columns = tuple(zip(*rows, strict=True))
+    across = [both_ways(row) for row in rows]
+    down = [both_ways(column) for column in columns]
+    return [
+        (tuple(zip(*[each[0] for each in down], strict=True)), sum([each[1] for each in down])),
+        (tuple([each[2] for each in across]), sum([each[3] for each in across])),
+        (tuple(zip(*[each[2] for each in down], strict=True)), sum([each[3] for each in down])),
+        (tuple([each[0] for each in across]), sum([each[1] for each in across])),
+    ]
 
 
 class Board:
@@ -78,7 +79,7 @@ class Board:
     2
     """
 
-    __slots__ = ("_legal", "four", "rng", "rows", "score")
+    __slots__ = ("_after", "four", "rng", "rows", "score")
 
     def __init__(
         self,
@@ -92,21 +93,26 @@ class Board:
         self.four = four
         self.rows: Rows = ((0,) * columns,) * rows
         self.score = 0
-        self._legal: list[int] | None = None
+        self._after: dict[int, tuple[Rows, int]] | None = None
         for _ in range(tiles):
             self.appear()
 
+    def after(self) -> dict[int, tuple[Rows, int]]:
+        """Return, for each move that changes the board, what it leads to and the reward."""
+        if self._after is None:
+            rows = self.rows
+            found = after_moves(rows)
+            self._after = {move: each for move, each in enumerate(found) if each[0] != rows}
+        return self._after
+
     def legal(self) -> list[int]:
         """Return the moves that change the board, in rising order."""
-        if self._legal is None:
-            rows = self.rows
-            self._legal = [move for move in range(4) if moved(rows, move)[0] != rows]
-        return self._legal.copy()
+        return list(self.after())
 
     @property
     def over(self) -> bool:
         """Whether no move changes the board."""
-        return not self.legal()
+        return not self.after()
 
     def play(self, move: int) -> int:
         """Slide, without a new tile; return the reward.
@@ -116,20 +122,23 @@ class Board:
         """
         if type(move) is not int or not 0 <= move < 4:
             raise IllegalAction(f"{move!r} is no move; 0 is up, 1 right, 2 down, 3 left", 0)
-        rows, gain = moved(self.rows, move)
-        if rows == self.rows:
+        found = self.after().get(move)
+        if found is None:
             raise IllegalAction(f"moving {MOVES[move]} changes nothing", 0)
-        self.rows = rows
+        self.rows, gain = found
         self.score += gain
-        self._legal = None
+        self._after = None
         return gain
 
     def appear(self) -> None:
         """Let a tile appear."""
-        free = [(r, c) for r, row in enumerate(self.rows) for c, tile in enumerate(row) if not tile]
-        row, column = self.rng.choice(free)
+        columns = len(self.rows[0])
+        free = [place for place, tile in enumerate(chain.from_iterable(self.rows)) if not tile]
+        row, column = divmod(free[int(self.rng.random() * len(free))], columns)
         tile = 2 if self.rng.random() < self.four else 1
-        line = self.rows[row]
-        line = (*line[:column], tile, *line[column + 1 :])
-        self.rows = (*self.rows[:row], line, *self.rows[row + 1 :])
-        self._legal = None
+        line = list(self.rows[row])
+        line[column] = tile
+        rows = list(self.rows)
+        rows[row] = tuple(line)
+        self.rows = tuple(rows)
+        self._after = None

@@ -117,9 +117,7 @@ def test_the_environment_shows_and_pays_what_slow_rules_say(data: st.DataObject)
 def successors(board: Board) -> list[Board]:
     found = []
     for column in board.legal():
-        after = Board(board.rows, board.columns, board.connect)
-        after.discs, after.heights = board.discs.copy(), board.heights.copy()
-        after.moves = board.moves
+        after = board.copy()
         after.drop(column)
         found.append(after)
     return found

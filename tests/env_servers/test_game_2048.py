@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.env_servers.game_2048 import Board, Configuration, Game2048
-from dovetail.env_servers.game_2048.rules import Rows, moved, slide
+from dovetail.env_servers.game_2048.rules import Rows, after_moves, slide
 from dovetail.protocol import options
 
 STEPS = [(-1, 0), (0, 1), (1, 0), (0, -1)]
@@ -60,13 +60,13 @@ boards = st.tuples(st.integers(1, 5), st.integers(1, 5)).flatmap(
 @settings(max_examples=500)
 @given(boards, st.integers(0, 3))
 def test_it_agrees_with_slow_rules(rows: Any, move: int) -> None:
-    assert moved(rows, move) == moved_slowly(rows, move)
+    assert after_moves(rows)[move] == moved_slowly(rows, move)
 
 
 @settings(max_examples=300)
 @given(boards, st.integers(0, 3))
 def test_a_move_keeps_the_sum_and_never_adds_tiles(rows: Any, move: int) -> None:
-    after, gain = moved(rows, move)
+    after, gain = after_moves(rows)[move]
     value = [sum(1 << t for row in board for t in row if t) for board in (rows, after)]
     tiles = [sum(t > 0 for row in board for t in row) for board in (rows, after)]
     assert value[0] == value[1]
@@ -143,7 +143,7 @@ def test_symmetric_boards_have_symmetric_afterstates(columns: int, encoding: Any
         board = flat[symmetry.observation].reshape(first.observation(0).shape)
         exponents = board if encoding == "exponents" else board.argmax(0)
         image.board.rows = tuple(tuple(int(t) for t in row) for row in exponents)
-        image.board._legal = None
+        image.board._after = None
         theirs = dict(zip(image.board.legal(), image.afterstates(0), strict=True))
         assert set(theirs) == {symmetry.actions[move] for move in after}
         for move, row in after.items():
@@ -183,7 +183,7 @@ def test_text() -> None:
     game = Game2048(Configuration(2, 3))
     game.start(0)
     game.board.rows = ((1, 11, 0), (0, 0, 3))
-    game.board.score, game.board._legal = 20, None
+    game.board.score, game.board._after = 20, None
     assert game.text().splitlines() == [
         "   2 2048    .",
         "   .    .    8",
