@@ -92,6 +92,13 @@ class Environment:
         """
         return copy.deepcopy(self)
 
+    def place(self, seat: int, observation: Any) -> None:
+        """Go to a position in which ``seat`` must act and sees ``observation``, to be searched.
+
+        For games in which that says everything; the others leave it undefined.
+        """
+        raise NotImplementedError
+
     def message(self, body: Any) -> Any:
         """Answer a message of the experiment."""
         return None

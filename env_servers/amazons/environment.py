@@ -162,6 +162,17 @@ class Amazons(Environment):
                 out[numbers, 2, found - size * size] = 1
         return out.reshape(len(found), -1, board.rows, board.columns)
 
+    def place(self, seat: int, observation: Any) -> None:
+        """Go to a position; see ``Environment``."""
+        board = self.board = self._new()
+        planes = np.asarray(observation).reshape(3 + board.steps, -1)
+        board.squares[:] = 0
+        for plane, mark in ((0, seat + 1), (1, 2 - seat), (2, kernels.ARROW)):
+            board.squares[planes[plane] != 0] = mark
+        board.mover, board.winner = seat, None
+        shooters = np.flatnonzero(planes[3]).tolist() if board.steps else []
+        board.shooter = shooters[0] if shooters else None
+
     def text(self, seat: int | None = None) -> str:
         """Return the board: A and B are amazons, x arrows; the last arrow is X."""
         board = self.board

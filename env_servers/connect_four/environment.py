@@ -128,6 +128,11 @@ class ConnectFour(Environment):
             states[index, 0, board.heights[column], column] = 1
         return states
 
+    def place(self, seat: int, observation: Any) -> None:
+        """Go to a position; see ``Environment``."""
+        self._planes = np.array(observation if seat == 0 else observation[::-1], np.uint8)
+        self.board = Board.of(self._planes, self.board.connect)
+
     def text(self, seat: int | None = None) -> str:
         """Return the board: X began, O answers, the last disc in lower case."""
         board = self.board

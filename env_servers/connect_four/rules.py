@@ -9,6 +9,8 @@ of each column keeps lines from wrapping around (the usual layout, after Tromp's
 
 from __future__ import annotations
 
+from typing import Any
+
 from dovetail.env_servers.environment import IllegalAction
 
 
@@ -55,6 +57,26 @@ class Board:
         self._next = [1 << column * side for column in range(columns)]
         """By column: the bit of its lowest free square."""
         self._free = list(range(columns))
+
+    @classmethod
+    def of(cls, planes: Any, connect: int) -> Board:
+        """Return the board with these discs: shape (2, rows, columns), row 0 at the bottom."""
+        _, rows, columns = planes.shape
+        board = cls(rows, columns, connect)
+        for column in range(columns):
+            for row in range(rows):
+                for player in (0, 1):
+                    if planes[player, row, column]:
+                        board.discs[player] |= 1 << column * (rows + 1) + row
+                        board.heights[column] = row + 1
+            board._next[column] <<= board.heights[column]
+        board.moves = sum(board.heights)
+        board._free = [column for column in range(columns) if board.heights[column] < rows]
+        last = 1 - board.mover
+        if board.wins(board.discs[last]):
+            board.winner = last
+        board.over = board.winner is not None or not board._free
+        return board
 
     def copy(self) -> Board:
         """Return a board that goes its own way."""

@@ -150,6 +150,23 @@ class Dots(Environment):
                     row[-1] = len(board.free) > 1
         return states
 
+    def place(self, seat: int, observation: Any) -> None:
+        """Go to a position; see ``Environment``."""
+        board = self.board = self._new()
+        lines, boxes = board.grid.lines, board.grid.boxes
+        seen = np.array(observation, np.uint8)
+        seen[-1] = 0
+        mine, theirs = seen[lines : lines + boxes], seen[lines + boxes : -1]
+        other = np.concatenate([seen[:lines], theirs, mine, seen[-1:]])
+        self._seen = np.stack([seen, other] if seat == 0 else [other, seen])
+        board.drawn = sum(1 << line for line in np.flatnonzero(seen[:lines]).tolist())
+        board.free = np.flatnonzero(seen[:lines] == 0).tolist()
+        for owner, owned in ((seat, mine), (1 - seat, theirs)):
+            for box in np.flatnonzero(owned).tolist():
+                board.owners[box] = owner
+            board.scores[owner] = int(owned.sum())
+        board.mover = seat
+
     def text(self, seat: int | None = None) -> str:
         """Return the grid: A's and B's boxes are named, and each line that is left has its number."""
         board = self.board

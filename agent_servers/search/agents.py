@@ -1,0 +1,187 @@
+"""Alpha-beta and Monte Carlo tree search as agents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.search import alpha_beta, mcts
+from dovetail.agent_servers.search.tree import LocalRules, Node, Search, asked, root
+from dovetail.env_servers.environment import Environment
+from dovetail.protocol import options, plugins
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+
+Source = Annotated[
+    Literal["auto", "rules", "lookahead"],
+    Meta(
+        description="rules: an environment of this program, placed at what the seat observes; lookahead: "
+        "the environment itself is asked; auto: rules if they can be placed, else lookahead"
+    ),
+]
+
+
+class Searcher(Agent):
+    """What players that search have in common: where positions come from."""
+
+    wants = ()
+    capacity = 0
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._rules: dict[int, Environment | None] = {}
+        """By match: an environment to be placed, or None to ask."""
+
+    def init(self, seat: Seat) -> None:
+        self._rules[seat.match] = self._local(seat)
+
+    def _local(self, seat: Seat) -> Environment | None:
+        """Return rules for a game of this program, if they can be had and are wanted."""
+        source = self.parameters.source
+        problem = ""
+        if source != "lookahead":
+            try:
+                kind = plugins.find("environment", seat.spec.name)
+                given = options.read(
+                    kind.Configuration,
+                    self.parameters.configuration,
+                    f"environment {seat.spec.name}",
+                )
+                made: Environment = kind(given)
+                if made.init().observation_spaces != seat.spec.observation_spaces:
+                    problem = "its observations differ; set `configuration` as the run's"
+                elif type(made).place is Environment.place:
+                    problem = "its rules cannot be placed at an observation"
+                else:
+                    return made
+            except DovetailError as error:
+                problem = str(error)
+        if source == "rules" or not seat.lookahead:
+            why = f"; rules: {problem}" if problem else ""
+            raise DovetailError(
+                f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
+            )
+        return None
+
+    def step(self, decision: Decision) -> Any:
+        legal = decision.legal
+        if legal is None:
+            raise DovetailError(f"{self.name} needs a list of legal actions")
+        if len(legal) == 1:
+            return legal[0]
+        seat = decision.seat.seat
+        seats = decision.seat.spec.seats
+        rules = self._rules[decision.seat.match]
+        search = self.search(decision, root(seat, seats, legal, decision.observation))
+        if rules is None:
+            return asked(search, derive(self.seed, decision.episode, decision.turn))
+        rules.place(seat, decision.observation)
+        search.close()
+        start = root(seat, seats, legal, decision.observation, rules)
+        return LocalRules().run(self.search(decision, start))
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        """Return a search whose result is an action."""
+        raise NotImplementedError
+
+
+def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
+    """Return whether time is up: so many seconds, or a fair share of what the clock leaves."""
+    limits = [seconds] if seconds else []
+    clock = decision.clock
+    if clock is not None:
+        if clock.decision is not None:
+            limits.append(0.8 * clock.decision)
+        if clock.left is not None:
+            limits.append(max(0.0, clock.left) / 20)
+    if not limits:
+        return None
+    end = time.monotonic() + min(limits)
+    return lambda: time.monotonic() >= end
+
+
+class AlphaBetaParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``AlphaBetaAgent``."""
+
+    depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead at the most.")] = 4
+    nodes: Annotated[
+        int, Meta(ge=0, description="Positions to look at for a decision; 0 for no limit.")
+    ] = 0
+    seconds: Annotated[
+        float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
+    ] = 0.0
+    prune: Annotated[bool, Meta(description="False: plain minimax at the full depth.")] = True
+    table: Annotated[bool, Meta(description="Remember positions that were reached.")] = True
+    source: Source = "auto"
+    configuration: Annotated[
+        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
+    ] = {}
+
+
+class AlphaBetaAgent(Searcher):
+    """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
+
+    At the horizon it knows nothing but the rewards so far.  With ``prune`` false it is plain minimax.
+    """
+
+    name = "alpha-beta"
+    Parameters = AlphaBetaParameters
+    parameters: AlphaBetaParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        perfect = decision.seat.spec.perfect_information
+        search = alpha_beta.AlphaBeta(
+            decision.seat.seat,
+            self.evaluate,
+            prune=given.prune,
+            table=given.table and perfect,
+            limit=given.nodes,
+        )
+        found = yield from search.deepen(start, given.depth, _clock(decision, given.seconds))
+        return alpha_beta.pick(found, decision.rng)
+
+    def evaluate(self, node: Node, seat: int) -> float:
+        """Return the worth of a position at the horizon, beyond the rewards so far."""
+        return 0.0
+
+
+class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``MCTSAgent``."""
+
+    simulations: Annotated[
+        int, Meta(ge=1, description="Games played out for a decision at the most.")
+    ] = 200
+    exploration: Annotated[
+        float, Meta(ge=0, description="The constant of UCT; more tries what was tried less.")
+    ] = 1.4
+    seconds: Annotated[
+        float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
+    ] = 0.0
+    source: Source = "auto"
+    configuration: Annotated[
+        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
+    ] = {}
+
+
+class MCTSAgent(Searcher):
+    """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), played out at random."""
+
+    name = "mcts"
+    Parameters = MCTSParameters
+    parameters: MCTSParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        found = mcts.search(
+            start,
+            decision.rng,
+            given.simulations,
+            given.exploration,
+            _clock(decision, given.seconds),
+        )
+        return (yield from found)

@@ -1,0 +1,254 @@
+"""Alpha-beta against plain minimax on random trees, solved games, and both ways to come by positions."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
+from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.search.agents import AlphaBetaAgent, MCTSAgent
+from dovetail.agent_servers.search.alpha_beta import AlphaBeta, Result
+from dovetail.agent_servers.search.tree import LocalRules, Node, root
+from dovetail.env_servers.amazons import Amazons
+from dovetail.env_servers.amazons import Configuration as AmazonsOptions
+from dovetail.env_servers.connect_four import Configuration, ConnectFour
+from dovetail.env_servers.dots import Configuration as DotsOptions
+from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.rlgame import RLGame
+
+
+class Tree(Environment):
+    """A random tree: who acts next, how many actions there are and what they earn follow from a seed."""
+
+    def __init__(self, seed: int = 0, depth: int = 4) -> None:
+        super().__init__()
+        self.seed, self.depth = seed, depth
+        self.line: tuple[int, ...] = ()
+
+    def drawn(self) -> random.Random:
+        return random.Random(f"{self.seed}/{self.line}")
+
+    def init(self) -> Spec:
+        return Spec(seats=2, action_spaces=[spaces.Discrete(4)])
+
+    def start(self, seed: int) -> Turn:
+        self.line = ()
+        return self.turn()
+
+    def turn(self) -> Turn:
+        rng = self.drawn()
+        reward = float(rng.choice([0, 0, 0, 1, -1, 2]))
+        views = [View(0, list(self.line), None, reward), View(1, list(self.line), None, -reward)]
+        if len(self.line) == self.depth or (self.line and rng.random() < 0.1):
+            return Turn(seats=views, terminated=True)
+        seat = rng.randrange(2)  # the same may act again
+        views[seat].legal = list(range(rng.randrange(1, 5)))
+        return Turn(to_act=[seat], seats=views)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        self.line = (*self.line, next(iter(actions.values())))
+        return self.turn()
+
+
+def minimax(tree: Tree, turn: Turn, earned: float, seat: int, depth: int) -> float:
+    """The definition, with no window and no table."""
+    if not turn.to_act or depth == 0:
+        return earned
+    values = []
+    acting = turn.to_act[0]
+    for action in next(v for v in turn.seats if v.seat == acting).legal or ():
+        after = Tree(tree.seed, tree.depth)
+        after.line = tree.line
+        then = after.step({acting: action})
+        reward = next(v for v in then.seats if v.seat == seat).reward
+        values.append(minimax(after, then, earned + reward, seat, depth - 1))
+    return max(values) if acting == seat else min(values)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 10**9), st.integers(1, 6), st.booleans(), st.booleans(), st.booleans())
+def test_it_finds_what_minimax_finds(
+    seed: int, depth: int, prune: bool, table: bool, deepen: bool
+) -> None:
+    """Also where a seat moves again, and all best actions, not one of them."""
+    tree = Tree(seed, 6)
+    turn = tree.start(0)
+    seat = turn.to_act[0]
+    legal = next(v for v in turn.seats if v.seat == seat).legal or []
+    assert isinstance(legal, list)
+    expected = {}
+    for action in legal:
+        after = Tree(seed, 6)
+        then = after.step({seat: action})
+        reward = next(v for v in then.seats if v.seat == seat).reward
+        expected[action] = minimax(after, then, reward, seat, depth - 1)
+    search = AlphaBeta(seat, prune=prune, table=table)
+    node = root(seat, 2, legal, [], tree)
+    enough = (lambda: False) if deepen else None
+    found: Result = LocalRules().run(search.deepen(node, depth, enough))
+    best = max(expected.values())
+    assert found.best == [action for action in legal if expected[action] == best]
+    assert max(found.values.values()) == best
+    if not prune:
+        assert found.values == expected
+
+
+def test_pruning_looks_at_fewer_positions() -> None:
+    looked = {}
+    for prune in (True, False):
+        total = 0
+        for seed in range(20):
+            tree = Tree(seed, 6)
+            turn = tree.start(0)
+            seat = turn.to_act[0]
+            view = next(v for v in turn.seats if v.seat == seat)
+            assert isinstance(view.legal, list)
+            node = root(seat, 2, view.legal, [], tree)
+            total += (
+                LocalRules().run(AlphaBeta(seat, prune=prune, table=False).deepen(node, 6)).nodes
+            )
+        looked[prune] = total
+    assert looked[True] < 0.8 * looked[False]
+
+
+def decision_of(environment: Environment, turn: Turn) -> Node:
+    seat = turn.to_act[0]
+    view = next(v for v in turn.seats if v.seat == seat)
+    assert isinstance(view.legal, list)
+    return root(seat, 2, view.legal, view.observation, environment)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "lead"), [(2, 2, -1), (2, 3, 0), (2, 4, -1), (3, 3, 2)]
+)
+def test_dots_and_boxes_solved(rows: int, columns: int, lead: int) -> None:
+    """The same values as the exhaustive searches of the game's own tests."""
+    game = Dots(DotsOptions(rows, columns, "boxes"))
+    node = decision_of(game, game.start(0))
+    found = LocalRules().run(AlphaBeta(0).deepen(node, 24))
+    assert max(found.values.values()) == lead
+
+
+def test_connect_four_on_a_small_board_solved() -> None:
+    """4 x 4, four in a row: a draw (J. Tromp's table of small boards)."""
+    game = ConnectFour(Configuration(4, 4, 4))
+    node = decision_of(game, game.start(0))
+    found = LocalRules().run(AlphaBeta(0).deepen(node, 16))
+    assert max(found.values.values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("moves", "best"),
+    [
+        ((3, 0, 3, 0, 3), [3]),  # the other wins there otherwise: block
+        ((3, 0, 3, 0, 3, 6), [3]),  # win
+        ((2, 0, 3, 0), [4]),  # three in a row, open at 1 and 5, wins
+    ],
+)
+def test_connect_four_tactics(moves: tuple[int, ...], best: list[int]) -> None:
+    game = ConnectFour()
+    turn = game.start(0)
+    for column in moves:
+        turn = game.step({turn.to_act[0]: column})
+    found = LocalRules().run(AlphaBeta(turn.to_act[0]).deepen(decision_of(game, turn), 4))
+    assert set(found.best) == set(best)
+
+
+PLACED = [
+    ConnectFour(),
+    ConnectFour(Configuration(5, 4, 3)),
+    Dots(DotsOptions(3, 4, "boxes")),
+    Amazons(AmazonsOptions(5, 5)),
+    Amazons(AmazonsOptions(5, 5, action="steps")),
+]
+
+
+@pytest.mark.parametrize("game", PLACED, ids=lambda game: f"{game.name}-{game.configuration}")
+def test_a_placed_environment_plays_on_as_the_one_it_came_from(game: Any) -> None:
+    rng = random.Random(3)
+    for seed in range(5):
+        turn = game.start(seed)
+        while turn.to_act:
+            seat = turn.to_act[0]
+            view = next(v for v in turn.seats if v.seat == seat)
+            other = type(game)(game.configuration)
+            other.place(seat, view.observation)
+            np.testing.assert_array_equal(other.observation(seat), view.observation)
+            np.testing.assert_array_equal(other.afterstates(seat), game.afterstates(seat))
+            action = rng.choice(view.legal)
+            theirs = other.step({seat: action})
+            turn = game.step({seat: action})
+            assert (theirs.to_act, theirs.outcome) == (turn.to_act, turn.outcome)
+            for mine, image in zip(turn.seats, theirs.seats, strict=True):
+                np.testing.assert_array_equal(mine.observation, image.observation)
+                assert (mine.legal, mine.reward) == (image.legal, image.reward)
+
+
+def games(agent: str, parameters: dict[str, Any], environment: Any, count: int, **run: Any) -> Any:
+    with InProcess([environment], [AlphaBetaAgent, MCTSAgent, Random]) as experiment:
+        player = experiment.create(agent, seed=1, parameters=parameters)
+        other = experiment.create("random")
+        run = {"episodes": count, "seed": 5, "rotate": True, **run}
+        results = experiment.run(environment.name, [player, other], **run).wait()
+    assert all(each.reason == "terminated" for each in results), results[0].message
+    return [(each.index, each.outcome, each.turns) for each in results]
+
+
+def won(results: Any) -> float:
+    return sum(outcome[index % 2] for index, outcome, _ in results)
+
+
+@pytest.mark.parametrize(
+    ("agent", "parameters"),
+    [("alpha-beta", {"depth": 2}), ("mcts", {"simulations": 20})],
+)
+def test_asking_and_having_the_rules_give_the_same_games(
+    agent: str, parameters: dict[str, Any]
+) -> None:
+    here = games(agent, {**parameters, "source": "rules"}, ConnectFour, 4)
+    there = games(agent, {**parameters, "source": "lookahead"}, ConnectFour, 4, lookahead=True)
+    assert here == there == games(agent, parameters, ConnectFour, 4)
+
+
+def test_they_beat_random() -> None:
+    assert won(games("alpha-beta", {"depth": 3}, ConnectFour, 10)) >= 9
+    assert won(games("mcts", {"simulations": 60}, ConnectFour, 10)) >= 8
+    small = {"configuration": {"size": 5, "pawns": 3, "max_moves": 1000}, "lookahead": True}
+    assert won(games("alpha-beta", {"depth": 2, "nodes": 60}, RLGame, 6, **small)) >= 3
+
+
+def test_limits_leave_an_action() -> None:
+    game = ConnectFour()
+    node = decision_of(game, game.start(0))
+    search = AlphaBeta(0, limit=3)
+    found = LocalRules().run(search.deepen(node, 9))
+    assert (found.depth, found.best) == (0, node.legal)
+    search = AlphaBeta(0, limit=300)
+    found = LocalRules().run(search.deepen(node, 9))
+    assert 1 <= found.depth < 9
+    assert search.nodes <= 307
+    found = LocalRules().run(AlphaBeta(0).deepen(node, 9, lambda: True))
+    assert found.depth == 1
+
+
+def test_a_game_that_can_neither_be_placed_nor_asked_is_refused_in_one_line() -> None:
+    with pytest.raises(DovetailError) as caught:
+        games("alpha-beta", {}, RLGame, 1)
+    assert "alpha-beta cannot search rlgame: the run allows no lookahead" in str(caught.value)
+    assert "cannot be placed" in str(caught.value)
+    with pytest.raises(DovetailError, match="set `configuration` as the run's"):
+        games("alpha-beta", {}, ConnectFour, 1, configuration={"rows": 5})
+
+
+def test_infinite_windows_are_not_values() -> None:
+    game = ConnectFour(Configuration(2, 2, 2))
+    found = LocalRules().run(AlphaBeta(0).deepen(decision_of(game, game.start(0)), 4))
+    assert all(math.isfinite(value) for value in found.values.values())
