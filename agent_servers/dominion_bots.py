@@ -28,7 +28,7 @@ CHAPEL_TURNS = 15
 """Up to this turn, Chapel buys treasures rather than Duchies."""
 
 
-class _Seen:
+class Seen:
     """An observation of the environment ``dominion`` by its parts; see its ``layout``."""
 
     def __init__(self, observation: Any) -> None:
@@ -52,7 +52,7 @@ class DominionBot(Agent):
 
     def step(self, decision: Decision) -> int:
         legal = decision.legal or []
-        seen = _Seen(decision.observation)
+        seen = Seen(decision.observation)
         if seen.buying:
             wanted = [BUY + kind for kind in self.wishes(seen) if BUY + kind in legal]
             return max(wanted, key=lambda action: CARDS[action - BUY].cost, default=PASS)
@@ -60,15 +60,15 @@ class DominionBot(Agent):
             return self.trash(seen)
         return self.play(seen, legal)
 
-    def wishes(self, seen: _Seen) -> Iterable[int]:
+    def wishes(self, seen: Seen) -> Iterable[int]:
         """Return the kinds to buy; the most expensive that can be bought is."""
         raise NotImplementedError
 
-    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
         """Return what to play."""
         return PASS
 
-    def trash(self, seen: _Seen) -> int:
+    def trash(self, seen: Seen) -> int:
         """Return what to trash."""
         return PASS
 
@@ -88,7 +88,7 @@ class DominionMoney(DominionBot):
 
     name = "dominion-money"
 
-    def wishes(self, seen: _Seen) -> Iterable[int]:
+    def wishes(self, seen: Seen) -> Iterable[int]:
         if seen.owned[GOLD] < 2:
             return (SILVER, GOLD)
         return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE)
@@ -99,10 +99,10 @@ class DominionGreedy(DominionBot):
 
     name = "dominion-greedy"
 
-    def wishes(self, seen: _Seen) -> Iterable[int]:
+    def wishes(self, seen: Seen) -> Iterable[int]:
         return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE, SMITHY)
 
-    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
         return SMITHY if SMITHY in legal and not seen.played else PASS
 
 
@@ -111,12 +111,12 @@ class DominionBlacksmith(DominionBot):
 
     name = "dominion-blacksmith"
 
-    def wishes(self, seen: _Seen) -> Iterable[int]:
+    def wishes(self, seen: Seen) -> Iterable[int]:
         if seen.supply[PROVINCE] < PROVINCES_LEFT:
             return (ESTATE, DUCHY, PROVINCE)
         return (SILVER, SMITHY, GOLD, PROVINCE)
 
-    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
         return SMITHY if SMITHY in legal else PASS
 
 
@@ -125,16 +125,16 @@ class DominionChapel(DominionBot):
 
     name = "dominion-chapel"
 
-    def wishes(self, seen: _Seen) -> Iterable[int]:
+    def wishes(self, seen: Seen) -> Iterable[int]:
         turn = seen.turns + 1
         if turn <= 2:
             return [kind for kind in (SILVER, CHAPEL) if not seen.owned[kind]]
         return (SILVER, GOLD, PROVINCE) if turn <= CHAPEL_TURNS else (DUCHY, GOLD, PROVINCE)
 
-    def play(self, seen: _Seen, legal: Sequence[int]) -> int:
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
         return CHAPEL if CHAPEL in legal and self.trash(seen) != PASS else PASS
 
-    def trash(self, seen: _Seen) -> int:
+    def trash(self, seen: Seen) -> int:
         if seen.hand[ESTATE]:
             return TRASH + ESTATE
         if seen.hand[COPPER]:
@@ -143,6 +143,6 @@ class DominionChapel(DominionBot):
                 return TRASH + COPPER
         return PASS
 
-    def _buys(self, seen: _Seen, money: int) -> int:
+    def _buys(self, seen: Seen, money: int) -> int:
         wanted = [k for k in self.wishes(seen) if seen.supply[k] > 0 and CARDS[k].cost <= money]
         return max((CARDS[kind].cost for kind in wanted), default=0)

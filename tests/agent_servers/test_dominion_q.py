@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import random
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from dovetail import Decision, DovetailError, InProcess, Spec
+from dovetail.agent_servers.agent import End, Seat
+from dovetail.agent_servers.dominion_bots import DominionMoney, DominionRandom, Seen
+from dovetail.agent_servers.dominion_q import Coder, DominionQ, DominionQParameters, Version
+from dovetail.env_servers.dominion import Configuration, Dominion
+from dovetail.env_servers.dominion.cards import COPPER, ESTATE, GOLD, PROVINCE, SILVER, SMITHY
+from dovetail.env_servers.dominion.rules import BUY, PASS
+
+TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
+ENTRIES = {  # the study, table 2.7
+    **{"0": 2_592_000, "1": 34_020, "2": 11_340, "3": 22_680, "4": 15_120, "5": 7_560},
+    **{"6": 10_080, "7": 20_160, "8": 11_340, "9": 18_900, "10": 22_680, "12": 7_020},
+    **{"14.0": 1_125_000, "14.5": 37_800, "23-4": 7_188_480, "23-2": 38_707_200},
+}
+
+
+def test_tables_are_as_large_as_the_studys() -> None:
+    assert {version: Coder(version).entries for version in get_args(Version)} == ENTRIES
+
+
+def observed(turns: int, **owned: int) -> Any:
+    game = Dominion(Configuration(first="seat-0"))
+    game.start(1)
+    me = game.game.players[0]
+    me.turns = turns
+    kinds = {"silver": SILVER, "gold": GOLD, "smithy": SMITHY, "copper": COPPER}
+    for name, count in owned.items():
+        me.discard += [kinds[name]] * count
+    return game.observation(0)
+
+
+def test_the_index_of_version_0_is_the_studys_formula() -> None:
+    """index = a + 9 g + 108 s + 1080 b + 6480 e + 64800 t, the largest 2,591,999."""
+    coder = Coder("0")
+    seen = Seen(observed(3, gold=2, silver=4, smithy=1))
+    e = 6  # 12 Provinces for two players
+    assert coder.state(seen, 2) * 9 == 9 * 2 + 108 * 4 + 1080 * 1 + 6480 * e + 64800 * 3
+    seen = Seen(observed(99, gold=99, silver=99, smithy=99))
+    seen.supply[PROVINCE] = 99
+    assert coder.state(seen, 2) * 9 + 8 == 2_591_999
+
+
+def test_counts_are_clamped_from_both_sides() -> None:
+    coder = Coder("12")
+    seen = Seen(observed(0))
+    start = coder.state(seen, 2)
+    seen.owned[COPPER] = 3
+    assert coder.state(seen, 2) == start == 0
+    seen.owned[COPPER] = 30
+    assert coder.state(seen, 2) == 30  # (8 - 7) after Gold 3, Silver 5, Smithy 2 values
+
+
+def decision(agent: DominionQ, observation: Any, legal: list[int], episode: int = 1) -> Decision:
+    seat = Seat(1, 0, Spec(name="dominion", seats=2))
+    rng = random.Random(1)
+    return Decision(seat, episode, 0, observation, legal, 0.0, "learn", rng)
+
+
+def test_updates_by_hand() -> None:
+    """Only what can be bought counts; a turn later with gamma; at the end without a future."""
+    agent = DominionQ(DominionQParameters(version="12", forced=0, epsilon=0.0))
+    agent.values[:] = 0.0
+    agent.values[:9] = [0, 0, 0, 5, 9, 9, 0, 0, 0]  # Estate is best of what is affordable
+    legal = [BUY + COPPER, BUY + ESTATE, PASS]
+    assert agent.step(decision(agent, observed(0), legal)) == BUY + ESTATE
+    later = Coder("12").state(Seen(observed(1)), 2) * 9
+    agent.values[later : later + 9] = [1, 100, 0, 2, 100, 0, 0, 0, 0]
+    assert agent.step(decision(agent, observed(1), legal)) == BUY + ESTATE
+    assert agent.values[3] == pytest.approx(5 + 0.2 * (1 + 0.95 * 2 - 5))
+    seat = Seat(1, 0, Spec(name="dominion", seats=2))
+    agent.end(End(seat, 1, 0.0, None, [1.0, 0.0], "terminated", None, 0.0, 2, "learn"))
+    assert agent.values[later + 3] == pytest.approx(2 + 0.2 * (1 - 2))
+
+
+def test_forced_exploration_tries_what_is_rare_first() -> None:
+    agent = DominionQ(DominionQParameters(version="12", forced=3, epsilon=0.0))
+    agent.values[:9] = [0, 0, 0, 9, 0, 0, 0, 0, 0]
+    legal = [BUY + COPPER, BUY + ESTATE, PASS]
+    chosen = [agent.step(decision(agent, observed(0), legal, n)) for n in range(12)]
+    assert sorted(chosen[:9]) == sorted(legal * 3)
+    assert chosen[9:] == [BUY + ESTATE] * 3
+
+
+def rate(experiment: Any, agent: int, other: int, games: int) -> float:
+    run = experiment.run(
+        "dominion", [agent, other], configuration=TWO, episodes=games, seed=9, mode="evaluate"
+    )
+    return sum(each.outcome[0] for each in run) / games
+
+
+def test_it_learns_and_evaluation_changes_nothing() -> None:
+    with InProcess([Dominion], [DominionQ, DominionMoney]) as experiment:
+        agent = experiment.create("dominion-q", seed=1)
+        money = experiment.create("dominion-money")
+        before = rate(experiment, agent, money, 100)
+        run = experiment.run("dominion", [agent, money], configuration=TWO, episodes=2500, seed=1)
+        run.wait()
+        state = experiment.save(agent)
+        after = rate(experiment, agent, money, 100)
+        assert after > before + 0.1
+        assert experiment.save(agent) == state
+
+
+def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
+    with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
+        other = experiment.create("dominion-random")
+
+        def learn(agent: int, first: int, count: int) -> None:
+            options = {"configuration": TWO, "first": first, "episodes": count, "seed": 1}
+            experiment.run("dominion", [agent, other], **options).wait()
+
+        whole = experiment.create("dominion-q", seed=3)
+        learn(whole, 0, 20)
+        half = experiment.create("dominion-q", seed=3)
+        learn(half, 0, 10)
+        again = experiment.create("dominion-q", seed=9, state=experiment.save(half))
+        learn(again, 10, 10)
+        assert experiment.save(again) == experiment.save(whole)
+
+
+def test_what_it_refuses() -> None:
+    with pytest.raises(DovetailError, match="needs 38,707,200, but 1,000 are allowed"):
+        DominionQ(DominionQParameters(version="23-2", entries=1000))
+    with pytest.raises(DovetailError, match="not a saved dominion-q"):
+        DominionQ().load(b"x")
+    with pytest.raises(DovetailError, match="plays dominion only"):
+        DominionQ().init(Seat(1, 0, Spec(name="chess")))
+
+
+def test_first_values_follow_from_the_seed() -> None:
+    first, second = DominionQ(seed=1), DominionQ(seed=1)
+    np.testing.assert_array_equal(first.values, second.values)
+    assert 0 <= first.values.min() < first.values.max() <= 1
