@@ -50,7 +50,9 @@ def outcome(tally: Tally) -> tuple[str, str]:
         counts = f"{tally.wins}-{tally.draws}-{tally.losses}"
         return counts, f"{rate.value:.1%} ({100 * rate.low:.1f}..{100 * rate.high:.1f})"
     found = tally.mean_return
-    return "-", f"{found.value:+.3f} ({found.low:+.3f}..{found.high:+.3f})"
+    digits = 3 if abs(found.value) < 100 else 1
+    low, value, high = (f"{x:,.{digits}f}" for x in (found.low, found.value, found.high))
+    return "-", f"{value} ({low}..{high})"
 
 
 def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:

@@ -11,6 +11,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = ["agents.md", "environments.md", "experiments.md", "another-shell.md"]
+TEXTS = ["players.md"]
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:
@@ -38,13 +39,14 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
 GAMES = sorted(f"environments/{path.name}" for path in (DOCS / "environments").glob("*.md"))
 
 
-@pytest.mark.parametrize("page", [*PAGES, *GAMES])
+@pytest.mark.parametrize("page", [*PAGES, *TEXTS, *GAMES])
 def test_the_links_of_a_page_lead_to_files(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((.*?)\)", text):
-        assert target.startswith("https://") or (DOCS / page).parent.joinpath(target).is_file(), (
-            target
-        )
+        assert (
+            target.startswith("https://")
+            or (DOCS / page).parent.joinpath(target.partition("#")[0]).is_file()
+        ), target
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:

@@ -52,7 +52,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         float,
         Meta(
             ge=0,
-            description="after each own move: times (own pawns - the enemy's) / pawns at the start",
+            description="after each own move that ends nothing: times (own pawns - the enemy's) / "
+            "pawns at the start",
         ),
     ] = 0.0
     encoding: Annotated[
@@ -98,7 +99,7 @@ class RLGame(Environment):
             space = Box([4, size, size], 0, 1, "float32")
         else:
             space = Box([2 * (geometry(size, options.base).outside + 5)], 0, 1, "uint8")
-        most = options.win_reward + options.pawn_reward
+        most = max(options.win_reward, options.pawn_reward)
         return Spec(
             name=self.name,
             seats=2,
@@ -146,7 +147,7 @@ class RLGame(Environment):
             )
         board.play(actions[mover])
         rewards = [0.0, 0.0]
-        if options.pawn_reward:
+        if options.pawn_reward and board.winner is None:
             lead = board.alive(mover) - board.alive(1 - mover)
             rewards[mover] = options.pawn_reward * lead / options.pawns
         if board.winner is None and not self._cut:
@@ -156,8 +157,8 @@ class RLGame(Environment):
             return Turn(to_act=[1 - mover], seats=views)
         outcome = None
         if board.winner is not None:
-            rewards[board.winner] += options.win_reward
-            rewards[1 - board.winner] -= options.win_reward
+            rewards[board.winner] = options.win_reward
+            rewards[1 - board.winner] = -options.win_reward
             outcome = [1.0 - board.winner, float(board.winner)]
         views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
         over = board.winner is not None
@@ -224,7 +225,7 @@ class RLGame(Environment):
             lines.append(f"{y:2} {' '.join(line)}")
         lines.append("   " + " ".join(f"{x:2}" for x in range(size)))
         lines.append(f"White (W) has {board.alive(0)} pawns, Black (B) {board.alive(1)}")
-        if not board.over:
+        if not board.over and not self._cut:
             moves = ", ".join(f"{action}: {self.describe(action)}" for action in board.legal())
             mover = ("White", "Black")[board.mover]
             lines.append(f"{mover} to move; {moves}")

@@ -65,6 +65,9 @@ class Geometry:
             self.slots[0, square] = place
             self.slots[1, squares - 1 - square] = place
 
+    def __deepcopy__(self, memo: object) -> Geometry:
+        return self
+
     def owner(self, x: int, y: int) -> int | None:
         """Return the player in whose base a square lies."""
         if x < self.base and y < self.base:

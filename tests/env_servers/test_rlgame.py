@@ -260,6 +260,145 @@ def test_a_hundred_thousand_random_games() -> None:
     print("rlgame, 10^5 random games:", random_games(100_000, every=20))
 
 
+def position(
+    white: list[Square | None], black: list[Square | None], mover: int = 0, **shape: Any
+) -> Board:
+    """A board with these pawns by number; None is a lost one."""
+    board = Board(pawns=len(white), first=mover, **shape)
+    n = board.geometry.size
+    for player, side in enumerate((white, black)):
+        for number, square in enumerate(side):
+            if square is None:
+                board.pawns[player, number] = -2
+            elif square != IN_BASE:
+                board.pawns[player, number] = square[0] * n + square[1]
+                board.cells[board.pawns[player, number]] = player + 1
+    return board
+
+
+def move(board: Board, source: Square, target: Square) -> Board:
+    (action,) = [each for each in board.legal() if ends(board, each) == (source, target)]
+    board.play(action)
+    return board
+
+
+def left(board: Board, player: int) -> list[int]:
+    """The numbers of the pawns that live."""
+    return [number for number, square in enumerate(board.pawns[player]) if square != -2]
+
+
+def test_a_pawn_is_lost_to_friend_and_foe_alike() -> None:
+    """White's pawn in the corner (7, 0) can only go to (7, 1)."""
+    friend = position([(7, 0), (6, 1)], [IN_BASE, IN_BASE])
+    assert left(move(friend, (6, 1), (7, 1)), 0) == [1]
+    foe = position([(7, 0), (4, 4)], [(7, 2), IN_BASE], mover=1)
+    assert left(move(foe, (7, 2), (7, 1)), 0) == [1]
+    assert foe.winner is None
+
+
+def test_a_move_may_lose_the_pawn_that_makes_it_and_the_game_with_it() -> None:
+    board = position([(6, 0), (4, 4)], [(7, 1), IN_BASE])
+    assert left(move(board, (6, 0), (7, 0)), 0) == [1]
+    assert board.winner is None
+    board = position([(6, 0), None], [(7, 1), IN_BASE])
+    assert left(move(board, (6, 0), (7, 0)), 0) == []
+    assert board.winner == 1
+
+
+@pytest.mark.parametrize(("bases", "alive"), [(True, 4), (False, 10)])
+def test_pawns_in_a_base_are_lost_when_its_exits_are_occupied(bases: bool, alive: int) -> None:
+    outside: list[Square | None] = [(2, 0), (2, 1), (0, 2)]
+    board = position(outside + [IN_BASE] * 7, [IN_BASE] * 10, base_pawns=bases)
+    move(board, IN_BASE, (1, 2))
+    assert board.alive(0) == alive
+    assert board.inside(0) == alive - 4
+
+
+@pytest.mark.parametrize(
+    ("loss", "corner_first", "survivors"),
+    [
+        ("ordered", True, [1]),
+        ("ordered", False, [1]),
+        ("simultaneous", True, []),
+        ("simultaneous", False, []),
+    ],
+)
+def test_in_order_a_lost_pawn_saves_its_neighbour_and_together_it_does_not(
+    loss: Any, corner_first: bool, survivors: list[int]
+) -> None:
+    """White's pawns on (7, 0) and (7, 1) block each other; Black holds (7, 2)."""
+    pawns: list[Square | None] = [(7, 0), (6, 1)]
+    board = position(
+        pawns if corner_first else pawns[::-1], [(7, 2), IN_BASE], loss=loss, base_pawns=True
+    )
+    move(board, (6, 1), (7, 1))
+    assert left(board, 0) == survivors
+    assert board.winner == (None if survivors else 1)
+
+
+@pytest.mark.parametrize(("number", "white", "black"), [(0, [0, 1], [1]), (1, [1], [0, 1])])
+def test_of_equal_numbers_the_black_pawn_is_looked_at_first(
+    number: int, white: list[int], black: list[int]
+) -> None:
+    """White's pawn 0 on (7, 0) and a Black pawn on (7, 1) are blocked by the same move."""
+    theirs: list[Square | None] = [IN_BASE, IN_BASE]
+    theirs[number] = (7, 1)
+    board = position([(6, 0), (6, 1)], theirs)
+    move(board, (6, 0), (7, 0))
+    assert (left(board, 0), left(board, 1)) == (white, black)
+
+
+@pytest.mark.parametrize("loss", ["ordered", "simultaneous"])
+def test_if_all_pawns_are_lost_at_once_the_mover_loses(loss: Any) -> None:
+    """A full board of 3 x 3; looked at in order, the last pawn always has room."""
+    board = position(
+        [(0, 1), (2, 0), (0, 2), IN_BASE],
+        [(1, 1), (1, 2), (2, 1), None],
+        size=3,
+        base=1,
+        loss=loss,
+    )
+    move(board, IN_BASE, (1, 0))
+    if loss == "simultaneous":
+        assert (board.alive(0), board.alive(1), board.winner) == (0, 0, 1)
+    else:
+        assert board.alive(0) + board.alive(1) > 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(SIZES), st.booleans(), st.randoms(use_true_random=False))
+def test_with_colours_and_corners_exchanged_the_game_is_the_same(
+    shape: tuple[int, int, int], bases: bool, rng: Any
+) -> None:
+    """Not so looked at in order, where Black's pawns come first."""
+    squares = shape[0] ** 2
+    board = Board(*shape, 0, "simultaneous", bases)
+    other = Board(*shape, 1, "simultaneous", bases)
+
+    def turned(action: int) -> int:
+        if action >= 4 * squares:
+            return action
+        return 4 * (squares - 1 - action // 4) + (action % 4 ^ 1)
+
+    for _ in range(200):
+        assert sorted(map(turned, board.legal())) == other.legal()
+        assert board.winner == (None if other.winner is None else 1 - other.winner)
+        if board.over:
+            break
+        action = rng.choice(board.legal())
+        board.play(action)
+        other.play(turned(action))
+
+
+def test_copies_share_the_geometry_and_nothing_else() -> None:
+    game = RLGame()
+    game.start(0)
+    fork = game.fork(0, 1)
+    assert fork.board.geometry is game.board.geometry
+    fork.step({0: 256})
+    assert (game.board.moves, game.board.cells.any(), game.board.inside(0)) == (0, False, 10)
+
+
 def test_the_study_inputs_of_the_first_position_and_after_a_move() -> None:
     """122 inputs on 8 x 8, 66 on 6 x 6; all pawns in base is the last of four quarters."""
     for size, inputs in ((8, 122), (6, 66)):
@@ -303,10 +442,12 @@ def test_the_reward_scheme_of_the_study() -> None:
         mover = turn.to_act[0]
         turn = game.step({mover: rng.choice(game.board.legal())})
         rewards = {view.seat: view.reward for view in turn.seats}
-        lead = (game.board.alive(mover) - game.board.alive(1 - mover)) / 10
-        final = 0.0 if turn.to_act else 100.0 if game.board.winner == mover else -100.0
-        assert rewards.get(mover, 0.0) == pytest.approx(lead + final)
-        assert rewards.get(1 - mover, 0.0) == pytest.approx(-final)
+        if turn.to_act:
+            lead = (game.board.alive(mover) - game.board.alive(1 - mover)) / 10
+            assert rewards.get(mover, 0.0) == pytest.approx(lead)
+            assert rewards.get(1 - mover, 0.0) == 0
+        else:
+            assert rewards == {game.board.winner: 100.0, 1 - int(game.board.winner): -100.0}  # type: ignore[arg-type]
 
 
 def test_a_game_that_is_too_long_is_cut_short_and_scored_for_nobody() -> None:
@@ -316,6 +457,7 @@ def test_a_game_that_is_too_long_is_cut_short_and_scored_for_nobody() -> None:
         game.step({seat: 256})
     turn = game.step({0: 257})
     assert (turn.to_act, turn.terminated, turn.truncated, turn.outcome) == ([], False, True, None)
+    assert "to move" not in game.text()
     with pytest.raises(IllegalAction, match="the game is over"):
         game.step({1: 257})
 
