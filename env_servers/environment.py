@@ -25,7 +25,23 @@ __all__ = [
     "Spec",
     "Turn",
     "View",
+    "sole_action",
 ]
+
+
+def sole_action(actions: Mapping[int, Any], seat: int, *, over: bool) -> Any:
+    """Return the action of the one seat that must act.
+
+    Raises:
+        IllegalAction: the game is over, or others act, or nobody.
+    """
+    if over:
+        raise IllegalAction("the game is over; no action is legal", seat)
+    if list(actions) != [seat]:
+        raise IllegalAction(
+            f"seat {seat} is to act, and only it; got actions of {sorted(actions)}", seat
+        )
+    return actions[seat]
 
 
 class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,16 +14,18 @@ from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.env_servers.environment import (
     DovetailError,
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Piece
 from dovetail.protocol.spaces import Box, Discrete
 
+LONGEST = 20
+"""Rows or columns of the largest position; the limit of the options, too."""
 ACTIONS_TOLD = 10_000
 """Symmetric actions are not told where there are more; a table would dwarf the game."""
 
@@ -61,6 +63,12 @@ class Amazons(Environment):
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
         self.board = self._new()
+        rows, columns = self.board.rows, self.board.columns
+        if max(rows, columns) > LONGEST:
+            raise DovetailError(
+                f"environment amazons, option 'position': {rows} rows and {columns} columns; "
+                f"at most {LONGEST} of each"
+            )
         if self.board.over:
             raise DovetailError(
                 "environment amazons, option 'position': the seat that begins cannot move"
@@ -111,13 +119,8 @@ class Amazons(Environment):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
         mover = board.mover
-        if board.over or len(actions) != 1 or mover not in actions:
-            raise IllegalAction(
-                "the game is over; no move is legal"
-                if board.over
-                else f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
-            )
-        board.play(actions[mover])
+        action = sole_action(actions, mover, over=board.over)
+        board.play(action)
         return self._turn()
 
     def _turn(self) -> Turn:

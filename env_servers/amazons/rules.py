@@ -124,10 +124,12 @@ class Board:
         if self.steps:
             self._step(action)
             return
-        found = kernels.play(self.squares, self.rows, self.columns, self.mover, action)
+        size = self.rows * self.columns
+        found = 0
+        if 0 <= action < size**3:  # others may not even fit into the kernel's integers
+            found = kernels.play(self.squares, self.rows, self.columns, self.mover, action)
         if found == 0:
             raise IllegalAction(self._problem(action), self.mover)
-        size = self.rows * self.columns
         self.last = (action // (size * size), action // size % size, action % size)
         self.mover = 1 - self.mover
         if found == 2:
@@ -144,7 +146,7 @@ class Board:
                 or board[source] != self.mover + 1
                 or not kernels.clear(board, self.columns, source, target)
             ):
-                raise IllegalAction(self._problem(action * size), self.mover)
+                raise IllegalAction(self._problem(action), self.mover)
             board[source], board[target] = FREE, self.mover + 1
             self.last, self.shooter = (source, target), target
             return
@@ -157,9 +159,10 @@ class Board:
         self._settle()
 
     def _problem(self, action: int) -> str:
-        """Return why a move is not legal."""
+        """Return why a move, or in steps a queen move, is not legal."""
         size = self.rows * self.columns
-        source, target, arrow = action // (size * size), action // size % size, action % size
+        move, arrow = (action, 0) if self.steps else divmod(action, size)
+        source, target = divmod(move, size)
         if not 0 <= source < size:
             return f"{action!r} is no action here"
         if self.squares[source] != self.mover + 1:

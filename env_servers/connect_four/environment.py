@@ -13,11 +13,11 @@ from dovetail.env_servers.connect_four.rules import Board
 from dovetail.env_servers.environment import (
     DovetailError,
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Piece
@@ -87,13 +87,7 @@ class ConnectFour(Environment):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
         mover = board.mover
-        if board.over or len(actions) != 1 or mover not in actions:
-            raise IllegalAction(
-                f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
-                if not board.over
-                else "the game is over; no move is legal"
-            )
-        column = actions[mover]
+        column = sole_action(actions, mover, over=board.over)
         board.drop(column)
         self._planes[mover, board.heights[column] - 1, column] = 1
         return self._turn()

@@ -22,7 +22,7 @@ from dovetail.env_servers.dominion.rules import (
     checked,
     describe,
 )
-from dovetail.env_servers.environment import Environment, IllegalAction, Scene, Spec, Turn, View
+from dovetail.env_servers.environment import Environment, Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.scenes import Card as ShownCard
 from dovetail.protocol.scenes import Choice
 from dovetail.protocol.spaces import Box, Discrete
@@ -137,13 +137,8 @@ class Dominion(Environment):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         game = self.game
         seat = game.seat
-        if game.over or list(actions) != [seat]:
-            raise IllegalAction(
-                "the game is over"
-                if game.over
-                else f"seat {seat} is to act, and only it; got actions of {sorted(actions)}"
-            )
-        game.act(actions[seat])
+        action = sole_action(actions, seat, over=game.over)
+        game.act(action)
         return self._turn(seat)
 
     def _turn(self, actor: int) -> Turn:

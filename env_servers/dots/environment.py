@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from dovetail.env_servers.dots.rules import Board, Grid
 from dovetail.env_servers.environment import (
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Piece
@@ -72,7 +72,8 @@ class Dots(Environment):
             reward_range=(-most, most),
             perfect_information=True,
             afterstates=True,
-            forfeit=(-1.0, 1.0) if kind == "win" else None,
+            # Otherwise as if all boxes were lost, so that no lost position is better given up.
+            forfeit=(-1.0, 1.0) if kind == "win" else (-float(boxes), float(boxes)),
             max_turns=lines,
             symmetries=symmetries(self.board.grid),
         )
@@ -85,13 +86,7 @@ class Dots(Environment):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
         mover = board.mover
-        if board.over or len(actions) != 1 or mover not in actions:
-            raise IllegalAction(
-                "the game is over; no line is left"
-                if board.over
-                else f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
-            )
-        line = actions[mover]
+        line = sole_action(actions, mover, over=board.over)
         before = board.scores.copy()
         board.draw(line)
         self._note(self._seen, line, mover)

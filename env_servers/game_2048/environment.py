@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dovetail.env_servers.environment import (
     DovetailError,
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
 from dovetail.protocol.messages import Symmetry
@@ -113,13 +113,8 @@ class Game2048(Environment):
         return self._turn(0.0)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
-        if self.board.over or list(actions) != [0]:
-            raise IllegalAction(
-                "the game is over; no move changes the board"
-                if self.board.over
-                else f"seat 0 is to act, and only it; got actions of {sorted(actions)}"
-            )
-        gain = self.board.play(actions[0])
+        action = sole_action(actions, 0, over=self.board.over)
+        gain = self.board.play(action)
         self._slid = self.board.rows
         self.board.appear()
         return self._turn(float(gain))

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dovetail.env_servers.environment import (
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.env_servers.rlgame import kernels
 from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, Array
@@ -139,13 +139,8 @@ class RLGame(Environment):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board, options = self.board, self.configuration
         mover = board.mover
-        if board.over or self._cut or len(actions) != 1 or mover not in actions:
-            raise IllegalAction(
-                "the game is over; no move is legal"
-                if board.over or self._cut
-                else f"seat {mover} is to act, and only it; got actions of {sorted(actions)}"
-            )
-        board.play(actions[mover])
+        action = sole_action(actions, mover, over=board.over or self._cut)
+        board.play(action)
         rewards = [0.0, 0.0]
         if options.pawn_reward and board.winner is None:
             lead = board.alive(mover) - board.alive(1 - mover)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dovetail.env_servers.environment import (
     DovetailError,
     Environment,
-    IllegalAction,
     Scene,
     Spec,
     Turn,
     View,
+    sole_action,
 )
 from dovetail.env_servers.tetris import kernels
 from dovetail.env_servers.tetris.pieces import PIECES, SHAPES
@@ -97,13 +97,8 @@ class Tetris(Environment):
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
-        if board.over or self._cut or list(actions) != [0]:
-            raise IllegalAction(
-                "the game is over; nothing can be placed"
-                if board.over or self._cut
-                else f"seat 0 is to act, and only it; got actions of {sorted(actions)}"
-            )
-        cleared = board.place(actions[0])
+        action = sole_action(actions, 0, over=board.over or self._cut)
+        cleared = board.place(action)
         self._cleared = board.cells()
         board.piece = board.draw()
         return self._turn(float(cleared))

@@ -13,6 +13,7 @@ from dovetail import DovetailError
 from dovetail.env_servers.amazons import Amazons, Board, Configuration, kernels, start_position
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.protocol import options
+from dovetail.protocol.scenes import Choice, Piece
 
 Square = tuple[int, int]
 COMPASS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
@@ -186,6 +187,8 @@ def test_a_hundred_thousand_random_games() -> None:
         ({"position": "ab/x"}, "option 'position': 'ab/x' is none"),
         ({"position": "a./.."}, "seat 1 has no amazon"),
         ({"position": "axb"}, "the seat that begins cannot move"),
+        ({"position": "a" + "." * 19 + "b"}, "1 rows and 21 columns; at most 20 of each"),
+        ({"position": "a./" * 20 + "b."}, "21 rows and 2 columns; at most 20 of each"),
         ({"size": 10}, "size"),
     ],
 )
@@ -202,14 +205,87 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
         ((0 * 9 + 4) * 9 + 0, "seat 0 has no amazon on square 0"),
         ((1 * 9 + 5) * 9 + 8, "no arrow gets from square 5 to 8"),
         ((1 * 9 + 6) * 9 + 0, "no amazon gets from square 1 to 6"),
-        (-1, "-1 is no action here"),
+        (-1, "^-1 is no action here"),
+        (9**3, "^729 is no action here"),
+        (2**64 - 1, "is no action here"),
+        (-(2**70), "is no action here"),
+        (True, "True is no action here"),
+        (None, "None is no action here"),
     ],
 )
-def test_what_the_rules_say_of_a_wrong_move(action: int, complaint: str) -> None:
+def test_what_the_rules_say_of_a_wrong_move(action: Any, complaint: str) -> None:
     board = Board(".a./x../b.b")
+    with pytest.raises(IllegalAction, match=complaint) as caught:
+        board.play(action)
+    assert caught.value.seat == 0
+    assert (str(board), board.mover, board.last) == (".a./x../b.b", 0, ())
+
+
+@pytest.mark.parametrize(
+    ("action", "complaint"),
+    [
+        (0 * 9 + 4, "seat 0 has no amazon on square 0"),
+        (1 * 9 + 6, "no amazon gets from square 1 to 6"),
+        (-1, "^-1 is no action here"),
+        (9 * 9 + 1, "^82 is no action here"),
+        (2**70, "is no action here"),
+    ],
+)
+def test_what_the_rules_say_of_a_wrong_step(action: int, complaint: str) -> None:
+    board = Board(".a./x../b.b", steps=True)
     with pytest.raises(IllegalAction, match=complaint):
         board.play(action)
-    assert str(board) == ".a./x../b.b"
+    assert (str(board), board.mover, board.shooter) == (".a./x../b.b", 0, None)
+    board.play(1 * 9 + 4)
+    for arrow in (1, 9 * 9 + 4, 9 * 9 + 3, 9 * 9 + 9, -1, 2**70):
+        with pytest.raises(IllegalAction, match=f"^{arrow} is no arrow from square 4"):
+            board.play(arrow)
+    assert (str(board), board.mover, board.shooter) == (".../xa./b.b", 0, 4)
+
+
+@pytest.mark.parametrize("action", ["move", "steps"])
+def test_only_the_seat_to_act_may_act_and_nobody_after_the_end(action: Any) -> None:
+    game = Amazons(Configuration(position="a.b", action=action))
+    game.start(0)
+    for wrong in ({1: 5}, {0: 5, 1: 5}, {}):
+        with pytest.raises(IllegalAction, match="seat 0 is to act, and only it"):
+            game.step(wrong)
+    assert str(game.board) == "a.b"
+    # The amazon steps to the middle and shoots back: neither seat has a free square left.
+    turn = game.step({0: (0 * 3 + 1) * 3 + 0} if action == "move" else {0: 0 * 3 + 1})
+    if action == "steps":
+        assert (turn.to_act, turn.seats[0].legal) == ([0], [9])
+        assert turn.seats[0].observation.tolist() == [
+            [[0, 1, 0]],
+            [[0, 0, 1]],
+            [[0] * 3],
+            [[0, 1, 0]],
+        ]
+        turn = game.step({0: 9 + 0})
+    assert (turn.to_act, turn.terminated, turn.outcome) == ([], True, [1.0, 0.0])
+    assert [(view.seat, view.reward) for view in turn.seats] == [(0, 1.0), (1, -1.0)]
+    assert turn.seats[1].observation[:3].tolist() == [[[0, 0, 1]], [[0, 1, 0]], [[1, 0, 0]]]
+    for seat in (0, 1):
+        with pytest.raises(IllegalAction, match="the game is over"):
+            game.step({seat: 5})
+    assert game.text().splitlines()[-1] == "A has won"
+    assert [game.scene(seat).choices for seat in (None, 0, 1)] == [[], [], []]
+
+
+def test_either_seat_may_begin() -> None:
+    game = Amazons(Configuration(5, 5, first=1))
+    turn = game.start(0)
+    assert turn.to_act == [1]
+    own, other, arrows = turn.seats[0].observation
+    assert own.tolist() == other[::-1].tolist()
+    assert [list(found) for found in zip(*own.nonzero(), strict=True)] == [
+        [3, 0],
+        [3, 4],
+        [4, 1],
+        [4, 3],
+    ]
+    assert not arrows.any()
+    assert len(turn.seats[0].legal or []) == 260
 
 
 def test_text() -> None:
@@ -223,3 +299,23 @@ def test_text() -> None:
         "    0  1  2  3",
         "B to move",
     ]
+
+
+def test_scene() -> None:
+    game = Amazons(Configuration(position="a.b/x.x", action="steps"))
+    game.start(0)
+    game.step({0: 0 * 6 + 4})
+    scene = game.scene(0)
+    assert (scene.width, scene.height) == (3, 2)
+    assert [(cell.x, cell.y) for cell in scene.cells] == [(x, y) for y in (0, 1) for x in (0, 1, 2)]
+    assert scene.pieces == [
+        Piece(2, "queen", 1),
+        Piece(3, "arrow"),
+        Piece(4, "queen", 0),
+        Piece(5, "arrow"),
+    ]
+    assert scene.choices == [Choice(36, "/0,0", [0]), Choice(37, "/0,1", [1])]
+    assert game.scene(1).choices == []
+    whole = Amazons(Configuration(position="a.b/x.x"))
+    whole.start(0)
+    assert whole.scene().choices[0] == Choice((0 * 6 + 1) * 6 + 0, "0,0-0,1/0,0", [0, 1, 0])

@@ -27,7 +27,7 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.environment import layout
-from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH
+from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH, describe
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.experiments.statistics import mean, wilson
 from dovetail.protocol import options
@@ -173,6 +173,191 @@ def test_ties() -> None:
     assert game.outcome("fair") == [0.0, 1.0]
     game.players[1].turns = 1
     assert {tuple(game.outcome("fair")) for _ in range(50)} == {(1.0, 0.0), (0.0, 1.0)}
+
+
+class Slow:
+    """The rules again, from the study's section 1, with lists of names and no counts.
+
+    It shares the shuffles (the same generator, asked in the same order) and nothing else.
+    """
+
+    COST: ClassVar[dict[str, int]] = {
+        **{"Copper": 0, "Silver": 3, "Gold": 6, "Estate": 2, "Duchy": 5, "Province": 8, "Curse": 0},
+        **{"Smithy": 4, "Chapel": 2, "Bazaar": 5, "Adventurer": 6, "Conspirator": 4},
+        **{"Festival": 5, "Moneylender": 4, "Village": 3, "Woodcutter": 3, "Workers village": 4},
+    }
+    GIVES: ClassVar[dict[str, tuple[int, int, int, int]]] = {  # cards, actions, buys, coins
+        **{"Smithy": (3, 0, 0, 0), "Bazaar": (1, 2, 0, 1), "Conspirator": (0, 0, 0, 2)},
+        **{"Festival": (0, 2, 1, 2), "Village": (1, 2, 0, 0), "Woodcutter": (0, 0, 1, 2)},
+        **{"Workers village": (1, 2, 1, 0)},
+    }
+    WORTH: ClassVar[dict[str, int]] = {"Copper": 1, "Silver": 2, "Gold": 3}
+    POINTS: ClassVar[dict[str, int]] = {"Estate": 1, "Duchy": 3, "Province": 6, "Curse": -1}
+
+    def __init__(self, players: int, rng: random.Random) -> None:
+        self.rng = rng
+        self.order = list(self.COST)
+        self.supply = dict.fromkeys(self.order[7:], 10)
+        self.supply |= {"Copper": 60 - 7 * players, "Silver": 40, "Gold": 30}
+        self.supply |= {"Estate": 12, "Duchy": 12, "Province": 12, "Curse": 10 * (players - 1)}
+        self.decks, self.discards = [], [[] for _ in range(players)]  # type: ignore[var-annotated]
+        for _ in range(players):
+            deck = ["Copper"] * 7 + ["Estate"] * 3
+            rng.shuffle(deck)
+            self.decks.append(deck)
+        self.hands: list[list[str]] = [[] for _ in range(players)]
+        for player in range(players):
+            self.draw(player, 5)
+        self.player = rng.randrange(players)
+        self.over = False
+        self.begin()
+
+    def next_card(self, player: int) -> str | None:
+        if not self.decks[player]:
+            self.decks[player], self.discards[player] = self.discards[player], []
+            if self.decks[player]:
+                self.rng.shuffle(self.decks[player])
+        return self.decks[player].pop() if self.decks[player] else None
+
+    def draw(self, player: int, count: int) -> None:
+        for _ in range(count):
+            card = self.next_card(player)
+            if card is not None:
+                self.hands[player].append(card)
+
+    def begin(self) -> None:
+        self.phase, self.actions, self.buys, self.coins = "action", 1, 1, 0
+        self.table: list[str] = []
+        self.trashes = 0
+
+    def choices(self) -> set[str]:
+        """What the player can do; phases without a choice are left first."""
+        hand = self.hands[self.player]
+        while True:
+            if self.phase == "chapel":
+                if self.trashes < 4 and hand:
+                    return {f"trash {card}" for card in hand} | {"pass"}
+                self.phase = "action"
+            if self.phase == "action":
+                cards = {card for card in hand if card in self.order[7:]}
+                if self.actions and cards:
+                    return {f"play {card}" for card in cards} | {"pass"}
+                self.to_buying()
+            if self.buys:
+                return {
+                    f"buy {card}"
+                    for card, left in self.supply.items()
+                    if left and self.COST[card] <= self.coins
+                } | {"pass"}
+            self.clean_up()
+            if self.over:
+                return set()
+            hand = self.hands[self.player]
+
+    def to_buying(self) -> None:
+        self.phase = "buy"
+        self.coins += sum(self.WORTH.get(card, 0) for card in self.hands[self.player])
+
+    def do(self, choice: str) -> None:
+        self.choices()
+        hand, (verb, _, card) = self.hands[self.player], choice.partition(" ")
+        if choice == "pass":
+            if self.phase == "chapel":
+                self.phase = "action"
+            elif self.phase == "action":
+                self.to_buying()
+            else:
+                self.buys = 0
+        elif verb == "trash":
+            hand.remove(card)
+            self.trashes += 1
+        elif verb == "buy":
+            self.supply[card] -= 1
+            self.discards[self.player].append(card)
+            self.coins -= self.COST[card]
+            self.buys -= 1
+        else:
+            self.play(card)
+
+    def play(self, card: str) -> None:
+        hand = self.hands[self.player]
+        hand.remove(card)
+        self.table.append(card)
+        self.actions -= 1
+        cards, actions, buys, coins = self.GIVES.get(card, (0, 0, 0, 0))
+        self.actions, self.buys, self.coins = (
+            self.actions + actions,
+            self.buys + buys,
+            self.coins + coins,
+        )
+        self.draw(self.player, cards)
+        if card == "Conspirator" and len(self.table) >= 3:
+            self.actions += 1
+            self.draw(self.player, 1)
+        if card == "Moneylender" and "Copper" in hand:
+            hand.remove("Copper")
+            self.coins += 3
+        if card == "Chapel":
+            self.phase, self.trashes = "chapel", 0
+        if card == "Adventurer":
+            found, others = 0, []
+            while found < 2:
+                drawn = self.next_card(self.player)
+                if drawn is None:
+                    break
+                if drawn in self.WORTH:
+                    hand.append(drawn)
+                    found += 1
+                else:
+                    others.append(drawn)
+            self.discards[self.player] += others
+
+    def clean_up(self) -> None:
+        me = self.player
+        # Hands are put down in the order of the table of cards, then what was played.
+        self.discards[me] += sorted(self.hands[me], key=self.order.index) + self.table
+        self.hands[me] = []
+        self.draw(me, 5)
+        if self.supply["Province"] == 0 or list(self.supply.values()).count(0) >= 3:
+            self.over = True
+            return
+        self.player = (me + 1) % len(self.hands)
+        self.begin()
+
+    def points(self, player: int) -> int:
+        cards = self.hands[player] + self.decks[player] + self.discards[player]
+        return sum(self.POINTS.get(card, 0) for card in cards)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_it_agrees_with_slow_rules_decision_by_decision(seed: int) -> None:
+    """The same choices, supply, hands and coins at every decision, and the same points at the end."""
+    players = 2 + seed % 3
+    game, slow = Game(Options(players), random.Random(seed)), Slow(players, random.Random(seed))
+    rng = random.Random(seed)
+    while not game.over:
+        choices = slow.choices()
+        assert {describe(action) for action in game.legal()} == choices
+        assert (game.seat, game.actions, game.buys, game.coins) == (
+            slow.player,
+            slow.actions,
+            slow.buys,
+            slow.coins,
+        )
+        for player, hand in zip(game.players, slow.hands, strict=True):
+            assert player.hand == [hand.count(card.name) for card in CARDS]
+        assert {CARDS[k].name: game.supply[k] for k in range(KINDS)} == slow.supply
+        # Seldom pass, so that every card is played; buy dear cards, so that games end.
+        action = rng.choice(game.legal())
+        if action == PASS or (action >= BUY and rng.random() < 0.5):
+            action = max((a for a in game.legal() if a != PASS), default=PASS)
+        slow.do(describe(action))
+        game.act(action)
+    assert slow.choices() == set()
+    assert slow.over
+    assert [player.points() for player in game.players] == [
+        slow.points(player) for player in range(players)
+    ]
 
 
 def invariants(game: Game, total: list[int]) -> None:

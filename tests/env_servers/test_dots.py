@@ -6,6 +6,8 @@ import random
 from functools import cache
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from dovetail import DovetailError
 from dovetail.env_servers.dots import Board, Configuration, Dots
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.protocol import options
+from dovetail.protocol.scenes import Choice, Piece
 
 Line = frozenset[tuple[int, int]]
 
@@ -121,9 +124,46 @@ def _solve_slowly(rows: int, columns: int) -> int:
 
 
 @pytest.mark.slow
-def test_two_by_three_boxes_solved() -> None:
-    """2 x 3 boxes; the figure is this search's own, by two sets of rules."""
-    assert solve(3, 4) == _solve_slowly(3, 4)
+@pytest.mark.parametrize(
+    ("rows", "columns", "lead"),
+    [
+        (3, 4, -2),  # 2 x 3 boxes: the second player wins 4-2
+        (4, 4, -3),  # 3 x 3 boxes: the second player wins 6-3
+    ],
+)
+def test_larger_boards_solved(rows: int, columns: int, lead: int) -> None:
+    """Every set of lines from the last back to none, with boxes made of this file's own lines."""
+    shape, mine = Slow(rows, columns), Board(rows, columns).grid
+    number = {line: index for index, line in enumerate(shape.lines)}
+    boxes = []
+    for r in range(rows - 1):
+        for c in range(columns - 1):
+            a, b, x, y = (r, c), (r, c + 1), (r + 1, c), (r + 1, c + 1)
+            boxes.append(sum(1 << number[frozenset(p)] for p in ((a, b), (x, y), (a, x), (b, y))))
+    assert boxes == [sum(1 << line for line in sides) for sides in mine.sides]
+    lines = len(shape.lines)
+    assert _table(lines, np.array(boxes), np.zeros(1 << lines, np.int8)) == lead
+
+
+@numba.njit
+def _table(lines: int, boxes: Any, values: Any) -> int:
+    for drawn in range((1 << lines) - 2, -1, -1):
+        best = -99
+        for line in range(lines):
+            after = drawn | 1 << line
+            if after != drawn:
+                gained = 0
+                for box in boxes:
+                    gained += after & box == box and drawn & box != box
+                value = gained + values[after] if gained else -values[after]
+                best = max(best, value)
+        values[drawn] = best
+    return int(values[0])
+
+
+@pytest.mark.slow
+def test_two_by_three_boxes_solved_by_both_rules() -> None:
+    assert solve(3, 4) == _solve_slowly(3, 4) == -2
 
 
 def random_games(games: int) -> float:
@@ -195,6 +235,96 @@ def test_what_the_rules_say_of_a_wrong_line() -> None:
     with pytest.raises(IllegalAction, match="4 is no line; the lines are 0 to 3"):
         board.draw(4)
     assert (board.drawn, board.mover) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "forfeit", "reach"),
+    [("win", 1.0, 1.0), ("difference", 6.0, 6.0), ("boxes", 6.0, 2.0)],
+)
+def test_to_forfeit_costs_what_losing_every_box_does(
+    rewards: Any, forfeit: float, reach: float
+) -> None:
+    spec = Dots(Configuration(3, 4, rewards)).init()
+    assert spec.forfeit == (-forfeit, forfeit)
+    assert spec.reward_range == (-reach, reach)
+
+
+def test_who_completes_a_box_is_asked_again_and_the_other_told_of_its_reward() -> None:
+    game = Dots(Configuration(2, 3, "boxes"))
+    game.start(0)
+    for seat, line in ((0, 0), (1, 2), (0, 4)):
+        game.step({seat: line})
+    # Line 5, between the two boxes, is the left one's fourth.
+    turn = game.step({1: 5})
+    assert turn.to_act == [1]
+    assert [(view.seat, view.legal, view.reward) for view in turn.seats] == [
+        (1, [1, 3, 6], 1.0),
+        (0, None, -1.0),
+    ]
+    mover, waiting = (view.observation.tolist() for view in turn.seats)
+    lines = [1, 0, 1, 0, 1, 1, 0]
+    assert mover == [*lines, 1, 0, 0, 0, 1]
+    assert waiting == [*lines, 0, 0, 1, 0, 0]
+
+
+def test_one_line_may_complete_two_boxes() -> None:
+    game = Dots(Configuration(2, 3, "boxes"))
+    game.start(0)
+    for number, line in enumerate((0, 1, 2, 3, 4, 6)):
+        game.step({number % 2: line})
+    assert game.afterstates(0).tolist() == [[1] * 9 + [0] * 3]
+    turn = game.step({0: 5})
+    assert (turn.terminated, turn.outcome) == (True, [1.0, 0.0])
+    assert [(view.seat, view.reward) for view in turn.seats] == [(0, 2.0), (1, -2.0)]
+
+
+@pytest.mark.parametrize("line", [-1, 7, True, None, "3", 2**70])
+def test_what_is_no_line_changes_nothing(line: Any) -> None:
+    board = Board(2, 3)
+    with pytest.raises(IllegalAction, match="is no line; the lines are 0 to 6") as caught:
+        board.draw(line)
+    assert caught.value.seat == 0
+    assert (board.drawn, board.mover, board.free, board.last) == (0, 0, list(range(7)), None)
+
+
+def test_only_the_seat_to_act_may_act_and_nobody_after_the_end() -> None:
+    game = Dots(Configuration(2, 2))
+    game.start(0)
+    for wrong in ({1: 0}, {0: 0, 1: 0}, {}):
+        with pytest.raises(IllegalAction, match="seat 0 is to act, and only it"):
+            game.step(wrong)
+    for number in range(4):
+        turn = game.step({number % 2: number})
+    assert (turn.outcome, [view.reward for view in turn.seats]) == ([0.0, 1.0], [-1.0, 1.0])
+    for seat in (0, 1):
+        with pytest.raises(IllegalAction, match="the game is over"):
+            game.step({seat: 0})
+
+
+def test_scene() -> None:
+    game = Dots(Configuration(2, 3))
+    game.start(0)
+    for seat, line in ((0, 0), (1, 2), (0, 4), (1, 5)):
+        game.step({seat: line})
+    scene = game.scene(1)
+    assert (scene.width, scene.height, scene.caption) == (2, 1, "0 : 1")
+    # Two boxes, then the lines: two above, two below, three upright.
+    assert [cell.kind for cell in scene.cells] == ["box"] * 2 + ["edge"] * 7
+    middles = [(cell.x + cell.width / 2, cell.y + cell.height / 2) for cell in scene.cells[2:]]
+    assert [(round(x, 9), round(y, 9)) for x, y in middles] == [
+        (0.5, 0),
+        (1.5, 0),
+        (0.5, 1),
+        (1.5, 1),
+        (0, 0.5),
+        (1, 0.5),
+        (2, 0.5),
+    ]
+    drawn = [Piece(2 + line, "line") for line in (0, 2, 4, 5)]
+    assert scene.pieces == [Piece(0, "box", 1), *drawn]
+    assert scene.choices == [Choice(line, f"line {line}", [2 + line]) for line in (1, 3, 6)]
+    assert game.scene() == scene
+    assert game.scene(0).choices == []
 
 
 def test_text() -> None:
