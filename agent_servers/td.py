@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Seat
 from dovetail.agent_servers.network import Activation, Array, Network, Output, size
@@ -57,6 +58,13 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "Juditsky 1992), which are steadier than the latest; 0 takes the latest.",
         ),
     ] = 500
+    symmetric: Annotated[
+        bool,
+        Meta(
+            description="Learn each episode turned or mirrored by lot, if the environment says what "
+            "changes nothing."
+        ),
+    ] = False
     activation: Annotated[
         Activation, Meta(description="What the hidden units compute of their sum.")
     ] = "relu"
@@ -79,12 +87,18 @@ class _State(Struct, tag_field="agent", tag="dovetail.td", forbid_unknown_fields
     steps: int
 
 
+Image = NDArray[np.int64]
+"""For each place of a symmetric row, the place of the row it comes from."""
+
+
 class _Trail:
     """What a seat remembers of its episode in progress."""
 
-    __slots__ = ("row", "trace")
+    __slots__ = ("image", "row", "trace")
 
-    def __init__(self, row: Array, trace: Array) -> None:
+    def __init__(self, image: Image | None, row: Array, trace: Array) -> None:
+        self.image = image
+        """How the rows of this episode are turned; None leaves them."""
         self.row = row
         self.trace = trace
 
@@ -109,6 +123,9 @@ class TD(Agent):
     just before still takes place, towards the best action instead of the random one (Watkins'
     Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
 
+    With ``symmetric`` each episode is learned as one of its images, so that what is learned on one side
+    of a board holds on the others.
+
     In ``evaluate`` mode it plays the best action by averaged weights and nothing changes.  An interrupted episode
     (cancelled, environment-failed, disconnected, crashed) teaches no last step.
     """
@@ -131,6 +148,8 @@ class TD(Agent):
         self.averaged: Network | None = None
         """What evaluates; ``network`` itself without averaging."""
         self._trails: dict[tuple[int, int], _Trail] = {}
+        self._images: dict[int, list[Image]] = {}
+        """By match: its symmetries."""
         self._prepare()
 
     def init(self, seat: Seat) -> None:
@@ -142,6 +161,9 @@ class TD(Agent):
                 f"td expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
+        if self.parameters.symmetric:
+            found = seat.spec.symmetries
+            self._images[seat.match] = [np.array(each.observation) for each in found]
 
     def step(self, decision: Decision) -> int:
         legal, rows = decision.legal, decision.afterstates
@@ -165,6 +187,9 @@ class TD(Agent):
             return legal[_best(self.averaged.values(rows), rng)]
         key = (decision.episode, decision.seat.seat)
         trail = self._trails.get(key)
+        image = self._image(decision) if trail is None else trail.image
+        if image is not None:
+            rows = rows.reshape(len(legal), -1)[:, image]
         if trail is None:
             values = network.values(rows)
             last = 0.0
@@ -176,7 +201,7 @@ class TD(Agent):
         chosen = rng.randrange(len(legal)) if explore else best
         row = network.row(chosen)
         if trail is None:
-            self._trails[key] = _Trail(row, np.zeros_like(network.weights))
+            self._trails[key] = _Trail(image, row, np.zeros_like(network.weights))
             return legal[chosen]
         target = decision.reward + self.parameters.discount * values[best]
         self._learn(network, trail.trace, len(rows), target - last)
@@ -184,6 +209,14 @@ class TD(Agent):
             trail.trace.fill(0)
         trail.row = row
         return legal[chosen]
+
+    def _image(self, decision: Decision) -> Image | None:
+        """Return how an episode is turned, drawn evenly among the symmetries and none."""
+        images = self._images.get(decision.seat.match)
+        if not images:
+            return None
+        number = decision.rng.randrange(len(images) + 1)
+        return images[number - 1] if number else None
 
     def end(self, end: End) -> None:
         trail = self._trails.pop((end.episode, end.seat.seat), None)

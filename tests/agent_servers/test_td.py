@@ -10,7 +10,7 @@ from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.td import TD, TDParameters
 from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Mode, Reason, Spec
+from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry
 from dovetail.protocol.spaces import Discrete
 
 SPEC = Spec(name="toy", seats=2, action_spaces=[Discrete(9)], afterstates=True)
@@ -460,3 +460,26 @@ def test_it_evaluates_with_the_mean_of_the_weights_after_each_episode() -> None:
     latest = TD(TDParameters(hidden=3, averaging=0), 5)
     play(latest)
     assert latest.averaged is latest.network
+
+
+def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
+    spec = Spec(seats=2, afterstates=True, symmetries=[Symmetry([1, 0])])
+    agent = TD(TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
+    seat = Seat(3, 0, spec)
+    agent.init(seat)
+    rng, turned = random.Random(1), 0
+    for episode in range(200):
+        images = set()
+        for rows in ([[1.0, 2.0]], [[3.0, 4.0]]):
+            agent.step(Decision(seat, episode, 0, None, [0], 0.0, "learn", rng, np.array(rows)))
+            row = agent._trails[episode, 0].row.tolist()
+            assert row in (rows[0], rows[0][::-1])
+            images.add(row == rows[0])
+        assert len(images) == 1
+        turned += False in images
+        agent.end(End(seat, episode, 0.0, None, None, "cancelled", None, 0.0, 2, "learn"))
+    assert 70 < turned < 130
+    plain = TD(TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
+    plain.init(Seat(3, 0, Spec(seats=2, afterstates=True)))
+    plain.step(Decision(seat, 1, 0, None, [0], 0.0, "learn", rng, np.array([[1.0, 2.0]])))
+    assert plain._trails[1, 0].row.tolist() == [1.0, 2.0]
