@@ -119,6 +119,7 @@ class Dominion(Environment):
         count = options.players
         most = float(10 * options.victory_pile + 3 * count)
         kind = options.rewards
+        worst = 1.0 if kind == "win" else most  # no loss at the table is dearer than a forfeit
         limits = (-1.0, 6.0) if kind == "purchase" else (-most - 100, most + 100)
         return Spec(
             name=self.name,
@@ -127,7 +128,7 @@ class Dominion(Environment):
             action_spaces=[Discrete(ACTIONS)],
             reward_range=(-1.0, 1.0) if kind == "win" else limits,
             perfect_information=False,
-            forfeit=(-1.0, 1.0 / (count - 1)) if kind == "win" else None,
+            forfeit=(-worst, worst / (count - 1)),
         )
 
     def start(self, seed: int) -> Turn:
