@@ -150,6 +150,28 @@ class AlphaBetaAgent(Searcher):
         return 0.0
 
 
+class GreedyParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Greedy``."""
+
+    source: Source = "auto"
+    configuration: Annotated[
+        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
+    ] = {}
+
+
+class Greedy(Searcher):
+    """Takes what earns most at once, and one of the equal actions by lot."""
+
+    name = "greedy"
+    Parameters = GreedyParameters
+    parameters: GreedyParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        search = alpha_beta.AlphaBeta(decision.seat.seat, table=False)
+        found = yield from search.deepen(start, 1)
+        return alpha_beta.pick(found, decision.rng)
+
+
 class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``MCTSAgent``."""
 

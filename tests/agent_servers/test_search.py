@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.search.agents import AlphaBetaAgent, MCTSAgent
+from dovetail.agent_servers.search.agents import AlphaBetaAgent, Greedy, MCTSAgent
 from dovetail.agent_servers.search.alpha_beta import AlphaBeta, Result
 from dovetail.agent_servers.search.tree import LocalRules, Node, root
 from dovetail.env_servers.amazons import Amazons
@@ -223,6 +223,23 @@ def test_they_beat_random() -> None:
     assert won(games("mcts", {"simulations": 60}, ConnectFour, 10)) >= 8
     small = {"configuration": {"size": 5, "pawns": 3, "max_moves": 1000}, "lookahead": True}
     assert won(games("alpha-beta", {"depth": 2, "nodes": 60}, RLGame, 6, **small)) >= 3
+
+
+def test_greedy_takes_what_earns_most_at_once() -> None:
+    """Boxes when it can have them, so it beats a player that does not look."""
+    with InProcess([Dots], [Greedy, Random]) as experiment:
+        player = experiment.create("greedy", parameters={"configuration": {"rewards": "boxes"}})
+        other = experiment.create("random")
+        results = experiment.run(
+            "dots",
+            [player, other],
+            configuration={"rewards": "boxes"},
+            episodes=40,
+            seed=1,
+            rotate=True,
+        ).wait()
+    lead = [episode.seats[episode.index % 2].total for episode in results]
+    assert sum(each > 0 for each in lead) >= 34
 
 
 def test_limits_leave_an_action() -> None:
