@@ -57,6 +57,8 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
+    lookahead: bool = False
+    """Whether agents may ask the environment what would follow."""
 
 
 class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -177,6 +177,7 @@ def _run(
             max_turns=part.max_turns,
             on_timeout=part.on_timeout,
             on_illegal=part.on_illegal,
+            lookahead=part.lookahead,
         )
         episodes = []
         looked = time.monotonic()
