@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -16,19 +16,27 @@ from dovetail.protocol import options, plugins
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
-Source = Annotated[
-    Literal["auto", "rules", "lookahead"],
-    Meta(
-        description="rules: an environment of this program, placed at what the seat observes; lookahead: "
-        "the environment itself is asked; auto: rules if they can be placed, else lookahead"
-    ),
-]
+
+class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters that all players that search have."""
+
+    source: Annotated[
+        Literal["auto", "rules", "lookahead"],
+        Meta(
+            description="rules: an environment of this program, placed at what the seat observes; "
+            "lookahead: the environment itself is asked; auto: rules if they can be placed, else "
+            "lookahead"
+        ),
+    ] = "auto"
+    configuration: Annotated[
+        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
+    ] = {}
 
 
 class Searcher(Agent):
     """What players that search have in common: where positions come from."""
 
-    wants = ()
+    Parameters: ClassVar[type[Struct]] = SearcherParameters
     capacity = 0
 
     def __init__(self, parameters: Any = None, seed: int = 0) -> None:
@@ -76,13 +84,11 @@ class Searcher(Agent):
         seat = decision.seat.seat
         seats = decision.seat.spec.seats
         rules = self._rules[decision.seat.match]
-        search = self.search(decision, root(seat, seats, legal, decision.observation))
+        search = self.search(decision, root(seat, seats, legal, decision.observation, rules))
         if rules is None:
             return asked(search, derive(self.seed, decision.episode, decision.turn))
         rules.place(seat, decision.observation)
-        search.close()
-        start = root(seat, seats, legal, decision.observation, rules)
-        return LocalRules().run(self.search(decision, start))
+        return LocalRules().run(search)
 
     def search(self, decision: Decision, start: Node) -> Search:
         """Return a search whose result is an action."""
@@ -104,7 +110,7 @@ def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
     return lambda: time.monotonic() >= end
 
 
-class AlphaBetaParameters(Struct, frozen=True, forbid_unknown_fields=True):
+class AlphaBetaParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``AlphaBetaAgent``."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead at the most.")] = 4
@@ -116,10 +122,6 @@ class AlphaBetaParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.0
     prune: Annotated[bool, Meta(description="False: plain minimax at the full depth.")] = True
     table: Annotated[bool, Meta(description="Remember positions that were reached.")] = True
-    source: Source = "auto"
-    configuration: Annotated[
-        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
-    ] = {}
 
 
 class AlphaBetaAgent(Searcher):
@@ -150,21 +152,10 @@ class AlphaBetaAgent(Searcher):
         return 0.0
 
 
-class GreedyParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``Greedy``."""
-
-    source: Source = "auto"
-    configuration: Annotated[
-        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
-    ] = {}
-
-
 class Greedy(Searcher):
     """Takes what earns most at once, and one of the equal actions by lot."""
 
     name = "greedy"
-    Parameters = GreedyParameters
-    parameters: GreedyParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         search = alpha_beta.AlphaBeta(decision.seat.seat, table=False)
@@ -172,7 +163,7 @@ class Greedy(Searcher):
         return alpha_beta.pick(found, decision.rng)
 
 
-class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
+class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``MCTSAgent``."""
 
     simulations: Annotated[
@@ -184,10 +175,6 @@ class MCTSParameters(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[
         float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
     ] = 0.0
-    source: Source = "auto"
-    configuration: Annotated[
-        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
-    ] = {}
 
 
 class MCTSAgent(Searcher):
