@@ -57,6 +57,8 @@ class Decision(Struct, gc=False):
     scene: Any = None
     """The position to be drawn, as ``dovetail.protocol.scenes`` says (if ``wants`` asks)."""
     clock: Clock | None = None
+    seed: int = 0
+    """What ``rng`` was made from, for agents with random numbers of their own."""
 
 
 class End(Struct, gc=False):

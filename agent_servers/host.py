@@ -31,12 +31,13 @@ ENDED_KEPT = 4096
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "answer", "mode", "rng", "seat", "turn")
+    __slots__ = ("agent", "answer", "mode", "rng", "seat", "seed", "turn")
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
         self.seat = seat
         self.mode = start.mode
+        self.seed = start.seed
         self.rng = random.Random(start.seed)
         self.turn = -1
         self.answer: m.Action | m.Error | None = None
@@ -149,6 +150,7 @@ class AgentHost:
             message.text,
             scene,
             message.clock,
+            play.seed,
         )
         agent = play.agent
         if isinstance(agent, BatchAgent):

@@ -20,7 +20,7 @@ import msgspec
 
 import dovetail
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.link import ADDRESS, Link
 
 
@@ -309,7 +309,8 @@ class Experiment:
         """Send a request and return the body of the reply.
 
         Raises:
-            DovetailError: the broker refused it, or is gone.
+            Refused: it got an error instead; ``code`` says of what kind.
+            DovetailError: the broker is gone.
         """
         answer = self._exchange(message)
         return answer.body if isinstance(answer, m.Reply) else None
@@ -323,7 +324,7 @@ class Experiment:
         del self._open[number]
         answer = self._answers.pop(number)
         if isinstance(answer, m.Error):
-            raise DovetailError(answer.message)
+            raise Refused(answer.code, answer.message)
         return answer
 
     def wait(self, timeout: float | None = None) -> None:

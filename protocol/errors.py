@@ -37,6 +37,17 @@ class ProtocolError(DovetailError):
         self.code: Code = code
 
 
+class Refused(DovetailError):
+    """A request that the broker, or whom it was for, refused with an ``error``.
+
+    ``code`` is one of SPEC.md's error codes, or one of a later version.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class IllegalAction(DovetailError):
     """The rules refuse an action; the text names it and what is legal.
 

@@ -1,0 +1,82 @@
+"""Values of every kind that may stand where the contract says *any*, and spaces of every kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dovetail.protocol import codec, examples
+
+LEGAL: list[tuple[str, Any, int]] = [
+    ("a list", [0, 3, 4], 4),
+    ("a list of one", [2], 2),
+    ("a long list of large numbers", list(range(100_000, 103_000)), 102_999),
+    ("a mask of one byte", b"\x05", 2),
+    ("a mask of two bytes", b"\x01\x02", 9),
+    ("a mask that ends with zeros", b"\x80\x00\x00", 7),
+    ("a long mask", b"\x00" * 1000 + b"\x10", 8004),
+]
+"""What it is, legal actions as they travel, and the highest of them."""
+
+
+def _nested(depth: int) -> Any:
+    value: Any = 7
+    for level in range(depth):
+        value = [value] if level % 2 else {"deeper": value}
+    return value
+
+
+def values() -> Iterator[tuple[str, Any]]:
+    """Yield what it is and the value."""
+    yield "nil", None
+    yield "false", False
+    yield "true", True
+    for number in (0, -1, 127, 128, -32, -33, 255, 256, 65535, 65536, -32769, 2**31, -(2**31) - 1):
+        yield f"integer {number}", number
+    for number in (2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1):
+        yield f"integer {number}", number
+    for real in (0.5, -1.25, 1e300, 5e-324, math.inf, -math.inf, math.nan, 3.0):
+        yield f"float {real}", real
+    yield "text, empty", ""
+    yield "text beyond ASCII", "Größe 漢字 🎲 \u0000 \u200d"
+    for length in (31, 32, 255, 256, 65536):
+        yield f"text of {length} bytes", "x" * length
+    yield "binary, empty", b""
+    for length in (255, 256, 65536):
+        yield (
+            f"binary of {length} bytes",
+            bytes(range(256)) * (length // 256) + b"\xff" * (length % 256),
+        )
+    yield "array, empty", []
+    yield "array of 15 and 16", [list(range(15)), list(range(16))]
+    yield "array of 65,536", [1] * 65536
+    yield "map, empty", {}
+    yield "map of 16", {f"key {i}": i for i in range(16)}
+    yield "map with keys beyond ASCII", {"": 1, "ключ": 2, "type": "x", "__proto__": 3}
+    yield "nested 28 deep", _nested(28)
+    yield "arrays and maps", {"a": [1, {"b": [None, True, "c", b"d", 1.5]}], "e": {}}
+    yield from examples.values()
+    yield "tensors in a map", {"board": examples.BOARD, "more": [examples.AFTER, 1]}
+
+
+def encodings() -> Iterator[tuple[str, bytes, Any]]:
+    """Yield what it is, bytes that are not the shortest for a value, and the value."""
+    yield "an integer in 8 bytes", b"\xd3" + (5).to_bytes(8, "big"), 5
+    yield "an unsigned integer in 8 bytes", b"\xcf" + (5).to_bytes(8, "big"), 5
+    yield "a float of 32 bits", b"\xca\x3f\x00\x00\x00", 0.5
+    yield "a text with a long header", b"\xdb\x00\x00\x00\x02ok", "ok"
+    yield "binary with a long header", b"\xc6\x00\x00\x00\x01\x07", b"\x07"
+    yield "an array with a long header", b"\xdd\x00\x00\x00\x01\x07", [7]
+    yield "a map with a long header", b"\xdf\x00\x00\x00\x01\xa1a\x07", {"a": 7}
+    tensor = codec.encode(np.array([1, 2], np.int8))
+    ext = msgspec.msgpack.decode(tensor)
+    long = b"\xc9" + len(ext.data).to_bytes(4, "big") + b"\x01" + bytes(ext.data)
+    yield "a tensor with a long header", long, np.array([1, 2], np.int8)
+
+
+SPACES: list[dict[str, Any]] = msgspec.to_builtins(examples._SPACES)
+"""A space of every kind, as it travels."""

@@ -1,0 +1,88 @@
+"""``dovetail conform``: hold a program of any language against the contract."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from dovetail.cli.common import FAILED, OK, UsageError, show
+from dovetail.protocol.conform import run as kit
+from dovetail.protocol.conform.run import Result
+
+UNTRIED = 2
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(context_settings={"ignore_unknown_options": True})(conform)
+
+
+def conform(
+    role: Annotated[str, typer.Argument(help="agent, environment or experiment.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- CMD...", help="The program under test and its arguments."),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
+    list_: Annotated[bool, typer.Option("--list", help="Name the cases and their rules.")] = False,
+    verbose: Annotated[bool, typer.Option("--show", help="Print every frame.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to a file as JSON.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Cases to play at once.")] = 4,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to wait for anything that must come.")
+    ] = 10.0,
+) -> int:
+    """Play the broker to a program and hold its answers against SPEC.md.
+
+    docs/conformance.md says what the program has to do.
+
+    Example: dovetail conform agent -- ./conformer agent
+    """
+    if role not in kit.CASES:
+        raise UsageError(f"no role {role!r} can be tried; use {', '.join(kit.CASES)}")
+    cases = kit.select(role, only)
+    if not cases:
+        raise UsageError(f"no case of {role} has {only!r} in its name; see --list")
+    if list_:
+        for each in cases:
+            show(f"[bold]{each.name}[/] (section {each.section}): {escape(each.rule)}")
+        return OK
+    if not command:
+        raise UsageError(
+            "name the program after --, as in: dovetail conform agent -- ./conformer agent"
+        )
+    results = []
+    try:
+        for result in kit.run(role, command, cases, jobs, patience):
+            results.append(result)
+            _tell(result, verbose)
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from None
+    passed = sum(each.passed for each in results)
+    show(f"{role}: {passed} of {len(results)} cases passed")
+    if report is not None:
+        about: dict[str, Any] = {"role": role, "command": command, "passed": passed == len(results)}
+        about["cases"] = [msgspec.to_builtins(each) for each in results]
+        report.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    return OK if passed == len(results) else FAILED
+
+
+def _tell(result: Result, verbose: bool) -> None:
+    mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
+    show(f"{mark} {result.name}")
+    if not result.passed:
+        show(f"  section {result.section}: {escape(result.rule)}")
+        show(f"  expected {escape(result.expected)}")
+        show(f"  got {escape(result.got)}")
+    shown = result.frames if verbose else [] if result.passed else result.frames[-kit.LAST :]
+    for frame in shown:
+        typer.echo(f"    {frame}")  # as long as it is, to be copied
+    if result.stderr.strip():
+        show(f"  on standard error: {escape(result.stderr.strip())}")
