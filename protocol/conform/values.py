@@ -57,7 +57,7 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "map, empty", {}
     yield "map of 16", {f"key {i}": i for i in range(16)}
     yield "map with keys beyond ASCII", {"": 1, "ключ": 2, "type": "x", "__proto__": 3}
-    yield "nested 28 deep", _nested(28)
+    yield "nested 24 deep", _nested(24)
     yield "arrays and maps", {"a": [1, {"b": [None, True, "c", b"d", 1.5]}], "e": {}}
     yield from examples.values()
     yield "tensors in a map", {"board": examples.BOARD, "more": [examples.AFTER, 1]}

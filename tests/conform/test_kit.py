@@ -1,0 +1,98 @@
+"""The kit passes Dovetail's own Python and catches every wrong client."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.protocol.conform import run as kit
+
+HERE = Path(__file__).parent
+
+
+def _mistakes() -> dict[str, tuple[str, str, Any]]:
+    spec = importlib.util.spec_from_file_location("wrong_client", HERE / "wrong_client.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    mistakes: dict[str, tuple[str, str, Any]] = module.MISTAKES
+    return mistakes
+
+
+MISTAKES = _mistakes()
+
+
+@pytest.mark.parametrize("role", list(kit.CASES))
+def test_dovetails_own_python_passes(role: Any) -> None:
+    command = [sys.executable, str(HERE / "conformer.py"), role]
+    failed = {
+        each.name: (each.expected, each.got)
+        for each in kit.run(role, command, kit.select(role))
+        if not each.passed
+    }
+    assert failed == {}
+
+
+@pytest.mark.parametrize("name", list(MISTAKES))
+def test_a_wrong_client_is_caught(name: str) -> None:
+    role, case, _ = MISTAKES[name]
+    command = [sys.executable, str(HERE / "wrong_client.py"), name, role]
+    chosen = [each for each in kit.CASES[role] if each.name == case]
+    assert len(chosen) == 1, f"there is no case {case}"
+    [result] = kit.run(role, command, chosen, patience=3.0)  # type: ignore[arg-type]
+    assert not result.passed
+    assert result.expected
+    assert "Traceback" not in result.stderr, result.stderr
+
+
+def test_names_are_unique() -> None:
+    for cases in kit.CASES.values():
+        names = [each.name for each in cases]
+        assert len(set(names)) == len(names)
+        assert all(each.rule and each.section for each in cases)
+
+
+def dovetail(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dovetail", "conform", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_the_report_names_the_rule_and_the_bytes(tmp_path: Path) -> None:
+    wrong = [sys.executable, str(HERE / "wrong_client.py"), "answers-the-wrong-turn", "agent"]
+    report = tmp_path / "report.json"
+    found = dovetail("agent", "--only", "an-episode", "--json", str(report), "--", *wrong)
+    assert found.returncode == 1
+    assert "section 9" in found.stdout
+    assert "expected action with turn 0" in found.stdout
+    assert "got action with turn 1" in found.stdout
+    assert "a474797065a6616374696f6e" in found.stdout
+    about = json.loads(report.read_text())
+    assert about["passed"] is False
+    assert about["cases"][0]["name"] == "an-episode"
+    assert about["cases"][0]["frames"]
+
+
+def test_wrong_usage_is_one_line() -> None:
+    for arguments, text in (
+        (["king", "--", "true"], "no role 'king'"),
+        (["agent"], "name the program after --"),
+        (["agent", "--only", "no-such", "--", "true"], "no case"),
+        (["agent", "--", "./no-such-program"], "cannot be started"),
+    ):
+        found = dovetail(*arguments)
+        assert found.returncode == 2
+        assert text in found.stderr
+        assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_a_program_that_says_nothing_fails() -> None:
+    found = dovetail("agent", "--only", "offers", "--patience", "0.5", "--", "true")
+    assert found.returncode == 1
+    assert "expected hello" in found.stdout
