@@ -5,6 +5,7 @@ docs/experiments.md describes the form; these structs are what it must be.
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,6 +74,46 @@ class Evaluation(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True
     """``[[evaluations]]``: played with learning off, the same episodes each time."""
 
 
+class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Two players of a tournament; the file's form of it is ``Tournament``."""
+
+    tournament: str
+
+
+class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[tournaments]]``: each player meets each other, with learning off, after all phases."""
+
+    name: str
+    players: Annotated[list[str], Meta(min_length=2)]
+    episodes: Annotated[int, Meta(ge=2, multiple_of=2)] = 100
+    """Of each pair, half of them in either order of seats."""
+    concurrency: Positive = 1
+    clock: ClockRule = ClockRule()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+    lookahead: bool = False
+
+    def pairings(self) -> list[Pairing]:
+        """Return what is played."""
+        return [
+            Pairing(
+                name=f"{self.name}: {one} - {other}",
+                tournament=self.name,
+                seats=[one, other],
+                episodes=self.episodes,
+                concurrency=self.concurrency,
+                rotate=True,
+                clock=self.clock,
+                max_turns=self.max_turns,
+                on_timeout=self.on_timeout,
+                on_illegal=self.on_illegal,
+                lookahead=self.lookahead,
+            )
+            for one, other in itertools.combinations(self.players, 2)
+        ]
+
+
 class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[processes]``: how the local processes run."""
 
@@ -86,11 +127,17 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern="^[A-Za-z0-9._-]+$")]
     environment: EnvironmentPart
     agents: dict[str, AgentPart]
-    phases: Annotated[list[Phase], Meta(min_length=1)]
+    phases: list[Phase] = []
     evaluations: list[Evaluation] = []
+    tournaments: list[Tournament] = []
     description: str = ""
     seed: int = 0
     processes: ProcessesPart = ProcessesPart()
+
+    def parts(self) -> list[Phase | Evaluation | Pairing]:
+        """Return everything that is played."""
+        pairings = [each for tournament in self.tournaments for each in tournament.pairings()]
+        return [*self.phases, *self.evaluations, *pairings]
 
     def agent_seed(self, name: str) -> int:
         """Return the seed of an agent."""
@@ -99,18 +146,23 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def play_seed(self, part: PlayPart) -> int:
         """Return the master seed of a phase's or evaluation's runs."""
-        kind = "phase" if isinstance(part, Phase) else "evaluation"
+        kind = kind_of(part)
         return derive(self.seed, kind, part.name) if part.seed is None else part.seed
 
     def used(self) -> list[str]:
         """Return the agents that have a seat anywhere, in the order of the file."""
-        seated = {name for part in (*self.phases, *self.evaluations) for name in part.seats}
+        seated = {name for part in self.parts() for name in part.seats}
         return [name for name in self.agents if name in seated]
 
     def learners(self) -> list[str]:
         """Return the agents that learn in some phase."""
         learning = {name for phase in self.phases if phase.mode == "learn" for name in phase.seats}
         return [name for name in self.agents if name in learning]
+
+
+def kind_of(part: PlayPart) -> str:
+    """Return ``phase``, ``evaluation`` or ``tournament``."""
+    return {Phase: "phase", Pairing: "tournament"}.get(type(part), "evaluation")
 
 
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
@@ -134,17 +186,22 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
         file = msgspec.convert(table, ExperimentFile)
     except msgspec.ValidationError as error:
         raise DovetailError(f"{path}: {error}") from None
-    for part in (*file.phases, *file.evaluations):
+    parts = file.parts()
+    if not file.phases and not file.tournaments:
+        raise DovetailError(f"{path}: there is nothing to play; add [[phases]] or [[tournaments]]")
+    for part in parts:
         for name in part.seats:
             if name not in file.agents:
                 raise DovetailError(
                     f"{path}: {part.name!r} seats {name!r}, but there is no [agents.{name}]; "
                     f"there are {', '.join(file.agents)}"
                 )
-    names = [part.name for part in (*file.phases, *file.evaluations)]
+    names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:
-            raise DovetailError(f"{path}: two phases or evaluations are called {name!r}")
+            raise DovetailError(
+                f"{path}: two phases, evaluations or tournaments are called {name!r}"
+            )
     return file
 
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, Pairing, Tournament
 from dovetail.experiments.plot import Point, learning_curves
 from dovetail.experiments.schedule import Played, Stage
 from dovetail.experiments.statistics import Tally, tally
-from dovetail.experiments.table import curve_table, summary
+from dovetail.experiments.table import curve_table, standings_table, summary
+from dovetail.experiments.tournament import standings
 
 Curves = dict[str, list[Point]]
 
@@ -19,8 +21,9 @@ Curves = dict[str, list[Point]]
 def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     """Show curves and summary; write ``summary.txt`` and, of two evaluations on, ``curves.png``."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
+    tables = [_standings(tournament, played) for tournament in file.tournaments]
     with open(folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=140).print(summary(file.name, rows, full=True))
+        Console(file=text, width=140).print(summary(file.name, rows, full=True), *tables)
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(width=120, highlight=False)
@@ -28,17 +31,30 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     if any(len(points) > 1 for points in found.values()):
         console.print(curve_table(f"Learning curves: {measure}", found))
         learning_curves(folder / "curves.png", file.name, measure, found)
-    console.print(summary("Before and after" if found else file.name, _ends(file, played)))
+    if file.phases or file.evaluations:
+        console.print(summary("Before and after" if found else file.name, _ends(file, played)))
+    for table in tables:
+        console.print(table)
     console.print(f"summary    {folder / 'summary.txt'}", soft_wrap=True)
     if (folder / "curves.png").is_file():
         console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
+
+
+def _standings(tournament: Tournament, played: Sequence[Played]) -> Table:
+    meetings = {
+        (each.stage.part.seats[0], each.stage.part.seats[1]): tallies(each)
+        for each in played
+        if isinstance(each.stage.part, Pairing) and each.stage.part.tournament == tournament.name
+    }
+    return standings_table(tournament.name, standings(tournament.players, meetings), meetings)
 
 
 def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, Tally]]:
     """Return what fits on a screen: the first and the last evaluations, or else the phases."""
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
-        return [(each.stage, t) for each in played for t in tallies(each)]
+        phases = [each for each in played if each.stage.kind == "phase"]
+        return [(each.stage, t) for each in phases for t in tallies(each)]
     ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
     return [
         (each.stage, t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.experiments.file import Evaluation, ExperimentFile, Phase
+from dovetail.experiments.file import Evaluation, ExperimentFile, Pairing, Phase, kind_of
 from dovetail.protocol.messages import Episode, Mode
 
 
@@ -13,7 +13,7 @@ class Stage:
     """A stretch of a phase, or one playing of an evaluation: one run at the broker."""
 
     number: int
-    part: Phase | Evaluation
+    part: Phase | Evaluation | Pairing
     first: int
     """The index of its first episode within the phase."""
     episodes: int
@@ -22,8 +22,8 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """``phase`` or ``evaluation``."""
-        return "phase" if isinstance(self.part, Phase) else "evaluation"
+        """``phase``, ``evaluation`` or ``tournament``."""
+        return kind_of(self.part)
 
     @property
     def mode(self) -> Mode:
@@ -44,6 +44,7 @@ def stages(file: ExperimentFile) -> list[Stage]:
 
     Evaluations come before a phase that asks for them, every ``evaluate_every`` episodes and after
     its last; and at the end of the experiment in any case.  None is played twice at one point.
+    Tournaments come last.
     """
     found: list[Stage] = []
     trained = 0
@@ -68,4 +69,7 @@ def stages(file: ExperimentFile) -> list[Stage]:
             if every:
                 evaluate()
     evaluate()
+    for tournament in file.tournaments:
+        for pairing in tournament.pairings():
+            found.append(Stage(len(found), pairing, 0, pairing.episodes, trained))
     return found

@@ -49,22 +49,6 @@ def mean(values: Sequence[float]) -> Estimate:
     return Estimate(average, average - half, average + half)
 
 
-def elo(score: float) -> float:
-    """Return the difference in Elo points that explains an expected score in 0 .. 1."""
-    if not 0 < score < 1:
-        return math.copysign(math.inf, score - 0.5)
-    return -400 * math.log10(1 / score - 1)
-
-
-def elo_difference(wins: int, draws: int, losses: int) -> Estimate:
-    """Return the Elo difference of a match with its interval, from the variance of its scores."""
-    games = wins + draws + losses
-    if games == 0:
-        return Estimate(math.nan, -math.inf, math.inf)
-    scores = mean([1.0] * wins + [0.5] * draws + [0.0] * losses)
-    return Estimate(elo(scores.value), elo(max(0.0, scores.low)), elo(min(1.0, scores.high)))
-
-
 @dataclass(slots=True)
 class Tally:
     """What one agent did in one seat."""

@@ -12,6 +12,7 @@ from rich.table import Table
 from dovetail.experiments.plot import Point
 from dovetail.experiments.schedule import Stage
 from dovetail.experiments.statistics import Tally
+from dovetail.experiments.tournament import Pair, Standing
 
 
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
@@ -53,6 +54,35 @@ def outcome(tally: Tally) -> tuple[str, str]:
     digits = 3 if abs(found.value) < 100 else 1
     low, value, high = (f"{x:,.{digits}f}" for x in (found.low, found.value, found.high))
     return "-", f"{value} ({low}..{high})"
+
+
+def standings_table(
+    title: str, rows: Sequence[Standing], meetings: Mapping[Pair, Sequence[Tally]]
+) -> Table:
+    """Return the standings of a tournament, the best first, with points against each opponent."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    table.add_column("player")
+    for name in ("W-D-L", "score (95 %)", "Elo (95 %)", *map(str, range(1, len(rows) + 1))):
+        table.add_column(name, justify="right", no_wrap=True)
+    for place, row in enumerate(rows, 1):
+        cells = []
+        for other in rows:
+            found = meetings.get(
+                (row.player, other.player), meetings.get((other.player, row.player))
+            )
+            points = [t.wins + t.draws / 2 for t in found or () if t.agent == row.player]
+            cells.append(f"{sum(points):g}" if points and other is not row else "-")
+        score, elo = row.score, row.elo
+        table.add_row(
+            str(place),
+            row.player,
+            f"{row.wins}-{row.draws}-{row.losses}",
+            f"{score.value:.1%} ({100 * score.low:.1f}..{100 * score.high:.1f})",
+            f"{elo.value:+.0f} ({elo.low:+.0f}..{elo.high:+.0f})",
+            *cells,
+        )
+    return table
 
 
 def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:

@@ -160,7 +160,7 @@ class AmazonsPlayer(LinearTD):
             return int(rng.choice(moves[values == values.max()].tolist()))
         moves, values = search.root(position, given.depth, given.candidates)
         # By value, and equal ones in an order drawn by lot.
-        lots = [rng.random() for _ in range(len(moves))]
+        lots = np.array([rng.random() for _ in range(len(moves))])
         best = moves[np.lexsort((lots, -values))][: given.candidates].tolist()
         if len(best) == 1:
             return int(best[0])

@@ -44,7 +44,7 @@ def test_who_plays_and_who_learns(small: Path) -> None:
         ("episodes = 50", "episodes = 0", "`$.phases[0].episodes`"),
         ('seats = ["one", "two"]', 'seats = ["one", "three"]', "no [agents.three]; there are one,"),
         ('seats = ["one", "two"]', "seats = []", "`$.phases[0].seats`"),
-        ('name = "two"', 'name = "one"', "two phases or evaluations are called 'one'"),
+        ('name = "two"', 'name = "one"', "two phases, evaluations or tournaments are called 'one'"),
         ("[environment]", "[environment", "is no TOML"),
         ('type = "random"', "", "missing required field `type` - at `$.agents[...]`"),
     ],

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.experiments.statistics import (
-    elo,
-    elo_difference,
     mean,
     result_of,
     tally,
@@ -62,19 +60,6 @@ def test_mean_by_hand() -> None:
     assert found.high - 2.5 == pytest.approx(1.2651514, abs=1e-6)
     assert mean([3.0]).low == -math.inf
     assert math.isnan(mean([]).value)
-
-
-def test_elo_by_hand() -> None:
-    assert elo(0.5) == 0
-    assert elo(0.75) == pytest.approx(190.848, abs=1e-3)
-    assert elo(10 / 11) == pytest.approx(400)
-    assert elo(1) == math.inf
-    assert elo(0) == -math.inf
-    even = elo_difference(30, 40, 30)
-    assert even.value == pytest.approx(0)
-    assert even.low == pytest.approx(-even.high)
-    # scores: mean 0.5, variance 15/99; half width 0.07629
-    assert even.high == pytest.approx(elo(0.5 + 1.959964 * math.sqrt(15 / 99 / 100)))
 
 
 @pytest.mark.parametrize(
