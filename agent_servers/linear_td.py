@@ -20,6 +20,8 @@ from dovetail.protocol.errors import DovetailError
 Array = NDArray[Any]
 NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
 """Endings that say nothing about the position in which they came."""
+LARGEST = 1e9
+"""A weight beyond this is no evaluation any more."""
 
 
 class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,7 +138,13 @@ class LinearTD(Agent):
             self._update(last, self.result(end) - self.value(last))
 
     def _update(self, features: Array, error: float) -> None:
-        self.weights += self.rate(features) * error * features
+        step = self.rate(features) * error * features
+        if not np.isfinite(step).all() or np.abs(self.weights).max() > LARGEST:
+            raise DovetailError(
+                f"{self.name} has diverged after {self.updates} updates; take a smaller learning_rate "
+                f"than {self.parameters.learning_rate}"
+            )
+        self.weights += step
         self.updates += 1
         every = self.parameters.snapshot_every
         if every and self.updates % every == 0:

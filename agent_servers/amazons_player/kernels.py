@@ -87,13 +87,13 @@ def evaluate(
 ) -> float:
     """Return the value of a position to player 0: of a game that is over, or by its features."""
     if measure(board, where, mover, geometry, rule[FULL] > 0, found):
-        return -rule[WON] if mover == 0 else rule[WON]
+        return float(-rule[WON] if mover == 0 else rule[WON])
     value = 0.0
     for number in range(2):
         found[number] = min(1.0, found[number] / rule[DIVISOR])
     for number in range(FEATURES):
         value += rule[number] * found[number]
-    return value
+    return float(value)
 
 
 @njit(cache=True)
@@ -190,11 +190,12 @@ def _next_move(
 
     ``places[ply]`` is how many were tried and, once generated, how many there are.
     """
+    move = 0
     while prune and places[ply, 0] < KILLERS:
         move = killers[ply, places[ply, 0]]
         places[ply, 0] += 1
         if move != 0 and legal(board, mover, move, width):
-            return move
+            return int(move)
     if places[ply, 1] < 0:
         places[ply, 1] = generate(board, where, mover, geometry, moves[ply])
         places[ply, 0] = KILLERS
@@ -206,7 +207,7 @@ def _next_move(
             for each in range(KILLERS):
                 known = known or killers[ply, each] == move
         if not known:
-            return move
+            return int(move)
     return 0
 
 

@@ -1,0 +1,200 @@
+"""Search of dots and boxes, compiled.
+
+Player 0 is who searches; all values are that player's.  ``drawn`` is a bit for each line.  ``beside[line]`` are the
+one or two boxes beside a line, -1 for none; ``edges[box]`` counts the lines around a box.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+FEATURES = 7
+MOST_LINES = 62
+LEAST = 1 << 30
+"""More turns than any game has: search to the end."""
+
+
+@njit(cache=True)
+def worth(counts: Array, boxes: Array, weights: Array) -> float:
+    """Return the value of a position that is not over, from its features."""
+    value = weights[6] + weights[4] * boxes[0] + weights[5] * boxes[1]
+    for number in range(4):
+        value += weights[number] * counts[number]
+    return float(value)
+
+
+@njit(cache=True)
+def draw(line: int, player: int, beside: Array, edges: Array, counts: Array, boxes: Array) -> int:
+    """Draw a line; return how many boxes it completes."""
+    completed = 0
+    for side in range(2):
+        box = beside[line, side]
+        if box >= 0:
+            counts[edges[box]] -= 1
+            edges[box] += 1
+            counts[edges[box]] += 1
+            completed += edges[box] == 4
+    boxes[player] += completed
+    return completed
+
+
+@njit(cache=True)
+def erase(
+    line: int, player: int, completed: int, beside: Array, edges: Array, counts: Array, boxes: Array
+) -> None:
+    """Take a line back."""
+    boxes[player] -= completed
+    for side in range(2):
+        box = beside[line, side]
+        if box >= 0:
+            counts[edges[box]] -= 1
+            edges[box] -= 1
+            counts[edges[box]] += 1
+
+
+@njit(cache=True)
+def _kind(line: int, beside: Array, edges: Array) -> int:
+    """0: it completes a box; 1: it gives none away; 2: it does."""
+    gives = False
+    for side in range(2):
+        box = beside[line, side]
+        if box >= 0:
+            if edges[box] == 3:
+                return 0
+            gives = gives or edges[box] == 2
+    return 2 if gives else 1
+
+
+@njit(cache=True)
+def value(
+    drawn: int,
+    mover: int,
+    turns: int,
+    alpha: float,
+    beta: float,
+    lines: int,
+    beside: Array,
+    edges: Array,
+    counts: Array,
+    boxes: Array,
+    weights: Array,
+    prune: bool,
+    keys: Array,
+    stored: Array,
+    best_line: Array,
+    nodes: Array,
+) -> float:
+    """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
+
+    The depth counts turns: whoever completes a box draws again within the same turn, so that no position is
+    valued in the middle of a chain.  Who acts says whether a position is maximised, not its depth.
+
+    ``best_line`` gets the line of best play: its length, then its lines.  ``keys`` and ``stored`` are the table of
+    positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0 exact, 1).
+    """
+    most = lines + 2
+    low, high, best = np.empty(most), np.empty(most), np.empty(most)
+    first = np.empty((most, 2))
+    place = np.empty(most, np.int64)
+    made = np.empty((most, 3), np.int64)  # line, boxes completed, turns left before it
+    movers = np.empty(most, np.int64)
+    left = np.empty(most, np.int64)
+    path = np.zeros((most + 1, most + 1), np.int64)
+    whole = (1 << lines) - 1
+    size = keys.shape[0]
+    ply = 0
+    low[0], high[0], movers[0], left[0] = alpha, beta, mover, turns
+    entering = True
+    result = 0.0
+    while True:
+        player = movers[ply]
+        maximise = player == 0
+        leave = False
+        store = False
+        if entering:
+            path[ply, 0] = 0
+            if drawn == whole:
+                nodes[0] += 1
+                result = float(boxes[0] - boxes[1])
+                leave = True
+            elif left[ply] == 0:
+                nodes[0] += 1
+                result = worth(counts, boxes, weights)
+                leave = True
+            else:
+                best[ply] = -np.inf if maximise else np.inf
+                place[ply] = 0
+                first[ply, 0], first[ply, 1] = low[ply], high[ply]
+                if size and ply:
+                    at = (drawn * 0x9E3779B1 + player * 7919 + boxes[0] * 104729) % size
+                    if (
+                        keys[at, 0] == drawn
+                        and keys[at, 1] == player + 2 * boxes[0]
+                        and keys[at, 2] == left[ply]
+                    ):
+                        known = stored[at, 0]
+                        bound = stored[at, 1]
+                        if (
+                            bound == 0
+                            or (bound > 0 and known >= high[ply])
+                            or (bound < 0 and known <= low[ply])
+                        ):
+                            result = known
+                            leave = True
+        else:
+            line = made[ply, 0]
+            erase(line, player, made[ply, 1], beside, edges, counts, boxes)
+            drawn &= ~(1 << line)
+            if (result > best[ply]) if maximise else (result < best[ply]):
+                best[ply] = result
+                length = path[ply + 1, 0]
+                path[ply, 0] = length + 1
+                path[ply, 1] = line
+                for each in range(length):
+                    path[ply, 2 + each] = path[ply + 1, 1 + each]
+                if prune:
+                    if maximise:
+                        low[ply] = max(low[ply], result)
+                    else:
+                        high[ply] = min(high[ply], result)
+                    if low[ply] >= high[ply]:
+                        result = best[ply]
+                        leave = store = True
+        if not leave:
+            move = -1
+            while place[ply] < 3 * lines:
+                line = place[ply] % lines
+                kind = place[ply] // lines
+                place[ply] += 1
+                if not drawn >> line & 1 and _kind(line, beside, edges) == kind:
+                    move = line
+                    break
+            if move >= 0:
+                completed = draw(move, player, beside, edges, counts, boxes)
+                made[ply, 0], made[ply, 1] = move, completed
+                drawn |= 1 << move
+                movers[ply + 1] = player if completed else 1 - player
+                left[ply + 1] = left[ply] if completed else left[ply] - 1
+                low[ply + 1], high[ply + 1] = low[ply], high[ply]
+                ply += 1
+                entering = True
+                continue
+            result = best[ply]
+            store = True
+        if store and size and ply:
+            at = (drawn * 0x9E3779B1 + player * 7919 + boxes[0] * 104729) % size
+            keys[at, 0], keys[at, 1], keys[at, 2] = drawn, player + 2 * boxes[0], left[ply]
+            stored[at, 0] = result
+            stored[at, 1] = (
+                1.0 if result >= first[ply, 1] else -1.0 if result <= first[ply, 0] else 0.0
+            )
+        if ply == 0:
+            best_line[: path[0, 0] + 1] = path[0, : path[0, 0] + 1]
+            return result
+        ply -= 1
+        entering = False

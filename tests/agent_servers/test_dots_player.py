@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.agent import Decision, End, Seat
+from dovetail.agent_servers.dots_player import DotsPlayer
+from dovetail.agent_servers.dots_player.agent import WEIGHTS, DotsParameters
+from dovetail.agent_servers.dots_player.position import TO_THE_END, Position, Search
+from dovetail.agent_servers.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.dots import Board, Configuration, Dots
+from dovetail.experiments.statistics import wilson
+
+END = np.array(WEIGHTS["end"])
+
+
+def game(rows: int, columns: int, lines: int, seed: int) -> Dots:
+    rng = random.Random(seed)
+    environment = Dots(Configuration(rows=rows, columns=columns))
+    environment.start(0)
+    for _ in range(min(lines, environment.board.grid.lines - 1)):
+        environment.step({environment.board.mover: rng.choice(environment.board.legal())})
+    return environment
+
+
+def seen(environment: Dots) -> Position:
+    board = environment.board
+    return Position(environment.observation(board.mover), board.grid)
+
+
+def slow_features(board: Board) -> list[float]:
+    edges = [sum(board.drawn >> line & 1 for line in sides) for sides in board.grid.sides]
+    mine = board.scores[board.mover]
+    return [*(float(edges.count(n)) for n in range(4)), mine, sum(board.scores) - mine, 1.0]
+
+
+def slow_value(board: Board, me: int, turns: int, weights: Any) -> float:
+    """Minimax once more, by the rules and by words: turns end when no box is completed."""
+    if board.over:
+        return float(board.scores[me] - board.scores[1 - me])
+    if turns == 0:
+        edges = [sum(board.drawn >> line & 1 for line in sides) for sides in board.grid.sides]
+        features = [*(edges.count(n) for n in range(4)), board.scores[me], board.scores[1 - me], 1]
+        return float(np.dot(weights, features))
+    values = []
+    for line in board.legal():
+        after = board.copy()
+        after.draw(line)
+        left = turns if after.mover == board.mover else turns - 1
+        values.append(slow_value(after, me, left, weights))
+    return max(values) if board.mover == me else min(values)
+
+
+@given(st.sampled_from([(2, 2), (3, 3), (3, 4), (4, 4)]), st.integers(0, 30), st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_features_are_the_studys(size: tuple[int, int], lines: int, seed: int) -> None:
+    environment = game(*size, lines, seed)
+    assert seen(environment).features().tolist() == slow_features(environment.board)
+
+
+@given(st.sampled_from([(2, 3), (3, 3)]), st.integers(3, 10), st.integers(0, 99), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_pruning_and_the_table_change_no_value(
+    size: tuple[int, int], lines: int, seed: int, turns: int
+) -> None:
+    environment = game(*size, max(lines, environment_lines(size) - 7), seed)
+    board = environment.board
+    expected = slow_value(board, board.mover, turns, END)
+    for prune, table in ((False, 0), (True, 0), (True, 64), (True, 1 << 12), (False, 64)):
+        search = Search(END, prune=prune, table=table)
+        worth, line = search.line(seen(environment), 0, turns)
+        assert worth == pytest.approx(expected)
+        chosen, values = search.root(seen(environment), turns)
+        assert max(values) == pytest.approx(expected)
+        best = {each for each, value in zip(chosen, values, strict=True) if value == max(values)}
+        if table == 0:
+            assert line[0] in best
+        exact = set()
+        for each in board.legal():
+            after = board.copy()
+            after.draw(each)
+            left = turns if after.mover == board.mover else turns - 1
+            if slow_value(after, board.mover, left, END) == pytest.approx(expected):
+                exact.add(each)
+        assert best <= exact
+
+
+def environment_lines(size: tuple[int, int]) -> int:
+    rows, columns = size
+    return rows * (columns - 1) + (rows - 1) * columns
+
+
+@cache
+def solved(rows: int, columns: int, drawn: int) -> int:
+    """Boxes of the player to move minus the other's, from here on, by exhaustive search."""
+    board = Board(rows, columns)
+    lines = board.grid.lines
+    best = -99
+    for line in range(lines):
+        if drawn >> line & 1:
+            continue
+        after = drawn | 1 << line
+        made = sum(after & mask == mask for _, mask in board.grid.beside[line])
+        rest = solved(rows, columns, after)
+        best = max(best, made + rest if made else -rest)
+    return 0 if best == -99 else best
+
+
+@pytest.mark.parametrize("size", [(2, 2), (2, 3), (2, 4), (3, 3)])
+def test_searched_to_the_end_it_plays_solved_games(size: tuple[int, int]) -> None:
+    """1 x 1 to 1 x 3 and 2 x 2 boxes, whose values an exhaustive search finds independently."""
+    environment = game(*size, 0, 0)
+    worth, _ = Search(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
+    assert worth == solved(*size, 0)
+
+
+def test_two_by_three_boxes_from_a_few_lines_on() -> None:
+    for seed in range(4):
+        environment = game(3, 4, 4, seed)
+        board = environment.board
+        worth, _ = Search(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
+        gone = board.scores[board.mover] - board.scores[1 - board.mover]
+        assert worth == gone + solved(3, 4, board.drawn)
+
+
+# -- learning ------------------------------------------------------------------------------------------
+
+
+def seated(**parameters: Any) -> tuple[DotsPlayer, Seat]:
+    player = DotsPlayer(DotsParameters(**parameters))
+    seat = Seat(1, 0, Dots(Configuration(rows=3, columns=3)).init())
+    player.init(seat)
+    return player, seat
+
+
+def decision(
+    environment: Dots, seat: Seat, turn: int, seed: int = 1, mode: Any = "learn"
+) -> Decision:
+    board = environment.board
+    observation = environment.observation(board.mover)
+    return Decision(seat, 1, turn, observation, board.legal(), 0.0, mode, random.Random(seed))
+
+
+def test_updates_by_hand() -> None:
+    """Each feature vector has a step size of c / N of its own; the end's target is the boxes' difference."""
+    player, seat = seated(epsilon=0.0, turns=1, weights=[0.5, 0, 0, 0, 0, 0, 0], learning_rate=0.5)
+    environment = game(3, 3, 0, 0)
+    first = seen(environment).features()
+    player.step(decision(environment, seat, 0))
+    player.step(decision(environment, seat, 2))  # the same features again
+    # 4 boxes without lines: value 2; moving to the same value changes nothing, but N is 1 now.
+    assert player.weights.tolist() == [0.5, 0, 0, 0, 0, 0, 0]
+    last = game(3, 3, 11, 0)
+    last.step({last.board.mover: last.board.legal()[0]})
+    scores = last.board.scores
+    outcome = [0.0, 1.0]
+    player.end(End(seat, 1, 0.0, last.observation(0), outcome, "terminated", None, 0.0, 2, "learn"))
+    expected = np.array([0.5, 0, 0, 0, 0, 0, 0]) + 0.5 / 2 * (scores[0] - scores[1] - 2) * first
+    assert player.weights.tolist() == pytest.approx(expected.tolist())
+
+
+def test_the_predicted_target_looks_past_the_replies() -> None:
+    player, seat = seated(
+        epsilon=0.0, turns=2, target="predicted", weights="end", learning_rate=0.5
+    )
+    environment = game(3, 3, 6, 5)
+    position = seen(environment)
+    before = player.weights.copy()
+    action = player.step(decision(environment, seat, 0))
+    search = Search(before)
+    after = position.copy()
+    mover = after.draw(action)
+    if mover == 1:
+        for reply in search.line(after, 1, 1)[1]:
+            mover = after.draw(reply, mover)
+            if mover == 0:
+                break
+    features = position.features()
+    expected = before + 0.5 * (search.value(after) - before @ features) * features
+    assert player.weights.tolist() == pytest.approx(expected.tolist())
+
+
+def played(
+    parameters: dict[str, Any], games: int, learn: int = 0, size: int = 4
+) -> tuple[int, np.ndarray[Any, Any], bytes]:
+    """Learn by self-play, then play against random from either seat; return wins, weights, state."""
+    with InProcess([Dots], [DotsPlayer, Random]) as experiment:
+        player = experiment.create("dots-player", parameters=parameters, seed=1)
+        other = experiment.create("random", seed=2)
+        options = {"rows": size, "columns": size}
+        if learn:
+            experiment.run(
+                "dots", [player, player], configuration=options, episodes=learn, seed=4
+            ).wait()
+        before = experiment.save(player)
+        run = experiment.run(
+            "dots",
+            [player, other],
+            configuration=options,
+            episodes=games,
+            seed=5,
+            rotate=True,
+            mode="evaluate",
+        )
+        wins = sum(each.outcome[each.index % 2] == 1 for each in run if each.outcome)
+        assert experiment.save(player) == before
+        return wins, np.asarray(experiment.message(player, "weights")), before
+
+
+def test_learning_beats_random_and_the_untrained_self() -> None:
+    opposite = {"weights": [-weight for weight in WEIGHTS["end"]], "turns": 1}
+    untrained, _, _ = played(opposite, 100)
+    trained, weights, _ = played(opposite, 100, learn=400)
+    assert wilson(trained, 100).low > wilson(untrained, 100).high
+    assert weights[4] > 0 > weights[5]
+
+
+def test_a_step_size_that_diverges_says_so() -> None:
+    with InProcess([Dots], [DotsPlayer]) as experiment:
+        player = experiment.create("dots-player", parameters={"learning_rate": 5.0})
+        run = experiment.run("dots", [player, player], episodes=200, seed=4)
+        crashed = [each for each in run if each.reason == "crashed"]
+    assert "dots-player has diverged" in crashed[0].message
+    assert "take a smaller learning_rate than 5" in crashed[0].message
+
+
+def test_the_same_seeds_learn_the_same() -> None:
+    assert (
+        played({"turns": 2}, 2, learn=5, size=3)[2] == played({"turns": 2}, 2, learn=5, size=3)[2]
+    )
+
+
+def test_save_load_and_continue_is_as_if_uninterrupted() -> None:
+    def play(player: DotsPlayer, first: int, last: int) -> None:
+        for number in range(first, last):
+            player.step(decision(game(3, 3, number % 9, number), seat, number, seed=number))
+
+    whole, seat = seated(target="predicted", turns=2)
+    play(whole, 0, 12)
+    half, _ = seated(target="predicted", turns=2)
+    play(half, 0, 5)
+    rest, _ = seated()
+    rest.load(half.save())
+    play(rest, 5, 12)
+    assert rest.save() == whole.save()
+    with pytest.raises(DovetailError, match="not a saved dots-player"):
+        rest.load(b"rubbish")
+
+
+def test_it_says_what_it_cannot_play() -> None:
+    with InProcess([ConnectFour, Dots], [DotsPlayer]) as experiment:
+        player = experiment.create("dots-player")
+        with pytest.raises(DovetailError, match="plays dots only"):
+            experiment.run("connect_four", [player, player]).wait()
+        with pytest.raises(DovetailError, match="set its option rows"):
+            experiment.run("dots", [player, player], configuration={"rows": 3}).wait()
+        large = {"rows": 8, "columns": 8}
+        with pytest.raises(DovetailError, match="at most 62 lines"):
+            experiment.run("dots", [player, player], configuration=large).wait()
+        oblong = experiment.create("dots-player", parameters={"rows": 3})
+        experiment.run("dots", [oblong, oblong], configuration={"rows": 3}).wait()
