@@ -1,0 +1,48 @@
+/// \file
+/// The errors of the contract; `what()` is always one line for a person.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace dovetail {
+
+/// Anything a user can meet. Throw it from an agent or environment to refuse something: its text reaches
+/// the broker as it is.
+class Error : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A frame that the contract refuses; `code` is one of SPEC.md's error codes.
+class ProtocolError : public Error {
+   public:
+    ProtocolError(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}
+    std::string code;
+};
+
+/// A request that the broker, or whom it was passed to, answered with an `error`.
+class Refused : public Error {
+   public:
+    Refused(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}
+    std::string code;
+};
+
+/// The broker is gone, or does not know this session any more.
+class Lost : public Error {
+   public:
+    using Error::Error;
+};
+
+/// Thrown by an environment's `step`: the rules refuse an action, and the episode is as before.
+class IllegalAction : public Error {
+   public:
+    explicit IllegalAction(const std::string& text, std::optional<std::int64_t> seat_ = std::nullopt)
+        : Error(text), seat(seat_) {}
+    /// The seat whose action it is, if it is one seat's.
+    std::optional<std::int64_t> seat;
+};
+
+}  // namespace dovetail

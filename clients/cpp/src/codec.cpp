@@ -1,0 +1,389 @@
+#include "dovetail/codec.hpp"
+
+#include <memory>
+
+#include "reader.hpp"
+#include "writer.hpp"
+
+namespace dovetail::codec {
+
+namespace {
+
+/// A position in bytes that are walked through without building any value.
+class Walk {
+   public:
+    explicit Walk(std::string_view frame) : frame_(frame) {}
+
+    std::size_t left() const { return frame_.size() - at_; }
+    unsigned byte() {
+        need(1);
+        return static_cast<unsigned char>(frame_[at_++]);
+    }
+    std::uint64_t number(int bytes) {
+        std::uint64_t value = 0;
+        while (bytes-- > 0) value = value << 8 | byte();
+        return value;
+    }
+    void skip(std::uint64_t bytes) {
+        need(bytes);
+        at_ += bytes;
+    }
+
+   private:
+    void need(std::uint64_t bytes) const {
+        if (bytes > left()) malformed("a frame of " + std::to_string(frame_.size()) + " bytes ends inside a value");
+    }
+
+    std::string_view frame_;
+    std::size_t at_ = 0;
+};
+
+/// Passes a header and what follows it, but not the entries of a container; returns how many values these are,
+/// or -1 if it is no container.
+std::int64_t pass(Walk& walk) {
+    const unsigned byte = walk.byte();
+    if (byte <= 0x7F || byte >= 0xE0) return -1;
+    if (byte <= 0x8F) return 2 * static_cast<std::int64_t>(byte & 15);
+    if (byte <= 0x9F) return byte & 15;
+    if (byte <= 0xBF) {
+        walk.skip(byte & 31);
+        return -1;
+    }
+    switch (byte) {
+        case 0xC0:
+        case 0xC2:
+        case 0xC3:
+            return -1;
+        case 0xC4:
+        case 0xC5:
+        case 0xC6:
+            walk.skip(walk.number(1 << (byte - 0xC4)));
+            return -1;
+        case 0xC7:
+        case 0xC8:
+        case 0xC9:
+            walk.skip(walk.number(1 << (byte - 0xC7)) + 1);
+            return -1;
+        case 0xCA:
+            walk.skip(4);
+            return -1;
+        case 0xCB:
+            walk.skip(8);
+            return -1;
+        case 0xCC:
+        case 0xCD:
+        case 0xCE:
+        case 0xCF:
+            walk.skip(1U << (byte - 0xCC));
+            return -1;
+        case 0xD0:
+        case 0xD1:
+        case 0xD2:
+        case 0xD3:
+            walk.skip(1U << (byte - 0xD0));
+            return -1;
+        case 0xD4:
+        case 0xD5:
+        case 0xD6:
+        case 0xD7:
+        case 0xD8:
+            walk.skip((1U << (byte - 0xD4)) + 1);
+            return -1;
+        case 0xD9:
+        case 0xDA:
+        case 0xDB:
+            walk.skip(walk.number(1 << (byte - 0xD9)));
+            return -1;
+        case 0xDC:
+        case 0xDD:
+            return static_cast<std::int64_t>(walk.number(byte == 0xDC ? 2 : 4));
+        case 0xDE:
+        case 0xDF:
+            return 2 * static_cast<std::int64_t>(walk.number(byte == 0xDE ? 2 : 4));
+        default:
+            malformed("byte 0xc1 is no MessagePack");
+    }
+}
+
+bool refer(msgpack::type::object_type, std::size_t, void*) {
+    return true;  // texts and bytes stay where they are until they are copied into a value
+}
+
+Object unpack(msgpack::zone& zone, std::string_view frame) {
+    try {
+        return msgpack::unpack(zone, frame.data(), frame.size(), refer);
+    } catch (const msgpack::unpack_error& error) {
+        malformed(error.what());
+    }
+}
+
+Value tensor(const char* data, std::size_t size) {
+    const std::string_view payload(data, size);
+    try {
+        check(payload);
+    } catch (const ProtocolError&) {
+        malformed("a tensor that is no MessagePack");
+    }
+    msgpack::zone zone;
+    const Object object = unpack(zone, payload);
+    if (object.type != msgpack::type::ARRAY || object.via.array.size != 3) malformed("a tensor that is no array of 3");
+    const Object* part = object.via.array.ptr;
+    Dtype dtype;
+    if (!is_text(part[0]) || !find_dtype(raw_text(part[0]), dtype)) malformed("a tensor of an unknown dtype");
+    if (part[1].type != msgpack::type::ARRAY || part[2].type != msgpack::type::BIN) {
+        malformed("a tensor that is no [dtype, shape, bytes]");
+    }
+    std::vector<std::size_t> shape;
+    for (std::uint32_t i = 0; i < part[1].via.array.size; ++i) {
+        const Object& length = part[1].via.array.ptr[i];
+        if (length.type != msgpack::type::POSITIVE_INTEGER) malformed("a tensor with a length that is none");
+        shape.push_back(length.via.u64);
+    }
+    try {
+        return Tensor(dtype, std::move(shape), bytes(part[2].via.bin.ptr, part[2].via.bin.size));
+    } catch (const dovetail::Error& error) {
+        malformed(error.what());
+    }
+}
+
+struct Accepted {
+    std::string_view type;
+    messages::Incoming (*make)();
+};
+
+template <class T>
+messages::Incoming made() {
+    return T();
+}
+
+messages::Incoming first_decision() {
+    messages::Decision decision;
+    decision.first = true;
+    return decision;
+}
+
+// What is read most often comes first.
+constexpr Accepted kAtAgent[] = {
+    {"step", made<messages::Decision>},     {"start", first_decision},
+    {"end", made<messages::End>},           {"create", made<messages::Create>},
+    {"init", made<messages::Init>},         {"reply", made<messages::Reply>},
+    {"save", made<messages::Save>},         {"load", made<messages::Load>},
+    {"message", made<messages::AgentMessage>}, {"leave", made<messages::Leave>},
+    {"cleanup", made<messages::Cleanup>},
+};
+constexpr Accepted kAtEnvironment[] = {
+    {"step", made<messages::EnvironmentStep>},
+    {"start", made<messages::EnvironmentStart>},
+    {"open", made<messages::Open>},
+    {"close", made<messages::Close>},
+    {"lookahead", made<messages::EnvironmentLookahead>},
+    {"message", made<messages::EnvironmentMessage>},
+};
+constexpr Accepted kAtExperiment[] = {
+    {"episode", made<Episode>},     {"progress", made<Progress>},       {"turn", made<WatchedTurn>}, {"done", made<Done>},
+    {"reply", made<messages::Reply>}, {"saved", made<messages::Saved>},
+};
+constexpr Accepted kAtAll[] = {
+    {"ping", made<messages::Ping>}, {"pong", made<messages::Pong>},       {"error", made<messages::Error>},
+    {"bye", made<messages::Bye>},   {"welcome", made<messages::Welcome>},
+};
+
+template <std::size_t n>
+const Accepted* find(const Accepted (&table)[n], std::string_view type) {
+    for (const Accepted& each : table) {
+        if (each.type == type) return &each;
+    }
+    return nullptr;
+}
+
+const Accepted* accepted(Role role, std::string_view type) {
+    const Accepted* found = role == Role::agent         ? find(kAtAgent, type)
+                            : role == Role::environment ? find(kAtEnvironment, type)
+                                                        : find(kAtExperiment, type);
+    return found != nullptr ? found : find(kAtAll, type);
+}
+
+}  // namespace
+
+Value to_value(const Object& object) {
+    switch (object.type) {
+        case msgpack::type::NIL:
+            return {};
+        case msgpack::type::BOOLEAN:
+            return object.via.boolean;
+        case msgpack::type::POSITIVE_INTEGER:
+            return object.via.u64;
+        case msgpack::type::NEGATIVE_INTEGER:
+            return object.via.i64;
+        case msgpack::type::FLOAT32:
+        case msgpack::type::FLOAT64:
+            return object.via.f64;
+        case msgpack::type::STR:
+            return text(object);
+        case msgpack::type::BIN:
+            return bytes(object.via.bin.ptr, object.via.bin.size);
+        case msgpack::type::ARRAY: {
+            List list;
+            list.reserve(object.via.array.size);
+            for (std::uint32_t i = 0; i < object.via.array.size; ++i) {
+                list.push_back(to_value(object.via.array.ptr[i]));
+            }
+            return list;
+        }
+        case msgpack::type::MAP: {
+            Map map;
+            for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
+                const auto& entry = object.via.map.ptr[i];
+                if (!is_text(entry.key)) malformed("a key of a map that is no text");
+                map.append(std::string(text(entry.key)), to_value(entry.val));
+            }
+            map.settle();
+            return map;
+        }
+        case msgpack::type::EXT: {
+            const auto& ext = object.via.ext;
+            if (ext.type() == 1) return tensor(ext.data(), ext.size);
+            return Extension{ext.type(), bytes(ext.data(), ext.size)};
+        }
+    }
+    malformed("a value of an unknown kind");
+}
+
+void check(std::string_view frame, const Limits& limits) {
+    if (frame.size() > limits.frame) {
+        throw ProtocolError("limit", "a frame of " + std::to_string(frame.size()) + " bytes; at most " +
+                                         std::to_string(limits.frame) + " are read");
+    }
+    Walk walk(frame);
+    std::uint64_t elements = 0;
+    std::vector<std::int64_t> open{1};  // values still to come in each open container, outermost first
+    while (!open.empty()) {
+        if (open.back() == 0) {
+            open.pop_back();
+            continue;
+        }
+        --open.back();
+        if (++elements > limits.elements) {
+            // What cannot be whole is malformed all the same, but only a reader without limits could tell.
+            throw ProtocolError("limit", "more than " + std::to_string(limits.elements) + " values in a frame");
+        }
+        const std::int64_t entries = pass(walk);
+        if (entries < 0) continue;
+        if (static_cast<std::uint64_t>(entries) > walk.left()) {
+            malformed(std::to_string(entries) + " values are announced and not there");
+        }
+        open.push_back(entries);
+        if (open.size() - 1 > limits.depth) {
+            throw ProtocolError("limit", "nested deeper than " + std::to_string(limits.depth));
+        }
+    }
+    if (walk.left() != 0) malformed("a frame goes on after its value");
+}
+
+Frame encode(const Value& value) {
+    Frame frame;
+    Writer(frame).write(value);
+    return frame;
+}
+
+Value decode(std::string_view frame, const Limits& limits) {
+    check(frame, limits);
+    msgpack::zone zone;
+    return to_value(unpack(zone, frame));
+}
+
+template <class Message>
+Frame encode_message(const Message& message) {
+    Frame frame;
+    Writer(frame).write(message);
+    return frame;
+}
+
+template <class Message>
+Value to_value(const Message& message) {
+    return decode(encode_message(message), Limits{UINT64_MAX, 64, UINT64_MAX});
+}
+
+template <class Message>
+Message from_value(const Value& value) {
+    const Frame frame = encode(value);
+    check(frame, Limits{UINT64_MAX, 64, UINT64_MAX});
+    msgpack::zone zone;
+    Message message;
+    read_part(unpack(zone, frame), message);
+    return message;
+}
+
+struct Decoder::Memory {
+    msgpack::zone zone;
+};
+
+Decoder::Decoder(Role role) : role_(role), memory_(new Memory) {}
+
+Decoder::~Decoder() {
+    delete memory_;
+}
+
+messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits) {
+    check(frame, limits);
+    memory_->zone.clear();
+    const Object object = unpack(memory_->zone, frame);
+    if (object.type != msgpack::type::MAP) invalid("a frame that is no map");
+    for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
+        if (!is_text(object.via.map.ptr[i].key)) invalid("a key that is no text");
+    }
+    Reader reader(object);
+    const Object* type = reader.find("type");
+    if (type == nullptr || !is_text(*type)) throw ProtocolError("unknown-type", "a message without a type");
+    const Accepted* found = accepted(role_, raw_text(*type));
+    if (found == nullptr) {
+        throw ProtocolError("unknown-type", "no message of this role: \"" + utf8::line(raw_text(*type).substr(0, 40)) + "\"");
+    }
+    messages::Incoming message = found->make();
+    std::visit(
+        [&](auto& each) { fields::visit(reader, each, fields::Of<std::remove_reference_t<decltype(each)>>()); }, message);
+    return message;
+}
+
+#define DOVETAIL_MESSAGE(Message)                    \
+    template Frame encode_message(const Message&);   \
+    template Value to_value(const Message&);         \
+    template Message from_value<Message>(const Value&)
+
+DOVETAIL_MESSAGE(Offer);
+DOVETAIL_MESSAGE(Spec);
+DOVETAIL_MESSAGE(Turn);
+DOVETAIL_MESSAGE(Clock);
+DOVETAIL_MESSAGE(Episode);
+DOVETAIL_MESSAGE(Progress);
+DOVETAIL_MESSAGE(Done);
+DOVETAIL_MESSAGE(WatchedTurn);
+DOVETAIL_MESSAGE(messages::Hello);
+DOVETAIL_MESSAGE(messages::Welcome);
+DOVETAIL_MESSAGE(messages::Ping);
+DOVETAIL_MESSAGE(messages::Pong);
+DOVETAIL_MESSAGE(messages::Error);
+DOVETAIL_MESSAGE(messages::Bye);
+DOVETAIL_MESSAGE(messages::Reply);
+DOVETAIL_MESSAGE(messages::Open);
+DOVETAIL_MESSAGE(messages::EnvironmentStart);
+DOVETAIL_MESSAGE(messages::EnvironmentStep);
+DOVETAIL_MESSAGE(messages::EnvironmentLookahead);
+DOVETAIL_MESSAGE(messages::EnvironmentMessage);
+DOVETAIL_MESSAGE(messages::Close);
+DOVETAIL_MESSAGE(messages::Position);
+DOVETAIL_MESSAGE(messages::Create);
+DOVETAIL_MESSAGE(messages::Init);
+DOVETAIL_MESSAGE(messages::Decision);
+DOVETAIL_MESSAGE(messages::Action);
+DOVETAIL_MESSAGE(messages::End);
+DOVETAIL_MESSAGE(messages::Save);
+DOVETAIL_MESSAGE(messages::Saved);
+DOVETAIL_MESSAGE(messages::Load);
+DOVETAIL_MESSAGE(messages::AgentMessage);
+DOVETAIL_MESSAGE(messages::Leave);
+DOVETAIL_MESSAGE(messages::Cleanup);
+
+#undef DOVETAIL_MESSAGE
+
+}  // namespace dovetail::codec

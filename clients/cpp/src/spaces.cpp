@@ -1,0 +1,325 @@
+#include "dovetail/spaces.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "utf8.hpp"
+
+namespace dovetail {
+
+namespace {
+
+const Value* field(const Map& map, const char* name) {
+    return map.find(name);
+}
+
+const Value& needed(const Map& map, const char* kind, const char* name) {
+    const Value* found = map.find(name);
+    if (found == nullptr) throw Error(std::string(kind) + " without `" + name + "`");
+    return *found;
+}
+
+std::int64_t integer(const Value& value, std::int64_t least) {
+    const std::int64_t found = value.as_int();
+    if (found < least) throw Error("an integer below " + std::to_string(least) + " in a space");
+    return found;
+}
+
+std::vector<std::size_t> shape(const Value& value) {
+    std::vector<std::size_t> out;
+    for (const Value& each : value.as_list()) out.push_back(static_cast<std::size_t>(integer(each, 0)));
+    return out;
+}
+
+Value as_list(const std::vector<std::size_t>& shape) {
+    return List(shape.begin(), shape.end());
+}
+
+bool is_bound(const Value& value) {
+    if (value.is_number()) return true;
+    return value.is_list() && std::all_of(value.as_list().begin(), value.as_list().end(), is_bound);
+}
+
+const Value& bound(const Value& value) {
+    if (!is_bound(value)) throw Error("a bound of a Box that is neither a number nor nested arrays of numbers");
+    return value;
+}
+
+bool is_infinite(const Value& value, bool negative) {
+    return value.is_number() && std::isinf(value.as_number()) && (value.as_number() < 0) == negative;
+}
+
+// -- containment ------------------------------------------------------------------------------
+
+struct Elements {
+    bool fits = false;
+    bool tensor = false;
+    std::vector<Value> each;
+};
+
+bool flatten(const Value& value, const std::vector<std::size_t>& shape, std::size_t depth, std::vector<Value>& out) {
+    if (depth == shape.size()) {
+        if (!value.is_number() && !value.is_bool()) return false;
+        out.push_back(value);
+        return true;
+    }
+    if (!value.is_list() || value.as_list().size() != shape[depth]) return false;
+    for (const Value& each : value.as_list()) {
+        if (!flatten(each, shape, depth + 1, out)) return false;
+    }
+    return true;
+}
+
+Value element(const Tensor& tensor, std::size_t i) {
+    switch (tensor.dtype()) {
+        case Dtype::boolean:
+            return tensor.number(i) != 0;
+        case Dtype::int64:
+            return tensor.elements<std::int64_t>()[i];
+        case Dtype::uint64:
+            return tensor.elements<std::uint64_t>()[i];
+        case Dtype::float16:
+        case Dtype::float32:
+        case Dtype::float64:
+            return tensor.number(i);
+        default:
+            return static_cast<std::int64_t>(tensor.number(i));
+    }
+}
+
+Elements elements(const Value& value, const std::vector<std::size_t>& shape) {
+    Elements out;
+    if (value.is_tensor()) {
+        const Tensor& tensor = value.as_tensor();
+        out.tensor = true;
+        out.fits = tensor.shape() == shape;
+        if (!out.fits) return out;
+        out.each.reserve(tensor.size());
+        for (std::size_t i = 0; i < tensor.size(); ++i) out.each.push_back(element(tensor, i));
+        return out;
+    }
+    out.fits = flatten(value, shape, 0, out.each);
+    return out;
+}
+
+bool between(const Value& value, long double low, long double high) {
+    if (!value.is_integer()) return false;
+    const auto number = value.held().index() == 3 ? static_cast<long double>(value.as_uint())
+                                                  : static_cast<long double>(value.as_int());
+    return number >= low && number <= high;
+}
+
+bool holds(Dtype dtype, const Value& value) {
+    switch (dtype) {
+        case Dtype::boolean:
+            return value.is_bool();
+        case Dtype::int8:
+            return between(value, INT8_MIN, INT8_MAX);
+        case Dtype::int16:
+            return between(value, INT16_MIN, INT16_MAX);
+        case Dtype::int32:
+            return between(value, INT32_MIN, INT32_MAX);
+        case Dtype::int64:
+            return between(value, INT64_MIN, INT64_MAX);
+        case Dtype::uint8:
+            return between(value, 0, UINT8_MAX);
+        case Dtype::uint16:
+            return between(value, 0, UINT16_MAX);
+        case Dtype::uint32:
+            return between(value, 0, UINT32_MAX);
+        case Dtype::uint64:
+            return between(value, 0, UINT64_MAX);
+        default:
+            return true;
+    }
+}
+
+double plain(const Value& value) {
+    return value.is_bool() ? (value.as_bool() ? 1.0 : 0.0) : value.as_number();
+}
+
+bool bounds(const Value& bound, const std::vector<std::size_t>& shape, std::size_t size, std::vector<double>& out) {
+    if (bound.is_number()) {
+        out.assign(size, bound.as_number());
+        return true;
+    }
+    std::vector<Value> each;
+    if (!flatten(bound, shape, 0, each)) return false;
+    for (const Value& one : each) out.push_back(plain(one));
+    return true;
+}
+
+bool contains(const spaces::Discrete& space, const Value& value) {
+    if (!value.is_integer() || value.held().index() == 3) return false;
+    const std::int64_t number = value.as_int();
+    // As unsigned numbers, where nothing overflows.
+    return number >= space.start &&
+           static_cast<std::uint64_t>(number) - static_cast<std::uint64_t>(space.start) <
+               static_cast<std::uint64_t>(space.n);
+}
+
+bool contains(const spaces::Box& space, const Value& value) {
+    Dtype dtype;
+    if (!find_dtype(space.dtype, dtype)) return false;
+    const Elements found = elements(value, space.shape);
+    if (!found.fits) return false;
+    if (found.tensor && value.as_tensor().dtype() != dtype) return false;
+    std::vector<double> low, high;
+    if (!bounds(space.low, space.shape, found.each.size(), low)) return false;
+    if (!bounds(space.high, space.shape, found.each.size(), high)) return false;
+    for (std::size_t i = 0; i < found.each.size(); ++i) {
+        if (!found.tensor && !holds(dtype, found.each[i])) return false;
+        const double number = plain(found.each[i]);
+        if (!(number >= low[i] && number <= high[i])) return false;
+    }
+    return true;
+}
+
+bool contains(const spaces::MultiDiscrete& space, const Value& value) {
+    const Elements found = elements(value, {space.nvec.size()});
+    if (!found.fits) return false;
+    for (std::size_t i = 0; i < found.each.size(); ++i) {
+        if (!between(found.each[i], 0, static_cast<long double>(space.nvec[i]) - 1)) return false;
+    }
+    return true;
+}
+
+bool contains(const spaces::MultiBinary& space, const Value& value) {
+    const Elements found = elements(value, space.shape);
+    return found.fits && std::all_of(found.each.begin(), found.each.end(), [](const Value& each) {
+               return plain(each) == 0 || plain(each) == 1;
+           });
+}
+
+bool contains(const spaces::Text& space, const Value& value) {
+    if (!value.is_text()) return false;
+    const std::vector<std::string_view> characters = utf8::characters(value.as_text());
+    if (characters.size() < space.min_length || characters.size() > space.max_length) return false;
+    if (!space.charset) return true;
+    const std::vector<std::string_view> allowed = utf8::characters(*space.charset);
+    return std::all_of(characters.begin(), characters.end(), [&](std::string_view each) {
+        return std::find(allowed.begin(), allowed.end(), each) != allowed.end();
+    });
+}
+
+bool contains(const spaces::Tuple& space, const Value& value) {
+    if (!value.is_list() || value.as_list().size() != space.spaces.size()) return false;
+    for (std::size_t i = 0; i < space.spaces.size(); ++i) {
+        if (!space.spaces[i].contains(value.as_list()[i])) return false;
+    }
+    return true;
+}
+
+bool contains(const spaces::Dict& space, const Value& value) {
+    if (!value.is_map() || value.as_map().size() != space.spaces.size()) return false;
+    return std::all_of(space.spaces.begin(), space.spaces.end(), [&](const auto& each) {
+        const Value* found = value.as_map().find(each.first);
+        return found != nullptr && each.second.contains(*found);
+    });
+}
+
+// -- maps ---------------------------------------------------------------------------------------
+
+Map to_map(const spaces::Discrete& space) {
+    Map out{{"space", "Discrete"}, {"n", space.n}};
+    if (space.start != 0) out["start"] = space.start;
+    return out;
+}
+
+Map to_map(const spaces::Box& space) {
+    Map out{{"space", "Box"}, {"shape", as_list(space.shape)}};
+    if (!is_infinite(space.low, true)) out["low"] = space.low;
+    if (!is_infinite(space.high, false)) out["high"] = space.high;
+    if (space.dtype != "float32") out["dtype"] = space.dtype;
+    return out;
+}
+
+Map to_map(const spaces::MultiDiscrete& space) {
+    return {{"space", "MultiDiscrete"}, {"nvec", List(space.nvec.begin(), space.nvec.end())}};
+}
+
+Map to_map(const spaces::MultiBinary& space) {
+    return {{"space", "MultiBinary"}, {"shape", as_list(space.shape)}};
+}
+
+Map to_map(const spaces::Text& space) {
+    Map out{{"space", "Text"}, {"max_length", space.max_length}};
+    if (space.min_length != 0) out["min_length"] = space.min_length;
+    if (space.charset) out["charset"] = *space.charset;
+    return out;
+}
+
+Map to_map(const spaces::Tuple& space) {
+    List parts;
+    for (const Space& each : space.spaces) parts.push_back(each.value());
+    return {{"space", "Tuple"}, {"spaces", std::move(parts)}};
+}
+
+Map to_map(const spaces::Dict& space) {
+    Map parts;
+    for (const auto& each : space.spaces) parts.append(each.first, each.second.value());
+    return {{"space", "Dict"}, {"spaces", std::move(parts)}};
+}
+
+}  // namespace
+
+Space Space::from(const Value& value) {
+    if (!value.is_map()) throw Error(std::string("a space that is no map but ") + value.kind());
+    const Map& map = value.as_map();
+    const Value* kind = field(map, "space");
+    if (kind == nullptr || !kind->is_text()) throw Error("a space whose `space` names no kind");
+    const std::string& name = kind->as_text();
+    const char* about = name.c_str();
+    if (name == "Discrete") {
+        spaces::Discrete space{integer(needed(map, about, "n"), 1), 0};
+        if (const Value* start = field(map, "start")) space.start = start->as_int();
+        return space;
+    }
+    if (name == "Box") {
+        spaces::Box space;
+        space.shape = shape(needed(map, about, "shape"));
+        if (const Value* low = field(map, "low")) space.low = bound(*low);
+        if (const Value* high = field(map, "high")) space.high = bound(*high);
+        if (const Value* dtype = field(map, "dtype")) space.dtype = dtype->as_text();
+        return space;
+    }
+    if (name == "MultiDiscrete") {
+        spaces::MultiDiscrete space;
+        for (const Value& each : needed(map, about, "nvec").as_list()) space.nvec.push_back(integer(each, 1));
+        return space;
+    }
+    if (name == "MultiBinary") return spaces::MultiBinary{shape(needed(map, about, "shape"))};
+    if (name == "Text") {
+        spaces::Text space;
+        space.max_length = needed(map, about, "max_length").as_uint();
+        if (const Value* least = field(map, "min_length")) space.min_length = least->as_uint();
+        if (const Value* charset = field(map, "charset"); charset != nullptr && !charset->is_nil()) {
+            space.charset = charset->as_text();
+        }
+        return space;
+    }
+    if (name == "Tuple") {
+        spaces::Tuple space;
+        for (const Value& each : needed(map, about, "spaces").as_list()) space.spaces.push_back(from(each));
+        return space;
+    }
+    if (name == "Dict") {
+        spaces::Dict space;
+        for (const auto& [key, each] : needed(map, about, "spaces").as_map()) {
+            space.spaces.emplace_back(key, from(each));
+        }
+        return space;
+    }
+    throw Error("a space of the unknown kind \"" + name.substr(0, 40) + "\"");
+}
+
+Value Space::value() const {
+    return std::visit([](const auto& space) { return Value(to_map(space)); }, held_);
+}
+
+bool Space::contains(const Value& value) const {
+    return std::visit([&](const auto& space) { return dovetail::contains(space, value); }, held_);
+}
+
+}  // namespace dovetail

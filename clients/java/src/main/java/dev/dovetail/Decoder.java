@@ -1,0 +1,182 @@
+package dev.dovetail;
+
+import java.io.IOException;
+import java.math.BigInteger;
+import java.nio.charset.CodingErrorAction;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.msgpack.core.ExtensionTypeHeader;
+import org.msgpack.core.MessageFormat;
+import org.msgpack.core.MessagePack;
+import org.msgpack.core.MessagePackException;
+import org.msgpack.core.MessageUnpacker;
+import org.msgpack.core.buffer.ArrayBufferInput;
+
+/**
+ * Bytes to values. Integers become {@code Long} ({@code BigInteger} beyond 2^63-1), floats {@code Double}, text
+ * {@code String}, binary {@code byte[]}, arrays {@code List}, maps {@code Map<String, Object>}, tensors
+ * {@link Tensor}, other extensions {@link Extension}. Not for several threads at once.
+ */
+public final class Decoder {
+    private static final byte[] NOTHING = {};
+    /** What a tensor's payload may hold: an array with an array of lengths in it. */
+    private static final Limits INSIDE = new Limits(Long.MAX_VALUE, 2, 64);
+
+    private final ArrayBufferInput input = new ArrayBufferInput(NOTHING);
+    private final MessageUnpacker unpacker = new MessagePack.UnpackerConfig()
+            .withActionOnMalformedString(CodingErrorAction.REPORT)
+            .withActionOnUnmappableString(CodingErrorAction.REPORT)
+            .newUnpacker(input);
+    private Limits limits = Limits.DEFAULT;
+
+    /**
+     * Sets what is read from now on.
+     *
+     * @param limits the largest frame
+     */
+    public void limit(Limits limits) {
+        this.limits = limits;
+    }
+
+    /**
+     * Returns the value in a frame, whatever it is.
+     *
+     * @param frame the bytes
+     * @return the value
+     * @throws ProtocolException code {@code limit} or {@code malformed}
+     */
+    public Object decode(byte[] frame) {
+        limits.check(frame);
+        begin(frame);
+        return value();
+    }
+
+    /** The map that a message is; its {@code type} has not been looked at. */
+    Map<String, Object> message(byte[] frame) {
+        limits.check(frame);
+        begin(frame);
+        try {
+            if (!frameIsMap(frame[0])) {
+                throw new ProtocolException("invalid", "a message must be a map");
+            }
+            int size = unpacker.unpackMapHeader();
+            Map<String, Object> map = new LinkedHashMap<>(2 * size);
+            for (int i = 0; i < size; i++) {
+                if (!unpacker.getNextFormat().getValueType().isStringType()) {
+                    throw new ProtocolException("invalid", "the keys of a message must be text");
+                }
+                String key = unpacker.unpackString();
+                map.put(key, value());
+            }
+            return map;
+        } catch (IOException | MessagePackException error) {
+            throw malformed(error);
+        }
+    }
+
+    private void begin(byte[] frame) {
+        try {
+            input.reset(frame);
+            unpacker.reset(input);
+        } catch (IOException error) {
+            throw malformed(error);
+        }
+    }
+
+    private static boolean frameIsMap(byte head) {
+        int first = head & 0xff;
+        return first >= 0x80 && first <= 0x8f || first == 0xde || first == 0xdf;
+    }
+
+    private Object value() {
+        try {
+            MessageFormat format = unpacker.getNextFormat();
+            switch (format.getValueType()) {
+                case NIL -> {
+                    unpacker.unpackNil();
+                    return null;
+                }
+                case BOOLEAN -> {
+                    return unpacker.unpackBoolean();
+                }
+                case INTEGER -> {
+                    if (format == MessageFormat.UINT64) {
+                        BigInteger number = unpacker.unpackBigInteger();
+                        return number.bitLength() < 64 ? (Object) number.longValue() : number;
+                    }
+                    return unpacker.unpackLong();
+                }
+                case FLOAT -> {
+                    return unpacker.unpackDouble();
+                }
+                case STRING -> {
+                    return unpacker.unpackString();
+                }
+                case BINARY -> {
+                    return unpacker.readPayload(unpacker.unpackBinaryHeader());
+                }
+                case ARRAY -> {
+                    int size = unpacker.unpackArrayHeader();
+                    List<Object> list = new ArrayList<>(size);
+                    for (int i = 0; i < size; i++) {
+                        list.add(value());
+                    }
+                    return list;
+                }
+                case MAP -> {
+                    int size = unpacker.unpackMapHeader();
+                    Map<String, Object> map = new LinkedHashMap<>(2 * size);
+                    for (int i = 0; i < size; i++) {
+                        if (!unpacker.getNextFormat().getValueType().isStringType()) {
+                            throw new ProtocolException("malformed", "a key of a map is no text");
+                        }
+                        String key = unpacker.unpackString();
+                        map.put(key, value());
+                    }
+                    return map;
+                }
+                case EXTENSION -> {
+                    ExtensionTypeHeader header = unpacker.unpackExtensionTypeHeader();
+                    byte[] data = unpacker.readPayload(header.getLength());
+                    return header.getType() == 1 ? tensor(data) : new Extension(header.getType(), data);
+                }
+                default -> throw new ProtocolException("malformed", "no MessagePack");
+            }
+        } catch (IOException | MessagePackException error) {
+            throw malformed(error);
+        }
+    }
+
+    private static ProtocolException malformed(Exception error) {
+        String text = error.getMessage();
+        return new ProtocolException(
+                "malformed", text == null ? error.getClass().getSimpleName() : text.split("\n", 2)[0]);
+    }
+
+    private static Tensor tensor(byte[] payload) {
+        try (MessageUnpacker in = MessagePack.newDefaultUnpacker(payload)) {
+            INSIDE.check(payload); // so that a length which is announced and not there costs nothing
+            if (in.unpackArrayHeader() != 3) {
+                throw new ProtocolException("malformed", "tensor that is no [dtype, shape, bytes]");
+            }
+            String dtype = in.unpackString();
+            Tensor.Type type = Tensor.Type.of(dtype);
+            if (type == null) {
+                throw new ProtocolException("malformed", "tensor of an unknown dtype");
+            }
+            int dimensions = in.unpackArrayHeader();
+            if (dimensions > 32) {
+                throw new ProtocolException("malformed", "tensor of more than 32 dimensions");
+            }
+            long[] shape = new long[dimensions];
+            for (int i = 0; i < dimensions; i++) {
+                shape[i] = in.unpackLong();
+            }
+            return new Tensor(type, shape, in.readPayload(in.unpackBinaryHeader()));
+        } catch (IOException | MessagePackException | ProtocolException | IllegalArgumentException error) {
+            throw malformed(error);
+        }
+    }
+}
