@@ -1,4 +1,4 @@
-"""A network with one hidden layer and one output, made for learning from one row at a time.
+"""A network with one hidden layer and one output, made for learning from one row at a time; and one without.
 
 All weights lie in one vector, so that an update or a trace of all layers is one operation.
 """
@@ -19,9 +19,11 @@ Array = NDArray[np.floating[Any]]
 def size(inputs: int, hidden: int) -> int:
     """Return the number of weights: each hidden unit and the output have a bias.
 
-    >>> size(2, 3)
-    13
+    >>> size(2, 3), size(2, 0)
+    (13, 3)
     """
+    if not hidden:
+        return inputs + 1
     return (inputs + 1) * hidden + hidden + 1
 
 
@@ -169,3 +171,53 @@ class Network:
         )
         self._views[rows] = views
         return views
+
+
+class Linear:
+    """A linear function of a row with the interface of ``Network``: a network without a hidden layer.
+
+    The first weights are zero.
+
+    Args:
+        inputs: the length of a row.
+        output: ``tanh`` for values between -1 and 1, or ``linear``.
+        dtype: of all computation.
+    """
+
+    hidden = 0
+
+    def __init__(self, inputs: int, output: Output, dtype: DTypeLike = np.float32) -> None:
+        self.inputs = inputs
+        self.output: Output = output
+        self.dtype = np.dtype(dtype)
+        self.weights: Array = np.zeros(size(inputs, 0), self.dtype)
+        self._whole: Array = np.ones((0, inputs + 1), self.dtype)
+        self._out: Array = np.empty(0, self.dtype)
+
+    def values(self, rows: NDArray[Any], extra: Array | None = None) -> list[float]:
+        """Return the value of each row, and last that of ``extra`` if it is given."""
+        n = len(rows)
+        self._whole = np.ones((n + (extra is not None), self.inputs + 1), self.dtype)
+        self._whole[:n, :-1] = rows.reshape(n, -1)
+        if extra is not None:
+            self._whole[n, :-1] = extra
+        self._out = self._whole @ self.weights
+        if self.output == "tanh":
+            self._out = np.tanh(self._out)
+        values: list[float] = self._out.tolist()
+        return values
+
+    def row(self, index: int) -> Array:
+        """Return a copy of a row of the last ``values``."""
+        return self._whole[index, :-1].copy()
+
+    def gradient(self, index: int, out: Array | None = None) -> Array:
+        """Return the gradient of the value of a row of the last ``values``."""
+        vector = np.empty_like(self.weights) if out is None else out
+        slope = 1 - float(self._out[index]) ** 2 if self.output == "tanh" else 1.0
+        np.multiply(self._whole[index], slope, out=vector)
+        return vector
+
+    def apply(self, direction: Array, step: float) -> None:
+        """Add ``step`` times ``direction`` to the weights."""
+        np.add(self.weights, direction * step, out=self.weights, casting="same_kind")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,21 +12,35 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
-from dovetail.agent_servers.network import Activation, Array, Network, Output, size
+from dovetail.agent_servers.agent import BatchAgent, Decision, End, Seat
+from dovetail.agent_servers.network import Activation, Array, Linear, Network, Output, size
 from dovetail.protocol.errors import DovetailError
 
 NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
 """Endings that say nothing about the position in which they came."""
+Traces = Literal["accumulating", "replacing", "dutch", "true-online"]
 
 
 class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``TD``."""
 
-    hidden: Annotated[int, Meta(ge=1, le=4096, description="Units of the hidden layer.")] = 128
+    hidden: Annotated[
+        Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
+        Meta(
+            description="Units of the hidden layer; half as many as there are inputs; or 0 for a linear "
+            "function of the inputs."
+        ),
+    ] = 128
     learning_rate: Annotated[
         float, Meta(ge=0, le=10, description="Step size of the first episodes.")
     ] = 0.05
+    rates: Annotated[
+        Literal["one", "fan-in"],
+        Meta(
+            description="One step size for all weights, or for each layer divided by the number of its "
+            "inputs."
+        ),
+    ] = "one"
     half_life: Annotated[
         float,
         Meta(
@@ -44,12 +59,20 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
     ] = 0.7
     traces: Annotated[
-        Literal["accumulating", "replacing"],
+        Traces,
         Meta(
-            description="Whether a gradient is added to the decayed trace, or takes its place "
-            "wherever it is not zero."
+            description="How a gradient joins the decayed trace: accumulating, by addition; replacing, in "
+            "its place wherever the gradient is not zero; dutch, by addition less what the trace holds of "
+            "it already; true-online, as dutch, with the update of true online TD(lambda)."
         ),
     ] = "accumulating"
+    target: Annotated[
+        Literal["own", "opponent"],
+        Meta(
+            description="What a value moves to: the own next one, or in zero-sum games the negative of the "
+            "opponent's next one, where the agent has both seats."
+        ),
+    ] = "own"
     averaging: Annotated[
         int,
         Meta(
@@ -92,18 +115,41 @@ Image = NDArray[np.int64]
 
 
 class _Trail:
-    """What a seat remembers of its episode in progress."""
+    """What is remembered of an episode in progress: of a seat, or of both."""
 
-    __slots__ = ("image", "row", "trace")
+    __slots__ = ("heard", "image", "old", "row", "seat", "sign", "trace")
 
-    def __init__(self, image: Image | None, row: Array, trace: Array) -> None:
+    def __init__(self, image: Image | None, size: int, dtype: Any) -> None:
         self.image = image
         """How the rows of this episode are turned; None leaves them."""
-        self.row = row
-        self.trace = trace
+        self.trace: Array = np.zeros(size, dtype)
+        self.row: Array | None = None
+        """After the last action, whose value is learned next."""
+        self.old = 0.0
+        """The value of ``row`` when it was chosen."""
+        self.seat = 0
+        """Whose action it was."""
+        self.sign = 1
+        """How errors reach back from ``row``: 1, or -1 to an action of the other seat, or 0 for not at all."""
+        self.heard = [0.0, 0.0]
+        """The rewards that each seat has been told of, with both seats in one trail."""
 
 
-class TD(Agent):
+_Change = tuple[Array, float]
+"""A direction of the weights, and how far."""
+
+
+class _Turn(Struct):
+    """A decision in the middle of a batch."""
+
+    decision: Decision
+    rows: Array
+    first: int
+    """Of its rows in the forward pass."""
+    trail: _Trail
+
+
+class TD(BatchAgent):
     """Learns the value of the positions that its actions lead to, by TD(lambda).
 
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
@@ -116,7 +162,14 @@ class TD(Agent):
         w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
 
     At the end the target is ``r`` alone.  Each seat of each episode has its own ``s`` and ``e``,
-    all share ``w``.
+    all share ``w``: an agent with all seats has one network for both, two agents have one each.
+
+    With the target ``opponent`` and the agent in both seats of a zero-sum game, ``s'`` is the position after the other
+    seat's next action, and its value and the trace change their sign.
+
+    Dutch traces (van Seijen et al. 2016) subtract from the gradient what the trace holds of it already; true
+    online TD(lambda) of the same paper is exact for linear functions (``hidden`` 0, ``output`` linear),
+    for a network it takes the gradient in place of the features.
 
     After a random action the trace is cut: ``e`` becomes zero and begins anew at the position
     that the action made, so that no later reward is credited to what came before it.  The update
@@ -140,90 +193,134 @@ class TD(Agent):
     def __init__(self, parameters: TDParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.episodes = 0
-        """Learnt from, each seat's counted."""
+        """Learnt from, each seat's counted, or both as one with the target ``opponent``."""
         self.steps = 0
         """Updates of the weights."""
-        self.network: Network | None = None
+        self.network: Network | Linear | None = None
         """What learns; made when the first decision shows the size of a row."""
-        self.averaged: Network | None = None
+        self.averaged: Network | Linear | None = None
         """What evaluates; ``network`` itself without averaging."""
         self._trails: dict[tuple[int, int], _Trail] = {}
         self._images: dict[int, list[Image]] = {}
         """By match: its symmetries."""
+        self._scale: Array | None = None
+        """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
         self._prepare()
 
     def init(self, seat: Seat) -> None:
         if not seat.spec.afterstates:
-            raise DovetailError(f"td needs afterstates; environment {seat.spec.name} offers none")
+            raise DovetailError(
+                f"{self.name} needs afterstates; environment {seat.spec.name} offers none"
+            )
         limits = seat.spec.reward_range
         if self.parameters.output == "tanh" and limits and max(-limits[0], limits[1]) > 1:
             raise DovetailError(
-                f"td expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
+                f"{self.name} expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
+            )
+        if self._both and seat.spec.seats != 2:
+            raise DovetailError(
+                f'{self.name}, option target: "opponent" needs two seats; {seat.spec.name} has '
+                f"{seat.spec.seats}"
             )
         if self.parameters.symmetric:
             found = seat.spec.symmetries
             self._images[seat.match] = [np.array(each.observation) for each in found]
 
-    def step(self, decision: Decision) -> int:
-        legal, rows = decision.legal, decision.afterstates
-        if legal is None:
-            raise DovetailError(
-                f"td needs a list of legal actions; environment {decision.seat.spec.name} gives none"
-            )
-        if type(rows) is not np.ndarray:
-            rows = self._array(rows, decision)
-        network = self.network
-        if network is None:
-            network = self._make(rows.size // max(1, len(rows)))
-        if len(rows) != len(legal) or rows.size != len(legal) * network.inputs or not legal:
-            raise DovetailError(
-                f"td needs {network.inputs} numbers for each of {len(legal)} legal actions; "
-                f"the afterstates have shape {list(rows.shape)}"
-            )
-        rng = decision.rng
-        if decision.mode == "evaluate":
-            assert self.averaged is not None
-            return legal[_best(self.averaged.values(rows), rng)]
-        key = (decision.episode, decision.seat.seat)
-        trail = self._trails.get(key)
-        image = self._image(decision) if trail is None else trail.image
-        if image is not None:
-            rows = rows.reshape(len(legal), -1)[:, image]
-        if trail is None:
-            values = network.values(rows)
-            last = 0.0
-        else:
-            values = network.values(rows, trail.row)
-            last = values.pop()
-        explore = rng.random() < self.parameters.epsilon
-        best = _best(values, rng)
-        chosen = rng.randrange(len(legal)) if explore else best
-        row = network.row(chosen)
-        if trail is None:
-            self._trails[key] = _Trail(image, row, np.zeros_like(network.weights))
-            return legal[chosen]
-        target = decision.reward + self.parameters.discount * values[best]
-        self._learn(network, trail.trace, len(rows), target - last)
-        if explore:
-            trail.trace.fill(0)
-        trail.row = row
-        return legal[chosen]
+    def step_batch(self, decisions: Sequence[Decision]) -> list[int]:
+        """Answer decisions by one forward pass; what they teach is added up and applied after it."""
+        evaluated = [each for each in decisions if each.mode == "evaluate"]
+        learned = [each for each in decisions if each.mode != "evaluate"]
+        if not evaluated:
+            return self._learn_from(learned)
+        if not learned:
+            return self._evaluate(evaluated)
+        actions = {
+            id(each): action
+            for kind, answer in ((evaluated, self._evaluate), (learned, self._learn_from))
+            for each, action in zip(kind, answer(kind), strict=True)
+        }
+        return [actions[id(each)] for each in decisions]
 
-    def _image(self, decision: Decision) -> Image | None:
-        """Return how an episode is turned, drawn evenly among the symmetries and none."""
-        images = self._images.get(decision.seat.match)
-        if not images:
-            return None
-        number = decision.rng.randrange(len(images) + 1)
-        return images[number - 1] if number else None
+    def _evaluate(self, decisions: list[Decision]) -> list[int]:
+        rows = [self._rows(each) for each in decisions]
+        assert self.averaged is not None
+        values = self.averaged.values(rows[0] if len(rows) == 1 else np.concatenate(rows))
+        actions, first = [], 0
+        for decision, each in zip(decisions, rows, strict=True):
+            assert decision.legal is not None
+            best = _best(values[first : first + len(each)], decision.rng)
+            actions.append(decision.legal[best])
+            first += len(each)
+        return actions
+
+    def _learn_from(self, decisions: list[Decision]) -> list[int]:
+        turns: list[_Turn] = []
+        parts: list[Array] = []
+        first = 0
+        for decision in decisions:
+            rows = self._rows(decision)
+            trail = self._trails.get(self._key(decision.episode, decision.seat.seat))
+            image = self._image(decision) if trail is None else trail.image
+            if image is not None:
+                rows = rows[:, image]
+            if trail is None:
+                trail = _Trail(image, self._network.weights.size, self._network.dtype)
+                self._trails[self._key(decision.episode, decision.seat.seat)] = trail
+            turns.append(_Turn(decision, rows, first, trail))
+            parts.append(rows)
+            if trail.row is not None:
+                parts.append(trail.row[None])
+            first += len(rows) + (trail.row is not None)
+        network = self._network
+        if len(turns) == 1:
+            values = network.values(turns[0].rows, turns[0].trail.row)
+        else:
+            values = network.values(np.concatenate(parts))
+        answers = [self._turn(turn, values, network) for turn in turns]
+        for _, change in answers:
+            if change is not None:
+                network.apply(*change)
+        return [action for action, _ in answers]
+
+    def _turn(
+        self, turn: _Turn, values: list[float], network: Network | Linear
+    ) -> tuple[int, _Change | None]:
+        """Choose, and return the action and what the weights shall change by."""
+        decision, trail, count = turn.decision, turn.trail, len(turn.rows)
+        assert decision.legal is not None
+        rng = decision.rng
+        own = values[turn.first : turn.first + count]
+        explore = rng.random() < self.parameters.epsilon
+        best = _best(own, rng)
+        chosen = rng.randrange(count) if explore else best
+        seat = decision.seat.seat
+        sign = 1
+        reward = decision.reward
+        if self._both:
+            trail.heard[seat] += reward
+            if trail.seat != seat:
+                sign = -1
+                reward = -trail.heard[seat] - trail.heard[trail.seat]
+        change = None
+        if trail.row is not None:
+            last = turn.first + count
+            target = reward + sign * self.parameters.discount * own[best]
+            change = self._learn(network, trail, last, target, values[last])
+        trail.row = network.row(turn.first + chosen)
+        trail.old, trail.seat, trail.sign = own[chosen], seat, 0 if explore else sign
+        return decision.legal[chosen], change
 
     def end(self, end: End) -> None:
-        trail = self._trails.pop((end.episode, end.seat.seat), None)
-        if trail is None or end.reason in NO_RESULT or self.network is None:
+        key = self._key(end.episode, end.seat.seat)
+        trail = self._trails.get(key)
+        if trail is None or (self._both and trail.seat != end.seat.seat):
+            return
+        del self._trails[key]
+        if end.reason in NO_RESULT or self.network is None or trail.row is None:
             return
         last = self.network.values(trail.row[None])[0]
-        self._learn(self.network, trail.trace, 0, end.reward - last)
+        self.network.apply(*self._learn(self.network, trail, 0, end.reward, last))
         self.episodes += 1
         self._average(self.network)
         self._set_rate()
@@ -250,14 +347,18 @@ class TD(Agent):
         try:
             found = msgspec.msgpack.decode(state, type=_State)
         except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved td agent: {error}") from None
-        expected = size(found.inputs, found.parameters.hidden) * 4 if found.inputs > 0 else 0
+            raise DovetailError(f"these bytes are not a saved {self.name} agent: {error}") from None
+        expected = (
+            size(found.inputs, _hidden(found.parameters, found.inputs)) * 4
+            if found.inputs > 0
+            else 0
+        )
         averaged = expected if found.parameters.averaging else 0
         if found.inputs < 0 or (len(found.weights), len(found.averaged)) != (expected, averaged):
             raise DovetailError(
-                f"these bytes are not a saved td agent: {len(found.weights)} and "
+                f"these bytes are not a saved {self.name} agent: {len(found.weights)} and "
                 f"{len(found.averaged)} bytes of weights for {found.inputs} inputs and "
-                f"{found.parameters.hidden} hidden units"
+                f"{_hidden(found.parameters, found.inputs)} hidden units"
             )
         self.parameters = found.parameters
         self.seed = found.seed
@@ -277,53 +378,167 @@ class TD(Agent):
     def _prepare(self) -> None:
         self._trails.clear()
         self._decay = self.parameters.discount * self.parameters.trace_decay
-        self._replacing = self.parameters.traces == "replacing"
+        self._both = self.parameters.target == "opponent"
         self._set_rate()
+
+    def _key(self, episode: int, seat: int) -> tuple[int, int]:
+        return episode, -1 if self._both else seat
 
     def _set_rate(self) -> None:
         half_life = self.parameters.half_life
         waned = 1 + self.episodes / half_life if half_life else 1.0
         self._rate = self.parameters.learning_rate / waned
 
-    def _make(self, inputs: int) -> Network:
-        p = self.parameters
-
-        def make() -> Network:
-            rng = random.Random(self.seed)
-            return Network(inputs, p.hidden, p.activation, p.output, rng)
-
-        self.network = make()
-        self.averaged = make() if p.averaging else self.network
+    @property
+    def _network(self) -> Network | Linear:
+        assert self.network is not None
         return self.network
 
-    def _average(self, network: Network) -> None:
+    def _make(self, inputs: int) -> Network | Linear:
+        p = self.parameters
+        hidden = _hidden(p, inputs)
+
+        def make() -> Network | Linear:
+            if not hidden:
+                return Linear(inputs, p.output)
+            return Network(inputs, hidden, p.activation, p.output, random.Random(self.seed))
+
+        network = self.network = make()
+        self.averaged = make() if p.averaging else network
+        self._scale = None
+        if p.rates == "fan-in":
+            self._scale = np.full_like(network.weights, 1 / inputs)
+            if hidden:
+                self._scale[-hidden - 1 :] = 1 / hidden
+        return network
+
+    def _image(self, decision: Decision) -> Image | None:
+        """Return how an episode is turned, drawn evenly among the symmetries and none."""
+        images = self._images.get(decision.seat.match)
+        if not images:
+            return None
+        number = decision.rng.randrange(len(images) + 1)
+        return images[number - 1] if number else None
+
+    def _average(self, network: Network | Linear) -> None:
         if self.averaged is not None and self.averaged is not network:
             # A plain mean at first, so that the weights of the beginning do not linger.
             mean = self.averaged.weights
             mean += (network.weights - mean) / min(self.parameters.averaging, self.episodes)
 
-    def _learn(self, network: Network, trace: Array, index: int, error: float) -> None:
+    def _learn(
+        self, network: Network | Linear, trail: _Trail, index: int, target: float, last: float
+    ) -> _Change:
+        """Bring the trace up to a row of the last forward pass, and return the change of the weights.
+
+        Args:
+            network: that made the pass.
+            trail: whose ``row`` is learned.
+            index: of that row in the pass.
+            target: what its value moves to.
+            last: its value now.
+        """
+        error = target - last
         if not math.isfinite(error):
             raise DovetailError(
-                f"td has diverged after {self.steps} steps; take a smaller learning_rate "
+                f"{self.name} has diverged after {self.steps} steps; take a smaller learning_rate "
                 f"than {self.parameters.learning_rate}"
             )
         gradient = network.gradient(index)
-        np.multiply(trace, self._decay, out=trace)
-        if self._replacing:
+        trace, traces = trail.trace, self.parameters.traces
+        np.multiply(trace, trail.sign * self._decay, out=trace)
+        if traces == "replacing":
             np.copyto(trace, gradient, where=gradient != 0)
-        else:
+        elif traces == "accumulating":
             np.add(trace, gradient, out=trace)
-        network.apply(trace, self._rate * error)
+        else:
+            scaled = gradient if self._scale is None else gradient * self._scale
+            held = self._rate * float(np.dot(trace, scaled))
+            trace += (1 - held) * gradient
         self.steps += 1
+        change = trace
+        if traces == "true-online":
+            moved = last - trail.old
+            change = trace * (error + moved) - gradient * moved
+            error = 1.0
+        if self._scale is not None:
+            change = change * self._scale
+        return change, self._rate * error
 
-    @staticmethod
-    def _array(rows: Any, decision: Decision) -> Any:
-        if rows is None:
+    def _rows(self, decision: Decision) -> Array:
+        """Return the afterstates of the legal actions, shape (actions, inputs)."""
+        legal, rows = decision.legal, decision.afterstates
+        name = decision.seat.spec.name
+        if legal is None:
             raise DovetailError(
-                f"td needs afterstates; environment {decision.seat.spec.name} sent none"
+                f"{self.name} needs a list of legal actions; environment {name} gives none"
             )
-        return np.asarray(rows)
+        if rows is None:
+            raise DovetailError(f"{self.name} needs afterstates; environment {name} sent none")
+        found: Array = np.asarray(rows)
+        network = self.network
+        if network is None:
+            network = self._make(found.size // max(1, len(found)))
+        if len(found) != len(legal) or found.size != len(legal) * network.inputs or not legal:
+            raise DovetailError(
+                f"{self.name} needs {network.inputs} numbers for each of {len(legal)} legal actions; "
+                f"the afterstates have shape {list(found.shape)}"
+            )
+        return found.reshape(len(legal), -1)
+
+
+class TDBatch(TD):
+    """The learner ``td`` for many episodes at once: decisions that wait together share one forward pass.
+
+    What a batch teaches is added up and applied after it, so while it learns, results depend on which decisions
+    come together; ``td`` plays one episode after another and repeats exactly.
+    """
+
+    name = "td-batch"
+    capacity = 0
+
+
+class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``RLGameTD``: those of ``TD`` with the defaults of the RLGame study."""
+
+    hidden: Annotated[
+        Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
+        Meta(description="Units of the hidden layer, or half as many as there are inputs."),
+    ] = "half"
+    learning_rate: Annotated[float, Meta(ge=0, le=10, description="Step size.")] = 1.0
+    rates: Annotated[
+        Literal["one", "fan-in"],
+        Meta(description="Whether each layer's step size is divided by the number of its inputs."),
+    ] = "fan-in"
+    half_life: Annotated[
+        float, Meta(ge=0, description="Episodes until the step size is half; 0 keeps it.")
+    ] = 0.0
+    trace_decay: Annotated[float, Meta(ge=0, le=1, description="Lambda.")] = 0.5
+    epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
+    ] = 0.1
+    traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
+    averaging: Annotated[
+        int, Meta(ge=0, description="Episodes to average the weights over; 0 takes the latest.")
+    ] = 0
+    activation: Annotated[Activation, Meta(description="Of the hidden units.")] = "sigmoid"
+
+
+class RLGameTD(TD):
+    """The setting of the RLGame study: ``td`` with its network, traces, rates and exploration.
+
+    Half as many hidden units as inputs, sigmoids in both layers, discount 0.95, lambda 0.5, replacing traces,
+    a tenth of the actions at random, and step sizes of one over each layer's inputs as its library has them.  The output
+    is the logistic function stretched to -1..1, so that it reaches what a loser gets: rewards of the environment must lie
+    there too (RLGame's ``win_reward = 1.0``).
+    """
+
+    name = "td-rlgame"
+    Parameters = RLGameParameters
+
+
+def _hidden(parameters: TDParameters, inputs: int) -> int:
+    return inputs // 2 if parameters.hidden == "half" else parameters.hidden
 
 
 def _best(values: list[float], rng: random.Random) -> int:
@@ -334,5 +549,5 @@ def _best(values: list[float], rng: random.Random) -> int:
     return rng.choice([index for index, value in enumerate(values) if value == best])
 
 
-def _bytes(network: Network | None) -> bytes:
+def _bytes(network: Network | Linear | None) -> bytes:
     return b"" if network is None else network.weights.astype("<f4").tobytes()

@@ -1,13 +1,13 @@
 import math
 import random
-from typing import Any, Literal
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 import pytest
 
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.td import TD, TDParameters
+from dovetail.agent_servers.td import TD, RLGameTD, TDBatch, TDParameters, Traces
 from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry
@@ -127,6 +127,7 @@ class Slow:
         self.p, self.w, self.inputs = p, weights, inputs
         self.trace = [0.0] * len(weights)
         self.row: list[float] | None = None
+        self.old = 0.0
 
     def value(self, row: list[float]) -> tuple[float, list[float]]:
         """Return value and gradient for tanh in both layers."""
@@ -150,27 +151,32 @@ class Slow:
     def learn(self, target: float) -> None:
         assert self.row is not None
         value, gradient = self.value(self.row)
+        alpha, decay = self.p.learning_rate, self.p.discount * self.p.trace_decay
+        decayed = [decay * e for e in self.trace]
+        overlap = sum(e * g for e, g in zip(decayed, gradient, strict=True))
         for i, g in enumerate(gradient):
-            decayed = self.p.discount * self.p.trace_decay * self.trace[i]
-            replaced = self.p.traces == "replacing" and g != 0
-            self.trace[i] = g if replaced else decayed + g
+            if self.p.traces == "replacing" and g != 0:
+                self.trace[i] = g
+            elif self.p.traces in ("dutch", "true-online"):
+                self.trace[i] = decayed[i] + g - alpha * overlap * g
+            else:
+                self.trace[i] = decayed[i] + g
         error = target - value
-        for i, e in enumerate(self.trace):
-            self.w[i] += self.p.learning_rate * error * e
+        moved = value - self.old if self.p.traces == "true-online" else 0.0
+        for i, (e, g) in enumerate(zip(self.trace, gradient, strict=True)):
+            self.w[i] += alpha * (error + moved) * e - alpha * moved * g
 
     def move(self, rows: list[list[float]], chosen: int, reward: float, *, explored: bool) -> None:
+        values = [self.value(row)[0] for row in rows]
         if self.row is not None:
-            best = max(self.value(row)[0] for row in rows)
-            self.learn(reward + self.p.discount * best)
+            self.learn(reward + self.p.discount * max(values))
         if explored:
             self.trace = [0.0] * len(self.w)
-        self.row = rows[chosen]
+        self.row, self.old = rows[chosen], values[chosen]
 
 
-@pytest.mark.parametrize("traces", ["accumulating", "replacing"])
-def test_the_update_is_that_of_plain_loops(
-    traces: Literal["accumulating", "replacing"],
-) -> None:
+@pytest.mark.parametrize("traces", get_args(Traces))
+def test_the_update_is_that_of_plain_loops(traces: Traces) -> None:
     p = TDParameters(
         hidden=3,
         learning_rate=0.1,
@@ -203,6 +209,148 @@ def test_the_update_is_that_of_plain_loops(
         slow.learn(1.0)
         assert net.weights.tolist() == pytest.approx(slow.w, abs=1e-5)
     assert min(greedy, cut) > 5
+
+
+def test_true_online_is_the_forward_view() -> None:
+    """After each step the weights are those of the online lambda-return algorithm (van Seijen et al. 2016, theorem 1).
+
+    That one begins the episode anew at every step, with the returns known by then.
+    """
+    alpha, lam, gamma, steps, inputs = 0.3, 0.7, 0.9, 6, 3
+    p = TDParameters(
+        hidden=0,
+        output="linear",
+        learning_rate=alpha,
+        half_life=0,
+        trace_decay=lam,
+        discount=gamma,
+        epsilon=0,
+        traces="true-online",
+    )
+    data = np.random.default_rng(5)
+    rows = np.hstack([data.normal(0, 1, (steps, inputs)), np.ones((steps, 1))]).astype(np.float32)
+    rewards = data.normal(0, 1, steps)  # after each row; the last one at the end
+    agent, rng = TD(p, 1), random.Random(1)
+
+    values_then: list[np.ndarray[Any, Any]] = [np.zeros(inputs + 1)]  # the weights after t steps
+
+    def target(t: int, horizon: int, ended: bool) -> float:
+        def bootstrapped(n: int) -> float:
+            total = sum(gamma**i * rewards[t + i] for i in range(n))
+            if ended and t + n == steps:
+                return float(total)
+            return float(total + gamma**n * (values_then[t + n - 1] @ rows[t + n]))
+
+        rest = horizon - t
+        found = sum((1 - lam) * lam ** (n - 1) * bootstrapped(n) for n in range(1, rest))
+        return found + lam ** (rest - 1) * bootstrapped(rest)
+
+    agent.step(turn(rows[:1, :-1], rng))
+    assert agent.network is not None
+    for horizon in range(1, steps + 1):
+        ended = horizon == steps
+        if ended:
+            agent.end(end(float(rewards[-1])))
+        else:
+            reward = float(rewards[horizon - 1])
+            agent.step(turn(rows[horizon : horizon + 1, :-1], rng, reward=reward))
+        weights = np.zeros(inputs + 1)
+        for t in range(horizon):
+            weights += alpha * (target(t, horizon, ended) - weights @ rows[t]) * rows[t]
+        values_then.append(weights)
+        assert agent.network.weights.tolist() == pytest.approx(weights.tolist(), abs=1e-4)
+
+
+def test_with_the_opponents_target_both_seats_share_a_trail() -> None:
+    """Rows of one number, linear: V(x) = w x + b; seat 1's values and rewards count negatively."""
+    p = TDParameters(
+        hidden=0,
+        output="linear",
+        learning_rate=0.5,
+        half_life=0,
+        trace_decay=0.5,
+        discount=1,
+        epsilon=0,
+        target="opponent",
+    )
+    agent, rng = TD(p, 1), random.Random(1)
+    agent._make(1).weights[:] = [1.0, 0.0]
+    assert agent.network is not None
+    agent.step(turn([[1.0]], rng, seat=0))
+    # Seat 0 earned 0.5 by its action, so seat 1 hears -0.5: target 0.5 - V(2) = -1.5, value 1.
+    agent.step(turn([[2.0]], rng, seat=1, reward=-0.5))
+    assert agent.network.weights.tolist() == [1 - 1.25, -1.25]
+    # V(2) = -0.5 - 1.25 = -1.75, and the end says -1 to seat 0, 1 to seat 1; the trace of seat 0's action
+    # turns its sign: (2, 1) - 0.5 * (1, 1).
+    agent.end(end(-1.5, seat=0))
+    assert agent.steps == 1
+    agent.end(end(1.0, seat=1))
+    step = 0.5 * 2.75
+    assert agent.network.weights.tolist() == [-0.25 + 1.5 * step, -1.25 + 0.5 * step]
+    assert (agent.episodes, agent._trails) == (1, {})
+
+
+def test_against_another_the_opponents_target_is_the_own_one() -> None:
+    def play(target: Any) -> bytes:
+        agent = TD(TDParameters(hidden=4, target=target), 1)
+        for episode in range(20):
+            toe([agent, None], episode, episode)
+        assert agent.network is not None
+        return agent.network.weights.tobytes()
+
+    assert play("own") == play("opponent")
+
+
+def test_the_opponents_target_needs_two_seats() -> None:
+    seat = Seat(1, 0, Spec(name="maze", seats=1, afterstates=True))
+    with pytest.raises(DovetailError, match="needs two seats; maze has 1"):
+        TD(TDParameters(target="opponent")).init(seat)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"traces": "true-online"}, {"rates": "fan-in"}])
+def test_a_batch_of_one_is_a_step_and_a_batch_adds_up(parameters: dict[str, Any]) -> None:
+    data = np.random.default_rng(2)
+    p = TDParameters(hidden=3, epsilon=0, half_life=0, activation="tanh", **parameters)
+    rows = data.normal(0, 1, (3, 2, 4, 5)).astype(np.float32)  # time, episode, action, input
+    apart: list[Any] = []
+    batch = TDBatch(p, 1)
+    batch._make(5)
+    assert batch.network is not None
+    first = batch.network.weights.copy()
+    for time in range(2):
+        before = batch.network.weights.copy()
+        turns = [turn(rows[time, e], random.Random(e), episode=e, reward=1.0) for e in range(2)]
+        actions = batch.step_batch(turns)
+        change = np.zeros_like(before)
+        for e in range(2):
+            if time == 0:
+                apart.append(TD(p, 1))
+                apart[e]._make(5).weights[:] = first
+            apart[e].network.weights[:] = before
+            assert apart[e].step(turns[e]) == actions[e]
+            change += apart[e].network.weights - before
+        assert (batch.network.weights - before).tolist() == pytest.approx(change.tolist(), abs=1e-6)
+    assert batch.steps == 2
+    evaluated = [turn(rows[2, e], random.Random(e), episode=e, mode="evaluate") for e in range(2)]
+    mixed = [evaluated[0], turn(rows[2, 1], random.Random(1), episode=1), evaluated[1]]
+    alone = [batch.step(each) for each in evaluated]
+    answers = batch.step_batch(mixed)
+    assert [answers[0], answers[2]] == alone
+    assert batch.steps == 3
+
+
+def test_the_preset_of_the_study() -> None:
+    agent = RLGameTD()
+    agent.step(turn(np.zeros((2, 122)), random.Random(1)))
+    assert agent.network is not None
+    assert (agent.network.hidden, agent.network.weights.size) == (61, 123 * 61 + 62)
+    p = agent.parameters
+    assert (p.discount, p.trace_decay, p.epsilon, p.traces) == (0.95, 0.5, 0.1, "replacing")
+    assert agent._scale is not None
+    assert sorted(set(agent._scale.tolist())) == pytest.approx([1 / 122, 1 / 61])
+    again = RLGameTD()
+    again.load(agent.save())
+    assert again.save() == agent.save()
 
 
 def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
@@ -398,7 +546,7 @@ def test_an_interrupted_episode_teaches_no_last_step(reason: Reason) -> None:
 def test_every_parameter_is_described_and_bounded() -> None:
     described = options.describe(TDParameters)
     assert all(each["description"] for each in described.values())
-    for wrong in ({"hidden": 0}, {"epsilon": 1.1}, {"traces": "none"}, {"lambda": 0.5}):
+    for wrong in ({"hidden": -1}, {"epsilon": 1.1}, {"traces": "none"}, {"lambda": 0.5}):
         with pytest.raises(DovetailError, match="agent td"):
             options.read(TDParameters, wrong, "agent td")
 
