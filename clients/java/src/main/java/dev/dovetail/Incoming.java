@@ -30,17 +30,17 @@ sealed interface Incoming {
     /** The number may be any of 64 bits, so it is kept as it came. */
     record Ping(Number number) implements Incoming {
         static Ping read(Fields f) {
-            return new Ping(number(f));
+            return new Ping(numberOf(f));
         }
     }
 
     record Pong(Number number) implements Incoming {
         static Pong read(Fields f) {
-            return new Pong(number(f));
+            return new Pong(numberOf(f));
         }
     }
 
-    private static Number number(Fields f) {
+    private static Number numberOf(Fields f) {
         Object value = f.map().getOrDefault("number", 0L);
         if (value instanceof java.math.BigInteger big) {
             return big;

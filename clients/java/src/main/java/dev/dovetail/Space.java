@@ -50,7 +50,8 @@ public sealed interface Space {
 
         @Override
         public boolean contains(Object value) {
-            return integer(value) instanceof BigInteger number
+            BigInteger number = integer(value);
+            return number != null
                     && number.compareTo(BigInteger.valueOf(start)) >= 0
                     && number.subtract(BigInteger.valueOf(start)).compareTo(BigInteger.valueOf(n)) < 0;
         }
@@ -171,7 +172,8 @@ public sealed interface Space {
                 return false;
             }
             for (int i = 0; i < nvec.size(); i++) {
-                if (!(integer(elements.get(i)) instanceof BigInteger number)
+                BigInteger number = integer(elements.get(i));
+                if (number == null
                         || number.signum() < 0
                         || number.compareTo(BigInteger.valueOf(nvec.get(i))) >= 0) {
                     return false;

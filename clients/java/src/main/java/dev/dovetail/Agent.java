@@ -1,0 +1,69 @@
+package dev.dovetail;
+
+/**
+ * What a player or learner implements. It knows no game, socket or broker.
+ *
+ * <p>One instance may hold several seats at once, of one episode or of as many as its type's capacity says. All
+ * calls come from one thread.
+ */
+@FunctionalInterface
+public interface Agent {
+    /**
+     * Takes a seat of a match.
+     *
+     * @param seat which one
+     * @throws DovetailException if this agent cannot play this game; the text says why, in one line
+     */
+    default void init(Seat seat) {}
+
+    /**
+     * Answers the first decision of an episode.
+     *
+     * @param decision what is to be decided
+     * @return an action, or a {@link Lookahead}
+     */
+    default Object start(Decision decision) {
+        return step(decision);
+    }
+
+    /**
+     * Answers a decision. It is asked once for each, whatever the connection does.
+     *
+     * @param decision what is to be decided
+     * @return an action, or a {@link Lookahead}
+     */
+    Object step(Decision decision);
+
+    /**
+     * Hears that an episode is over. A seat that never had to decide hears it too.
+     *
+     * @param end how it ended
+     */
+    default void end(End end) {}
+
+    /**
+     * Answers a message of the experiment.
+     *
+     * @param body whatever they have agreed on
+     * @return the answer
+     */
+    default Object message(Object body) {
+        return null;
+    }
+
+    /** {@return everything that {@link #load} needs to go on as if nothing had happened} */
+    default byte[] save() {
+        return new byte[0];
+    }
+
+    /**
+     * Goes on from what {@link #save} returned.
+     *
+     * @param state the bytes
+     * @throws DovetailException if they are not of such an agent
+     */
+    default void load(byte[] state) {}
+
+    /** Lets go of resources; nothing is called afterwards. */
+    default void cleanup() {}
+}

@@ -1,0 +1,141 @@
+package dev.dovetail;
+
+import java.util.List;
+
+/** Runs agents and environments as a program, connected to a broker. */
+public final class Dovetail {
+    private static final int WAIT = 100;
+
+    private Dovetail() {}
+
+    /**
+     * Serves agent types as a whole program: until the broker leaves or the program is told to stop. If the broker
+     * refuses, or there is none, it says so in one line and exits with status 1. The usual variables say where the
+     * broker is; see {@link Broker#usual}.
+     *
+     * @param types what experiments can make
+     */
+    public static void main(AgentType... types) {
+        program(() -> serve(Broker.usual(), types));
+    }
+
+    /**
+     * Serves environments as a whole program, as {@link #main(AgentType...)} does agents.
+     *
+     * @param types what matches can have
+     */
+    public static void main(EnvironmentType... types) {
+        program(() -> serve(Broker.usual(), types));
+    }
+
+    /**
+     * Runs something; a {@link DovetailException} is told in one line, and the program exits with status 1.
+     *
+     * @param work what to run
+     */
+    public static void program(Runnable work) {
+        try {
+            work.run();
+        } catch (DovetailException error) {
+            System.err.println(error.getMessage());
+            System.exit(1);
+        }
+    }
+
+    /**
+     * Serves agent types until the broker leaves or the program is told to stop.
+     *
+     * @param broker where
+     * @param types what experiments can make
+     * @throws DovetailException if there is no broker, or it refuses this peer
+     */
+    public static void serve(Broker broker, AgentType... types) {
+        serve(broker, new AgentHost(List.of(types)));
+    }
+
+    /**
+     * Serves one agent, which experiments seat by its name, until the broker leaves or the program is told to stop.
+     *
+     * @param broker where
+     * @param name what experiments call it
+     * @param agent the agent
+     * @throws DovetailException if there is no broker, or it refuses this peer
+     */
+    public static void serve(Broker broker, String name, Agent agent) {
+        serve(broker, new AgentHost(name, agent));
+    }
+
+    /**
+     * Serves environments until the broker leaves or the program is told to stop.
+     *
+     * @param broker where
+     * @param types what matches can have
+     * @throws DovetailException if there is no broker, or it refuses this peer
+     */
+    public static void serve(Broker broker, EnvironmentType... types) {
+        serve(broker, new EnvironmentHost(List.of(types)));
+    }
+
+    private static void serve(Broker broker, Host host) {
+        Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
+        Stop stop = new Stop();
+        boolean goodbye = false;
+        try {
+            Link link = new Link(broker, session);
+            try {
+                while (!link.departed() && !stop.asked) {
+                    link.send(host.handle(link.receive(WAIT)));
+                }
+                goodbye = true;
+            } finally {
+                link.close(goodbye);
+            }
+        } finally {
+            stop.over();
+        }
+    }
+
+    /** Told by SIGTERM or Ctrl-C to stop; then the program ends in order, with status 0. */
+    private static final class Stop {
+        private static final long PATIENCE = 3000;
+        private final Thread serving = Thread.currentThread();
+        private final Thread hook = new Thread(this::stop, "dovetail-stop");
+        volatile boolean asked;
+        private volatile boolean over;
+
+        Stop() {
+            try {
+                Runtime.getRuntime().addShutdownHook(hook);
+            } catch (IllegalStateException error) {
+                asked = true; // the program is ending already
+            }
+        }
+
+        private void stop() {
+            asked = true;
+            try {
+                long until = System.currentTimeMillis() + PATIENCE;
+                while (!over && serving.isAlive() && System.currentTimeMillis() < until) {
+                    Thread.sleep(5);
+                }
+            } catch (InterruptedException error) {
+                return;
+            }
+            if (over) {
+                // Java's own status after a signal is 128 + its number, whatever the hooks do.
+                Runtime.getRuntime().halt(0);
+            }
+        }
+
+        void over() {
+            over = true;
+            if (!asked) {
+                try {
+                    Runtime.getRuntime().removeShutdownHook(hook);
+                } catch (IllegalStateException error) {
+                    // the program is ending: the hook runs, and waited for this
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package dev.dovetail;
+
+/**
+ * What a game implements, made for one match. It knows no agent, socket or broker. All calls come from one thread.
+ *
+ * <p>Tensors that were handed out must not be changed afterwards.
+ */
+public interface Environment {
+    /**
+     * Says what seats can expect; called once, before any episode.
+     *
+     * @return the spec
+     * @throws DovetailException if the configuration makes no game; the text names the option
+     */
+    Spec init();
+
+    /**
+     * Begins an episode, dropping one in progress.
+     *
+     * @param seed for everything that is drawn in this episode
+     * @return turn 0
+     */
+    Turn start(long seed);
+
+    /**
+     * Applies the actions of all seats that had to act. It is asked once for each turn, whatever the connection does.
+     *
+     * @param actions by seat
+     * @return the turn that follows
+     * @throws IllegalActionException if the rules refuse one; the episode is as before
+     */
+    Turn step(Actions actions);
+
+    /**
+     * Says what a seat would observe after each of its legal actions.
+     *
+     * @param seat the seat, which must act
+     * @return an array with one row per legal action, in their order
+     */
+    default Object afterstates(int seat) {
+        return null;
+    }
+
+    /**
+     * Shows the present position to be read.
+     *
+     * @param seat who looks; null for what everybody may know
+     * @return the text
+     */
+    default String text(Integer seat) {
+        return "";
+    }
+
+    /**
+     * Shows the present position to be drawn.
+     *
+     * @param seat who looks
+     * @return a scene as SPEC.md has it; null if there is none
+     */
+    default Object scene(int seat) {
+        return null;
+    }
+
+    /**
+     * Makes a copy of the episode as a seat knows it, to be played on by itself. The same seed makes equal copies.
+     *
+     * @param seat who asks
+     * @param seed for what the seat cannot know, and for chance to come
+     * @return the copy
+     * @throws DovetailException if this environment cannot do that
+     */
+    default Environment fork(int seat, long seed) {
+        throw new DovetailException("this environment cannot look ahead");
+    }
+
+    /**
+     * Answers a message of the experiment.
+     *
+     * @param body whatever they have agreed on
+     * @return the answer
+     */
+    default Object message(Object body) {
+        return null;
+    }
+
+    /** Lets go of resources; nothing is called afterwards. */
+    default void cleanup() {}
+}

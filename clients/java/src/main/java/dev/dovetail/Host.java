@@ -1,0 +1,106 @@
+package dev.dovetail;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The program around agents or environments, without a socket: messages of the broker in, frames to the broker out.
+ *
+ * <p>Answers are encoded when they are made, so that what cannot travel is its maker's failure; and their bytes are
+ * kept, so that what comes twice is answered without being done twice.
+ */
+abstract class Host {
+    /** Requests whose answers are kept: what SPEC.md, Repeats, calls enough. */
+    static final int ANSWERS_KEPT = 64;
+
+    private static final System.Logger LOG = System.getLogger("dev.dovetail");
+
+    private final Encoder encoder = new Encoder();
+    private long largest = Limits.DEFAULT.frame();
+    private final Map<Long, byte[]> answers = new Recent<>(ANSWERS_KEPT);
+
+    /** Forgets the eldest. */
+    static final class Recent<K, V> extends LinkedHashMap<K, V> {
+        private static final long serialVersionUID = 1L;
+        private final int most;
+
+        Recent(int most) {
+            this.most = most;
+        }
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<K, V> eldest) {
+            return size() > most;
+        }
+    }
+
+    abstract Role role();
+
+    abstract List<Offer> offers();
+
+    /** Takes one message; appends what it brings about. */
+    abstract void take(Incoming message, List<byte[]> out);
+
+    /** Drops everything of a session that the broker does not know any more. */
+    abstract void reset();
+
+    /** Takes the messages that are waiting, in order; returns the frames to be sent together. */
+    List<byte[]> handle(List<Incoming> messages) {
+        List<byte[]> out = new ArrayList<>(messages.size());
+        for (int i = 0; i < messages.size(); i++) {
+            Incoming message = messages.get(i);
+            if (message instanceof Incoming.Welcome welcome) {
+                largest = welcome.limits().frame();
+                if (!welcome.resumed()) {
+                    answers.clear();
+                    reset();
+                }
+            } else {
+                take(message, out);
+            }
+        }
+        return out;
+    }
+
+    byte[] encode(Outgoing message) {
+        byte[] frame = encoder.encode(message);
+        if (frame.length > largest) {
+            throw new Encoder.CannotTravel(
+                    "an answer of " + frame.length + " bytes; the broker reads at most " + largest);
+        }
+        return frame;
+    }
+
+    /** Something that a request asks for. */
+    interface Work {
+        Outgoing work();
+    }
+
+    /** Answers a request once, and again with the same bytes. */
+    void answer(long id, String what, List<byte[]> out, Work work) {
+        byte[] answer = answers.get(id);
+        if (answer == null) {
+            try {
+                answer = encode(work.work());
+            } catch (Exception | StackOverflowError | AssertionError error) {
+                answer = encode(Outgoing.Error.request("crashed", describe(error, what), id));
+            }
+            answers.put(id, answer);
+        }
+        out.add(answer);
+    }
+
+    /** One line for a person about a failure; what is a surprise is also logged whole. */
+    static String describe(Throwable error, String where) {
+        if (error instanceof DovetailException) {
+            return error.getMessage();
+        }
+        LOG.log(System.Logger.Level.ERROR, where + " failed", error);
+        String text = error.getMessage() == null ? "" : ": " + error.getMessage().strip().replaceAll("\\s+", " ");
+        String line = where + " threw " + error.getClass().getSimpleName() + text;
+        // Half a surrogate pair at the cut could not travel.
+        return line.length() <= 300 ? line : line.substring(0, line.offsetByCodePoints(0, line.codePointCount(0, 299)));
+    }
+}
