@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +59,25 @@ def find(kind: Kind, name: str) -> type[Any]:
     return found
 
 
+def function(name: str, what: str) -> Callable[..., Any]:
+    """Return a function named ``module:function`` or ``path/to/file.py:function``.
+
+    Args:
+        name: of the function.
+        what: it is for, as errors put it.
+
+    Raises:
+        DovetailError: there is none.
+    """
+    where, colon, attribute = name.rpartition(":")
+    if not colon:
+        raise DovetailError(f"{what}: {name!r} is not module:function or path/to/file.py:function")
+    found = getattr(_module(what, name, where), attribute, None)
+    if not callable(found):
+        raise DovetailError(f"{what}: {where} has no function {attribute!r}")
+    return found  # type: ignore[no-any-return]
+
+
 def _installed(kind: Kind) -> dict[str, EntryPoint]:
     return {each.name: each for each in entry_points(group=f"dovetail.{kind}s")}
 
@@ -71,7 +91,7 @@ def _unknown(kind: Kind, name: str, known: list[str]) -> str:
     return f"no {kind} {name!r};{hint} {there}, or give module:Class or path/to/file.py:Class"
 
 
-def _module(kind: Kind, name: str, where: str) -> ModuleType:
+def _module(kind: str, name: str, where: str) -> ModuleType:
     if where.endswith(".py") or os.sep in where:
         return _file(kind, name, Path(where))
     if "" not in sys.path and os.getcwd() not in sys.path:
@@ -89,7 +109,7 @@ def _module(kind: Kind, name: str, where: str) -> ModuleType:
         raise DovetailError(f"{kind} {name!r} cannot be loaded: {_line(error)}") from error
 
 
-def _file(kind: Kind, name: str, path: Path) -> ModuleType:
+def _file(kind: str, name: str, path: Path) -> ModuleType:
     path = path.expanduser().resolve()
     if not path.is_file():
         raise DovetailError(f"{kind} {name!r}: there is no file {path}")

@@ -1,4 +1,4 @@
-"""Alpha-beta and Monte Carlo tree search as agents."""
+"""Alpha-beta, simulated continuations and Monte Carlo tree search as agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Seat
-from dovetail.agent_servers.search import alpha_beta, mcts
+from dovetail.agent_servers.search import alpha_beta, continuations, mcts
 from dovetail.agent_servers.search.tree import LocalRules, Node, Search, asked, root
 from dovetail.env_servers.environment import Environment
 from dovetail.protocol import options, plugins
@@ -110,7 +110,19 @@ def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
     return lambda: time.monotonic() >= end
 
 
-class AlphaBetaParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
+class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of searchers with a horizon."""
+
+    evaluation: Annotated[
+        str,
+        Meta(
+            description="A function that values a position at the horizon, as module:function or "
+            "path/to/file.py:function; it gets a Node and a seat. Empty: only rewards count."
+        ),
+    ] = ""
+
+
+class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``AlphaBetaAgent``."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead at the most.")] = 4
@@ -122,12 +134,33 @@ class AlphaBetaParameters(SearcherParameters, frozen=True, forbid_unknown_fields
     ] = 0.0
     prune: Annotated[bool, Meta(description="False: plain minimax at the full depth.")] = True
     table: Annotated[bool, Meta(description="Remember positions that were reached.")] = True
+    quiescence: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Plies beyond the horizon in which actions are followed that earn something at once "
+            "or end the game.",
+        ),
+    ] = 0
 
 
-class AlphaBetaAgent(Searcher):
+class Evaluated(Searcher):
+    """What searchers with a horizon have in common."""
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.evaluate: alpha_beta.Evaluate = alpha_beta.nothing
+        if self.parameters.evaluation:
+            self.evaluate = plugins.function(
+                self.parameters.evaluation, f"agent {self.name}, option 'evaluation'"
+            )
+
+
+class AlphaBetaAgent(Evaluated):
     """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
 
-    At the horizon it knows nothing but the rewards so far.  With ``prune`` false it is plain minimax.
+    At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
     """
 
     name = "alpha-beta"
@@ -143,13 +176,47 @@ class AlphaBetaAgent(Searcher):
             prune=given.prune,
             table=given.table and perfect,
             limit=given.nodes,
+            quiescence=given.quiescence,
         )
         found = yield from search.deepen(start, given.depth, _clock(decision, given.seconds))
         return alpha_beta.pick(found, decision.rng)
 
-    def evaluate(self, node: Node, seat: int) -> float:
-        """Return the worth of a position at the horizon, beyond the rewards so far."""
-        return 0.0
+
+class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Continuations``; defaults are the Amazons study's."""
+
+    depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
+    candidates: Annotated[
+        int, Meta(ge=1, description="How many of the best actions are played out.")
+    ] = 5
+    playout_depth: Annotated[
+        int, Meta(ge=1, le=100, description="Plies of search in the continuations.")
+    ] = 2
+
+
+class Continuations(Evaluated):
+    """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
+
+    The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
+    among all five if none did.
+    """
+
+    name = "continuations"
+    Parameters = ContinuationsParameters
+    parameters: ContinuationsParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        found = continuations.search(
+            start,
+            decision.rng,
+            self.evaluate,
+            depth=given.depth,
+            candidates=given.candidates,
+            playout_depth=given.playout_depth,
+            table=decision.seat.spec.perfect_information,
+        )
+        return (yield from found)
 
 
 class Greedy(Searcher):

@@ -41,7 +41,7 @@ class Result(Struct, frozen=True):
     """What a search found."""
 
     values: dict[int, float]
-    """By root action: exact, or for actions that are not best an upper bound below the best."""
+    """By root action: exact for the best ones, for others perhaps an upper bound below these."""
     best: list[int]
     """The actions whose value is the highest."""
     depth: int
@@ -63,6 +63,9 @@ class AlphaBeta:
         table: whether positions that were reached are remembered; right only where the observation of the
             seat to act is the whole position.
         limit: positions to expand at the most; 0 for no limit.
+        quiescence: plies beyond the horizon in which actions are followed that earn something at once or end the
+            game; whoever acts may also leave it at the position's worth.
+        exact: how many root actions get their exact value, the best ones.
     """
 
     def __init__(
@@ -73,8 +76,12 @@ class AlphaBeta:
         prune: bool = True,
         table: bool = True,
         limit: int = 0,
+        quiescence: int = 0,
+        exact: int = 1,
     ) -> None:
         self.seat = seat
+        self.quiescence = quiescence
+        self.exact = exact
         self.evaluate = evaluate
         self.prune = prune
         self.limit = limit
@@ -113,15 +120,18 @@ class AlphaBeta:
     ) -> Generator[Expand, list[Node], dict[int, float]]:
         values: dict[int, float] = {}
         alpha = -math.inf
+        best: list[float] = []
         maximise = node.seat == self.seat
         assert maximise, "the root is the searching seat's decision"
         children = yield from self._expand(node, order)
         for child in children:
-            # One below the best, so that an equal action is seen to be equal.
+            # One below what counts, so that an equal action is seen to be equal.
             floor = math.nextafter(alpha, -math.inf) if self.prune else -math.inf
             value = yield from self._value(child, depth - 1, floor, math.inf, enough)
             values[child.line[-1]] = value
-            alpha = max(alpha, value)
+            best = sorted([*best, value], reverse=True)[: self.exact]
+            if len(best) == self.exact:
+                alpha = best[-1]
         return values
 
     def _expand(self, node: Node, actions: list[int]) -> Generator[Expand, list[Node], list[Node]]:
@@ -137,7 +147,10 @@ class AlphaBeta:
         if node.seat is None:
             return node.rewards[self.seat]
         if depth <= 0:
-            return node.rewards[self.seat] + self.evaluate(node, self.seat)
+            worth = node.rewards[self.seat] + self.evaluate(node, self.seat)
+            if depth <= -self.quiescence:
+                return worth
+            return (yield from self._quiet(node, depth, alpha, beta, worth, enough))
         if enough is not None and self.nodes % 64 == 0 and enough():
             raise OutOfNodes
         # The table holds what is still to come; what was earned on the way differs.
@@ -174,6 +187,31 @@ class AlphaBeta:
         if self.table is not None:
             bound = 1 if best >= beta else -1 if best <= alpha else 0
             self.table[key] = Entry(depth, best - earned, bound, choice)
+        return best
+
+    def _quiet(
+        self,
+        node: Node,
+        depth: int,
+        alpha: float,
+        beta: float,
+        worth: float,
+        enough: Callable[[], bool] | None,
+    ) -> Inner:
+        """Return the value beyond the horizon: ``worth``, or what follows from actions that change rewards."""
+        maximise = node.seat == self.seat
+        best = worth
+        children = yield from self._expand(node, node.legal)
+        for child in children:
+            if maximise:
+                alpha = max(alpha, best)
+            else:
+                beta = min(beta, best)
+            if self.prune and alpha >= beta:
+                break
+            if child.seat is None or child.rewards != node.rewards:
+                value = yield from self._value(child, depth - 1, alpha, beta, enough)
+                best = max(best, value) if maximise else min(best, value)
         return best
 
     def _key(self, node: Node) -> Any:

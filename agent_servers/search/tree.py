@@ -36,6 +36,8 @@ class Node(Struct, gc=False, eq=False):
     """Per seat, from the root to here."""
     environment: Environment | None = None
     """At this position, for local rules."""
+    outcome: list[float] | None = None
+    """Once the episode is over: a score per seat, 1 won."""
 
 
 class Expand(Struct, gc=False):
@@ -86,7 +88,7 @@ class LocalRules:
             for view in turn.seats:
                 rewards[view.seat] += view.reward
             child = _node([*node.line, action], turn.to_act, turn.seats, rewards)
-            child.environment = environment
+            child.environment, child.outcome = environment, turn.outcome
             found.append(child)
         return found
 
@@ -111,7 +113,9 @@ def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Position],
             for line, position in zip(lines, positions, strict=True):
                 if position.error:
                     raise DovetailError(f"the environment cannot play {line}: {position.error}")
-                nodes.append(_node(line, position.to_act, position.seats, position.rewards))
+                node = _node(line, position.to_act, position.seats, position.rewards)
+                node.outcome = position.outcome
+                nodes.append(node)
             question = search.send(nodes)
     except StopIteration as stop:
         return stop.value

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.search.agents import AlphaBetaAgent, Greedy, MCTSAgent
+from dovetail.agent_servers.search import continuations
+from dovetail.agent_servers.search.agents import AlphaBetaAgent, Continuations, Greedy, MCTSAgent
 from dovetail.agent_servers.search.alpha_beta import AlphaBeta, Result
+from dovetail.agent_servers.search.evaluations import open_fours
 from dovetail.agent_servers.search.tree import LocalRules, Node, root
 from dovetail.env_servers.amazons import Amazons
 from dovetail.env_servers.amazons import Configuration as AmazonsOptions
@@ -99,6 +101,88 @@ def test_it_finds_what_minimax_finds(
     assert max(found.values.values()) == best
     if not prune:
         assert found.values == expected
+
+
+def quiet_minimax(
+    tree: Tree, turn: Turn, earned: list[float], seat: int, depth: int, beyond: int
+) -> float:
+    """The definition of the search beyond the horizon."""
+    if not turn.to_act or depth <= -beyond:
+        return earned[seat]
+    acting = turn.to_act[0]
+    values = [earned[seat]] if depth <= 0 else []
+    for action in next(v for v in turn.seats if v.seat == acting).legal or ():
+        after = Tree(tree.seed, tree.depth)
+        after.line = tree.line
+        then = after.step({acting: action})
+        gains = {view.seat: view.reward for view in then.seats}
+        if depth > 0 or not then.to_act or any(gains.values()):
+            total = [sum_ + gains[each] for each, sum_ in enumerate(earned)]
+            values.append(quiet_minimax(after, then, total, seat, depth - 1, beyond))
+    return max(values) if acting == seat else min(values)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**9), st.integers(1, 3), st.integers(0, 4), st.booleans())
+def test_beyond_the_horizon_it_follows_what_earns(
+    seed: int, depth: int, beyond: int, prune: bool
+) -> None:
+    tree = Tree(seed, 6)
+    turn = tree.start(0)
+    seat = turn.to_act[0]
+    expected = {}
+    legal = next(v for v in turn.seats if v.seat == seat).legal or []
+    assert isinstance(legal, list)
+    for action in legal:
+        after = Tree(seed, 6)
+        then = after.step({seat: action})
+        earned = [view.reward for view in sorted(then.seats, key=lambda view: view.seat)]
+        expected[action] = quiet_minimax(after, then, earned, seat, depth - 1, beyond)
+    search = AlphaBeta(seat, prune=prune, quiescence=beyond)
+    found: Result = LocalRules().run(search.deepen(root(seat, 2, legal, [], tree), depth))
+    best = max(expected.values())
+    assert found.best == [action for action in legal if expected[action] == best]
+    if not prune:
+        assert found.values == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.integers(1, 5), st.integers(1, 4))
+def test_as_many_actions_as_wanted_get_their_exact_value(seed: int, depth: int, exact: int) -> None:
+    tree = Tree(seed, 6)
+    turn = tree.start(0)
+    seat = turn.to_act[0]
+    legal = next(v for v in turn.seats if v.seat == seat).legal or []
+    assert isinstance(legal, list)
+    node = root(seat, 2, legal, [], tree)
+    full = LocalRules().run(AlphaBeta(seat, prune=False).deepen(node, depth)).values
+    found = LocalRules().run(AlphaBeta(seat, exact=exact).deepen(node, depth)).values
+    threshold = sorted(full.values(), reverse=True)[: min(exact, len(full))][-1]
+    for action, value in full.items():
+        if value >= threshold:
+            assert found[action] == value
+        else:
+            assert value <= found[action] < threshold
+
+
+def test_quiescence_sees_the_box_behind_the_horizon() -> None:
+    """Four boxes, one ply: the third side of a box gives it away, which only the reply shows."""
+    game = Dots(DotsOptions(3, 3, "boxes"))
+    lost = {0: 0.0, 12: 0.0}
+    for seed in range(10):
+        rng = random.Random(seed)
+        turn = game.start(0)
+        for _ in range(5):
+            turn = game.step({turn.to_act[0]: rng.choice(decision_of(game, turn).legal)})
+        node = decision_of(game, turn)
+        assert node.seat is not None
+        full = AlphaBeta(node.seat, exact=12)
+        worth = LocalRules().run(full.deepen(node, 12)).values
+        for quiescence in lost:
+            search = AlphaBeta(node.seat, quiescence=quiescence)
+            best = LocalRules().run(search.deepen(node, 1)).best
+            lost[quiescence] += max(worth.values()) - sum(worth[a] for a in best) / len(best)
+    assert lost[12] < lost[0] / 2
 
 
 def test_pruning_looks_at_fewer_positions() -> None:
@@ -193,7 +277,7 @@ def test_a_placed_environment_plays_on_as_the_one_it_came_from(game: Any) -> Non
 
 
 def games(agent: str, parameters: dict[str, Any], environment: Any, count: int, **run: Any) -> Any:
-    with InProcess([environment], [AlphaBetaAgent, MCTSAgent, Random]) as experiment:
+    with InProcess([environment], [AlphaBetaAgent, Continuations, MCTSAgent, Random]) as experiment:
         player = experiment.create(agent, seed=1, parameters=parameters)
         other = experiment.create("random")
         run = {"episodes": count, "seed": 5, "rotate": True, **run}
@@ -208,7 +292,11 @@ def won(results: Any) -> float:
 
 @pytest.mark.parametrize(
     ("agent", "parameters"),
-    [("alpha-beta", {"depth": 2}), ("mcts", {"simulations": 20})],
+    [
+        ("alpha-beta", {"depth": 2, "quiescence": 1}),
+        ("mcts", {"simulations": 20}),
+        ("continuations", {"candidates": 2, "playout_depth": 1}),
+    ],
 )
 def test_asking_and_having_the_rules_give_the_same_games(
     agent: str, parameters: dict[str, Any]
@@ -223,6 +311,101 @@ def test_they_beat_random() -> None:
     assert won(games("mcts", {"simulations": 60}, ConnectFour, 10)) >= 8
     small = {"configuration": {"size": 5, "pawns": 3, "max_moves": 1000}, "lookahead": True}
     assert won(games("alpha-beta", {"depth": 2, "nodes": 60}, RLGame, 6, **small)) >= 3
+
+
+OPEN_FOURS = {"evaluation": "dovetail.agent_servers.search.evaluations:open_fours"}
+
+
+def test_an_evaluation_makes_it_stronger() -> None:
+    with InProcess([ConnectFour], [AlphaBetaAgent]) as experiment:
+        knowing = experiment.create("alpha-beta", parameters={"depth": 2, **OPEN_FOURS})
+        plain = experiment.create("alpha-beta", parameters={"depth": 2})
+        run = experiment.run("connect_four", [knowing, plain], episodes=20, seed=1, rotate=True)
+        score = sum(each.outcome[each.index % 2] for each in run.wait() if each.outcome)
+    assert score >= 15
+
+
+def test_open_fours_by_hand() -> None:
+    game = ConnectFour()
+    turn = game.start(0)
+    assert open_fours(decision_of(game, turn), 0) == 0
+    turn = game.step({0: 0})  # three lines from the corner: across, up, diagonal
+    node = decision_of(game, turn)
+    assert node.seat == 1
+    assert open_fours(node, 0) == pytest.approx(0.5 * math.tanh(3 / 40)) == -open_fours(node, 1)
+
+
+@pytest.mark.parametrize("name", ["open_fours", "math:nowhere", "no.such.module:f", "no.py:f"])
+def test_an_evaluation_that_is_not_there_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(DovetailError, match="option 'evaluation'") as caught:
+        games("alpha-beta", {"evaluation": name}, ConnectFour, 1)
+    assert "\n" not in str(caught.value)
+
+
+class Fates(Environment):
+    """Seat 0 chooses one of five fates; two forced actions later it has won or lost."""
+
+    def __init__(self, won: frozenset[int] = frozenset()) -> None:
+        super().__init__()
+        self.won = won
+        self.line: list[int] = []
+
+    def init(self) -> Spec:
+        return Spec(seats=2, action_spaces=[spaces.Discrete(5)])
+
+    def start(self, seed: int) -> Turn:
+        self.line = []
+        return self.turn()
+
+    def turn(self) -> Turn:
+        if len(self.line) == 3:
+            win = self.line[0] in self.won
+            rewards = [1.0, -1.0] if win else [-1.0, 1.0]
+            views = [View(seat, reward=rewards[seat]) for seat in (0, 1)]
+            return Turn(seats=views, terminated=True, outcome=[float(win), float(not win)])
+        seat = len(self.line) % 2
+        legal = list(range(5)) if not self.line else [0]
+        # What seat 0 earns at once ranks its fates: 4 is worth most, 0 least.
+        gain = self.line[0] / 10 if len(self.line) == 1 else 0.0
+        views = [View(0, list(self.line), None, gain), View(1, list(self.line), None, -gain)]
+        views[seat].legal = list(range(5)) if not self.line else [0]
+        return Turn(to_act=[seat], seats=views)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        self.line.append(next(iter(actions.values())))
+        return self.turn()
+
+
+@pytest.mark.parametrize(
+    ("won", "candidates", "chosen"),
+    [
+        ({1}, 5, {1}),  # exactly one won: it is played
+        ({0, 3}, 5, {0, 3}),  # several: one of them by lot
+        (set(), 5, {0, 1, 2, 3, 4}),  # none: any of the candidates
+        ({0, 3}, 2, {3}),  # only the best candidates are played out
+        ({0}, 2, {3, 4}),
+    ],
+)
+def test_continuations_choose_by_the_rule_of_the_study(
+    won: set[int], candidates: int, chosen: set[int]
+) -> None:
+    game = Fates(frozenset(won))
+    node = decision_of(game, game.start(0))
+    found = {
+        LocalRules().run(
+            continuations.search(
+                node,
+                random.Random(seed),
+                lambda node, seat: 0.0,
+                depth=1,
+                candidates=candidates,
+                playout_depth=1,
+                table=False,
+            )
+        )
+        for seed in range(60)
+    }
+    assert found == chosen
 
 
 def test_greedy_takes_what_earns_most_at_once() -> None:
