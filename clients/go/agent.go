@@ -1,0 +1,148 @@
+package dovetail
+
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// Agent is a player. It may also be a Seater, Starter, Ender, Thinker, Messenger, Saver and Cleaner.
+// It is called from one goroutine. A panic costs the decision or request, not the program.
+type Agent interface {
+	// Step answers a decision with an action: a legal action number, or a value of the action space if
+	// decision.Legal is nil. A Thinker may return a *Lookahead instead.
+	Step(ctx context.Context, decision *Decision) (action any, err error)
+}
+
+// Seater is an Agent that wants to know its seats.
+type Seater interface {
+	// Init takes a seat of a match; with an error it refuses to play the game.
+	Init(seat *Seat) error
+}
+
+// Starter is an Agent that answers its first decision of an episode otherwise than by Step.
+type Starter interface {
+	Start(ctx context.Context, decision *Decision) (action any, err error)
+}
+
+// Ender is an Agent that wants to hear the end of each episode, also of those in which it never had to decide.
+type Ender interface {
+	End(end *End) error
+}
+
+// Thinker is an Agent that asks the environment what would follow.
+type Thinker interface {
+	// Continue goes on with a decision that Step answered with a *Lookahead: with a position for each line,
+	// or with the error that the question got. It may ask again.
+	Continue(ctx context.Context, decision *Decision, positions []Position, err error) (action any, fail error)
+}
+
+// Messenger answers messages of the experiment.
+type Messenger interface {
+	Message(body any) (any, error)
+}
+
+// Saver is an Agent with a memory that can travel.
+type Saver interface {
+	// Save returns everything that Load needs to go on as if nothing had happened.
+	Save() ([]byte, error)
+	// Load goes on from what Save returned.
+	Load(state []byte) error
+}
+
+// Cleaner has something to let go of. Nothing is called after Cleanup.
+type Cleaner interface {
+	Cleanup()
+}
+
+// AgentType is what a program offers.
+type AgentType struct {
+	Name        string
+	Description string // one sentence for a person
+	Options     []Option
+	Wants       []Want
+	Capacity    int  // episodes that one instance plays at once; 0 stands for 1, Unlimited is no limit
+	Instance    bool // the program is this one agent, made once with all defaults
+
+	// New makes an instance; seed is for its random choices that belong to no episode.
+	New func(options Options, seed int64) (Agent, error)
+}
+
+// Unlimited is the capacity of agents that play any number of episodes at once.
+const Unlimited = -1
+
+func (t *AgentType) offer() Offer {
+	wants := make([]string, len(t.Wants))
+	for i, want := range t.Wants {
+		wants[i] = string(want)
+	}
+	capacity := t.Capacity
+	switch {
+	case capacity == 0:
+		capacity = 1
+	case capacity < 0:
+		capacity = 0
+	}
+	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Wants: wants, Capacity: capacity, Instance: t.Instance}
+}
+
+// Seat is a place in a match.
+type Seat struct {
+	Match     int64
+	Number    int
+	Spec      *Spec
+	Lookahead bool // whether the run allows *Lookahead
+}
+
+// Decision is what one seat must decide.
+type Decision struct {
+	Seat        *Seat
+	Episode     int64
+	Turn        int
+	Observation any
+	Legal       []int64 // action numbers in rising order; nil if all of the action space is legal
+	Reward      float64 // the sum of what the seat earned since its last decision
+	Mode        Mode    // in Evaluate an agent must not change
+	Afterstates any     // one row per legal action, if they are wanted and there are some
+	Text        string  // the position for a person, if it is wanted
+	HasText     bool
+	Scene       any // the position to be drawn, if it is wanted
+	Clock       *Clock
+	Seed        int64 // of this seat in this episode
+
+	// RNG is for this seat's random choices in this episode; with it the same seeds replay the same.
+	RNG *rand.Rand
+}
+
+// Random draws a legal action.
+func (d *Decision) Random() any {
+	if d.Legal != nil {
+		return d.Legal[d.RNG.IntN(len(d.Legal))]
+	}
+	if space := d.Seat.Spec.ActionSpace(d.Seat.Number); space != nil {
+		return space.Sample(d.RNG)
+	}
+	return nil
+}
+
+// End is the end of an episode for one seat; it comes exactly once, whatever happened.
+type End struct {
+	Seat        *Seat
+	Episode     int64
+	Reward      float64 // the sum of what the seat earned since its last decision
+	Observation any
+	Outcome     []float64 // a score per seat: 1 won, 0 lost, shared when drawn; nil if nobody is scored
+	Reason      Reason
+	Blame       *int // the seat at fault, if one is
+	Total       float64
+	Decisions   int
+	Mode        Mode
+	Text        *string
+	Scene       any
+}
+
+// Lookahead is a question to the environment: what would follow from these lines of actions? Where several seats
+// act at once, an entry of a line is a []any with theirs in rising order; else it is the action.
+type Lookahead struct {
+	Lines [][]any
+	Seed  int64 // for what the seat cannot know and for chance; the same draw for all lines
+}

@@ -1,0 +1,567 @@
+package dovetail
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+)
+
+const (
+	answersKept = 256  // answers to requests, for repeats
+	endedKept   = 4096 // ended episodes, so that what comes twice is not played twice
+)
+
+// Host takes the messages of the broker and returns frames to answer with; it knows no socket.
+type Host interface {
+	Role() Role
+	Offers() []Offer
+	// Handle takes messages in order. What it returns belongs together.
+	Handle(ctx context.Context, messages []Message) [][]byte
+}
+
+// place is a seat of an episode.
+type place struct {
+	episode int64
+	seat    int
+}
+
+// chair is a seat of a match.
+type chair struct {
+	match int64
+	seat  int
+}
+
+// seated says who holds a chair.
+type seated struct {
+	agent    Agent
+	instance int64
+	seat     *Seat
+}
+
+// play is a seat's episode in progress.
+type play struct {
+	seated
+	mode   Mode
+	seed   int64
+	rng    *rand.Rand
+	turn   int
+	answer []byte // the last answer as it was sent; nil while there is none
+
+	thinking *Decision // that waits for the answer to a lookahead
+	asked    int64     // its number
+	question []byte
+}
+
+// AgentHost holds the agents of one program. It answers what comes twice with the same frames, without asking the
+// agent again, so that a reconnection cannot make a learner learn twice.
+type AgentHost struct {
+	types     []AgentType
+	single    Agent
+	instances map[int64]Agent
+	seats     map[chair]seated
+	playing   map[place]*play
+	ended     *recent[place, struct{}]
+	answers   *recent[int64, []byte]
+	thoughts  map[int64]place
+	asks      int64
+}
+
+// NewAgentHost returns the host of a program that offers agent types, or is one agent.
+func NewAgentHost(types ...AgentType) (*AgentHost, error) {
+	h := &AgentHost{types: types}
+	h.clear()
+	for i := range types {
+		if !types[i].Instance {
+			continue
+		}
+		if len(types) > 1 {
+			return nil, fmt.Errorf("agent %s has Instance, so it must be the only one of its program", types[i].Name)
+		}
+		agent, err := types[i].New(mustOptions(types[i].Options), 0)
+		if err != nil {
+			return nil, err
+		}
+		h.single = agent
+	}
+	return h, nil
+}
+
+func mustOptions(options []Option) Options {
+	out, _ := readOptions(options, nil, "")
+	return out
+}
+
+func (h *AgentHost) clear() {
+	h.instances = map[int64]Agent{}
+	h.seats = map[chair]seated{}
+	h.playing = map[place]*play{}
+	h.thoughts = map[int64]place{}
+	h.ended = newRecent[place, struct{}](endedKept)
+	h.answers = newRecent[int64, []byte](answersKept)
+}
+
+// Role implements Host.
+func (h *AgentHost) Role() Role { return RoleAgent }
+
+// Offers implements Host.
+func (h *AgentHost) Offers() []Offer {
+	out := make([]Offer, len(h.types))
+	for i := range h.types {
+		out[i] = h.types[i].offer()
+	}
+	return out
+}
+
+// Handle implements Host.
+func (h *AgentHost) Handle(ctx context.Context, messages []Message) (out [][]byte) {
+	for _, message := range messages {
+		switch m := message.(type) {
+		case *AgentStep:
+			out = h.step(ctx, &m.seen, out)
+		case *AgentStart:
+			out = h.start(ctx, m, out)
+		case *AgentEnd:
+			out = h.end(m, out)
+		case *Welcome:
+			if !m.Resumed {
+				out = h.reset(out)
+			}
+		case *Init:
+			out = h.init(m, out)
+		case *Reply:
+			out = h.answered(ctx, m.ID, m.Body, nil, out)
+		case *Error:
+			if m.ID != nil {
+				out = h.answered(ctx, *m.ID, nil, &RefusedError{m.Code, m.Message}, out)
+			}
+		case *Leave:
+			for c := range h.seats {
+				if c.match == m.Match {
+					delete(h.seats, c)
+				}
+			}
+		case *Create:
+			out = h.request(m.ID, "create", out, func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
+		case *Save:
+			out = h.request(m.ID, "save", out, func() (Message, error) { return h.save(m) })
+		case *Load:
+			out = h.request(m.ID, "load", out, func() (Message, error) { return &Reply{ID: m.ID}, h.load(m) })
+		case *AgentMessage:
+			out = h.request(m.ID, "message", out, func() (Message, error) { return h.message(m) })
+		case *Cleanup:
+			out = h.request(m.ID, "cleanup", out, func() (Message, error) { return &Reply{ID: m.ID}, h.cleanup(m) })
+		}
+	}
+	return out
+}
+
+// -- decisions -----------------------------------------------------------------------------------------
+
+func (h *AgentHost) start(ctx context.Context, m *AgentStart, out [][]byte) [][]byte {
+	key := place{m.Episode, m.Seat}
+	p := h.playing[key]
+	if p == nil {
+		if h.ended.has(key) {
+			return out
+		}
+		who, ok := h.seats[chair{m.Match, m.Seat}]
+		if !ok {
+			return out
+		}
+		p = &play{seated: who, mode: m.Mode, seed: m.Seed, rng: NewRNG(m.Seed), turn: -1}
+		h.playing[key] = p
+	}
+	return h.decide(ctx, p, &m.seen, true, out)
+}
+
+func (h *AgentHost) step(ctx context.Context, m *seen, out [][]byte) [][]byte {
+	p := h.playing[place{m.Episode, m.Seat}]
+	if p == nil {
+		return out
+	}
+	return h.decide(ctx, p, m, false, out)
+}
+
+func (h *AgentHost) decide(ctx context.Context, p *play, m *seen, first bool, out [][]byte) [][]byte {
+	if m.Turn <= p.turn {
+		switch {
+		case m.Turn < p.turn:
+		case p.answer != nil:
+			out = append(out, p.answer)
+		case p.thinking != nil:
+			out = append(out, p.question)
+		}
+		return out
+	}
+	h.forget(p)
+	p.turn, p.answer = m.Turn, nil
+	d := &Decision{Seat: p.seat, Episode: m.Episode, Turn: m.Turn, Legal: m.Legal, Reward: m.Reward, Mode: p.mode,
+		Clock: m.Clock, Seed: p.seed, RNG: p.rng}
+	if m.LegalMask != nil {
+		d.Legal = Unmask(m.LegalMask)
+	}
+	if m.Text != nil {
+		d.Text, d.HasText = *m.Text, true
+	}
+	var err error
+	if d.Observation, err = m.Observation.Decode(); err == nil {
+		if d.Afterstates, err = m.Afterstates.Decode(); err == nil {
+			d.Scene, err = m.Scene.Decode()
+		}
+	}
+	if err != nil {
+		text := fmt.Sprintf("turn %d cannot be read: %v", m.Turn, err)
+		return h.fail(p, d, CodeMalformed, text, out)
+	}
+	action, err := protect(func() (any, error) {
+		if starter, ok := p.agent.(Starter); ok && first {
+			return starter.Start(ctx, d)
+		}
+		return p.agent.Step(ctx, d)
+	})
+	return h.act(p, d, action, err, out)
+}
+
+// act sends what an agent answered.
+func (h *AgentHost) act(p *play, d *Decision, action any, err error, out [][]byte) [][]byte {
+	if question, ok := action.(*Lookahead); ok && err == nil {
+		return h.ask(p, d, question, out)
+	}
+	if err == nil {
+		answer := Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action}
+		var frame []byte
+		if frame, err = Encode(&answer); err == nil {
+			p.answer = frame
+			return append(out, frame)
+		}
+		err = fmt.Errorf("the action cannot travel: %w", err)
+	}
+	return h.fail(p, d, CodeCrashed, oneLine(err), out)
+}
+
+func (h *AgentHost) fail(p *play, d *Decision, code, text string, out [][]byte) [][]byte {
+	p.answer = mustEncode(&Error{Code: code, Message: text, Episode: &d.Episode, Seat: &d.Seat.Number})
+	return append(out, p.answer)
+}
+
+func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead, out [][]byte) [][]byte {
+	if _, ok := p.agent.(Thinker); !ok {
+		return h.fail(p, d, CodeCrashed, "an agent that asks with Lookahead must have Continue", out)
+	}
+	h.asks++
+	m := AgentLookahead{ID: h.asks, Episode: d.Episode, Seat: d.Seat.Number, Turn: d.Turn, Seed: question.Seed}
+	m.Lines = make([]any, len(question.Lines))
+	for i, line := range question.Lines {
+		points := make([]any, len(line))
+		for k, point := range line {
+			if _, several := point.([]any); !several {
+				point = []any{point}
+			}
+			points[k] = point
+		}
+		m.Lines[i] = points
+	}
+	frame, err := Encode(&m)
+	if err != nil {
+		return h.fail(p, d, CodeCrashed, "the lookahead cannot travel: "+oneLine(err), out)
+	}
+	p.thinking, p.asked, p.question = d, m.ID, frame
+	h.thoughts[m.ID] = place{d.Episode, d.Seat.Number}
+	return append(out, frame)
+}
+
+// forget drops a question whose answer does not matter any more.
+func (h *AgentHost) forget(p *play) {
+	if p.thinking != nil {
+		delete(h.thoughts, p.asked)
+		p.thinking, p.question = nil, nil
+	}
+}
+
+// answered takes the answer to a lookahead.
+func (h *AgentHost) answered(ctx context.Context, id int64, body any, refused error, out [][]byte) [][]byte {
+	p := h.playing[h.thoughts[id]]
+	if p == nil || p.thinking == nil || p.asked != id {
+		return out
+	}
+	d := p.thinking
+	h.forget(p)
+	var positions []Position
+	if refused == nil {
+		if positions, refused = decodePositions(body); refused != nil {
+			refused = fmt.Errorf("the positions cannot be read: %w", refused)
+		}
+	}
+	action, err := protect(func() (any, error) { return p.agent.(Thinker).Continue(ctx, d, positions, refused) })
+	return h.act(p, d, action, err, out)
+}
+
+func decodePositions(body any) ([]Position, error) {
+	frame, err := EncodeValue(map[string]any{"positions": body})
+	if err != nil {
+		return nil, err
+	}
+	w := wire{decoding: true}
+	w.open(frame)
+	var positions []Position
+	list(&w, "positions", &positions, true)
+	return positions, w.err
+}
+
+func (h *AgentHost) end(m *AgentEnd, out [][]byte) [][]byte {
+	key := place{m.Episode, m.Seat}
+	if h.ended.has(key) {
+		return out
+	}
+	h.ended.put(key, struct{}{})
+	var who seated
+	if p := h.playing[key]; p != nil {
+		who = p.seated
+		h.forget(p)
+		delete(h.playing, key)
+	} else { // the episode ended before this seat had to decide
+		var ok bool
+		if who, ok = h.seats[chair{m.Match, m.Seat}]; !ok {
+			return out
+		}
+	}
+	ender, ok := who.agent.(Ender)
+	if !ok {
+		return out
+	}
+	end := &End{Seat: who.seat, Episode: m.Episode, Reward: m.Reward, Outcome: m.Outcome, Reason: m.Reason, Blame: m.Blame,
+		Total: m.Total, Decisions: m.Decisions, Mode: m.Mode, Text: m.Text}
+	end.Observation, _ = m.Observation.Decode() // what cannot be read is nil here: there is nothing left to refuse
+	end.Scene, _ = m.Scene.Decode()
+	if _, err := protect(func() (any, error) { return nil, ender.End(end) }); err != nil {
+		out = append(out, mustEncode(&Error{Code: CodeCrashed, Message: oneLine(err), Episode: &m.Episode, Seat: &m.Seat}))
+	}
+	return out
+}
+
+// -- everything else -----------------------------------------------------------------------------------
+
+func (h *AgentHost) init(m *Init, out [][]byte) [][]byte {
+	agent := h.instance(m.Instance)
+	if agent == nil {
+		text := fmt.Sprintf("there is no agent %d", m.Instance)
+		return append(out, mustEncode(&Error{Code: CodeUnknown, Message: text, Match: &m.Match, Seat: &m.Seat}))
+	}
+	key := chair{m.Match, m.Seat}
+	if known, ok := h.seats[key]; ok && known.instance == m.Instance {
+		return out
+	}
+	seat := &Seat{Match: m.Match, Number: m.Seat, Spec: m.Spec, Lookahead: m.Lookahead}
+	h.seats[key] = seated{agent, m.Instance, seat}
+	if seater, ok := agent.(Seater); ok {
+		if _, err := protect(func() (any, error) { return nil, seater.Init(seat) }); err != nil {
+			out = append(out, mustEncode(&Error{Code: CodeUnavailable, Message: oneLine(err), Match: &m.Match, Seat: &m.Seat}))
+		}
+	}
+	return out
+}
+
+func (h *AgentHost) instance(number int64) Agent {
+	if agent, ok := h.instances[number]; ok {
+		return agent
+	}
+	return h.single
+}
+
+// request answers a request, or repeats the answer that it got before.
+func (h *AgentHost) request(id int64, what string, out [][]byte, do func() (Message, error)) [][]byte {
+	return remembered(h.answers, id, what, out, do)
+}
+
+func (h *AgentHost) find(number int64) (Agent, error) {
+	if agent := h.instance(number); agent != nil {
+		return agent, nil
+	}
+	return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", number)}
+}
+
+func (h *AgentHost) create(m *Create) error {
+	if _, ok := h.instances[m.Instance]; ok {
+		return nil
+	}
+	for i := range h.types {
+		t := &h.types[i]
+		if t.Name != m.Agent || t.Instance {
+			continue
+		}
+		options, err := readOptions(t.Options, m.Parameters, "agent "+t.Name)
+		if err != nil {
+			return err
+		}
+		agent, err := t.New(options, m.Seed)
+		if err != nil {
+			return err
+		}
+		if m.State != nil {
+			if err := restore(agent, m.State); err != nil {
+				return err
+			}
+		}
+		h.instances[m.Instance] = agent
+		return nil
+	}
+	return fmt.Errorf("this program makes no agent %.40q", m.Agent)
+}
+
+func restore(agent Agent, state []byte) error {
+	if saver, ok := agent.(Saver); ok {
+		return saver.Load(state)
+	}
+	if len(state) > 0 {
+		return fmt.Errorf("this agent has no state to load")
+	}
+	return nil
+}
+
+func (h *AgentHost) save(m *Save) (Message, error) {
+	agent, err := h.find(m.Instance)
+	if err != nil {
+		return nil, err
+	}
+	saver, ok := agent.(Saver)
+	if !ok {
+		return &Saved{ID: m.ID}, nil
+	}
+	state, err := saver.Save()
+	return &Saved{ID: m.ID, State: state}, err
+}
+
+func (h *AgentHost) load(m *Load) error {
+	agent, err := h.find(m.Instance)
+	if err != nil {
+		return err
+	}
+	return restore(agent, m.State)
+}
+
+func (h *AgentHost) message(m *AgentMessage) (Message, error) {
+	agent, err := h.find(m.Instance)
+	if err != nil {
+		return nil, err
+	}
+	reply := &Reply{ID: m.ID}
+	if messenger, ok := agent.(Messenger); ok {
+		reply.Body, err = messenger.Message(m.Body)
+	}
+	return reply, err
+}
+
+func (h *AgentHost) cleanup(m *Cleanup) error {
+	agent, err := h.find(m.Instance)
+	if err != nil {
+		return err
+	}
+	delete(h.instances, m.Instance)
+	for c, who := range h.seats {
+		if who.instance == m.Instance {
+			delete(h.seats, c)
+		}
+	}
+	clean(agent)
+	return nil
+}
+
+// reset begins anew with a broker that does not know this session: every seat hears the end.
+func (h *AgentHost) reset(out [][]byte) [][]byte {
+	for key, p := range h.playing {
+		_ = h.end(&AgentEnd{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: Disconnected, Mode: p.mode}, nil)
+	}
+	for _, agent := range h.instances {
+		protectCleanup(agent)
+	}
+	asks := h.asks
+	h.clear()
+	h.asks = asks
+	return out
+}
+
+// -- what both hosts use -------------------------------------------------------------------------------
+
+// recent remembers the latest n keys.
+type recent[K comparable, V any] struct {
+	values map[K]V
+	order  []K
+	next   int
+}
+
+func newRecent[K comparable, V any](n int) *recent[K, V] {
+	return &recent[K, V]{values: map[K]V{}, order: make([]K, 0, n)}
+}
+
+func (r *recent[K, V]) has(key K) bool {
+	_, ok := r.values[key]
+	return ok
+}
+
+func (r *recent[K, V]) put(key K, value V) {
+	if !r.has(key) {
+		if len(r.order) < cap(r.order) {
+			r.order = append(r.order, key)
+		} else {
+			delete(r.values, r.order[r.next])
+			r.order[r.next] = key
+			r.next = (r.next + 1) % len(r.order)
+		}
+	}
+	r.values[key] = value
+}
+
+// remembered answers a request once; a repeat gets the same frame.
+func remembered(answers *recent[int64, []byte], id int64, what string, out [][]byte, do func() (Message, error)) [][]byte {
+	if frame, ok := answers.values[id]; ok {
+		return append(out, frame)
+	}
+	var frame []byte
+	answer, err := protect(func() (any, error) {
+		m, err := do()
+		return m, err
+	})
+	if err == nil {
+		if frame, err = Encode(answer.(Message)); err != nil {
+			err = fmt.Errorf("the answer to %s cannot travel: %w", what, err)
+		}
+	}
+	if err != nil {
+		frame = mustEncode(&Error{Code: CodeCrashed, Message: oneLine(err), ID: &id})
+	}
+	answers.put(id, frame)
+	return append(out, frame)
+}
+
+// protect calls code of the user; a panic becomes an error, and is logged with its stack.
+func protect(do func() (any, error)) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("dovetail: panic", "value", p, "stack", string(debug.Stack()))
+			result, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return do()
+}
+
+func clean(user any) {
+	if cleaner, ok := user.(Cleaner); ok {
+		cleaner.Cleanup()
+	}
+}
+
+func protectCleanup(user any) {
+	_, _ = protect(func() (any, error) { clean(user); return nil, nil })
+}
+
+// oneLine returns the text of an error for a person.
+func oneLine(err error) string {
+	text := strings.ToValidUTF8(strings.Join(strings.Fields(err.Error()), " "), "?")
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "")
+	}
+	return text
+}

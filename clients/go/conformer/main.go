@@ -1,0 +1,24 @@
+// Command conformer is the program that `dovetail conform` tests a client library with.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"dovetail.example/go"
+)
+
+func main() {
+	role := ""
+	if len(os.Args) > 1 {
+		role = os.Args[1]
+	}
+	dovetail.Main(func(ctx context.Context) error {
+		switch role {
+		case "agent":
+			return dovetail.ServeAgents(ctx, dovetail.FromEnv(), agentType)
+		}
+		return fmt.Errorf("usage: conformer agent | environment | experiment")
+	})
+}

@@ -1,0 +1,103 @@
+package dovetail
+
+import "time"
+
+// Session is a peer's end of a session without the socket: frames and the time go in, messages for the role and
+// frames to send come out.
+type Session struct {
+	// Welcome is the broker's last; nil before the first.
+	Welcome *Welcome
+	// Departed says whether the broker said bye.
+	Departed bool
+
+	hello   Hello
+	decoder *Decoder
+	heard   time.Time
+	greeted bool // a hello is under way
+}
+
+// NewSession returns the session of a peer; nothing has been said yet.
+func NewSession(hello Hello) *Session {
+	return &Session{hello: hello, decoder: NewDecoder(hello.Role)}
+}
+
+// Greet returns the frame of a hello, which asks for the session that there was.
+func (s *Session) Greet(now time.Time) ([]byte, error) {
+	s.heard = now
+	s.greeted = true
+	s.hello.Resume = nil
+	if s.Welcome != nil {
+		s.hello.Resume = &s.Welcome.Session
+	}
+	return Encode(&s.hello)
+}
+
+// Receive takes frames of the broker. It returns the messages for the role, in order, and frames to send at once.
+// The error is a *RefusedError if the broker refuses this peer for good.
+func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, answers [][]byte, err error) {
+	s.heard = now
+	for _, frame := range frames {
+		message, wrong := s.decoder.Decode(frame)
+		if wrong != nil {
+			answers = append(answers, mustEncode(&Error{Code: wrong.Code, Message: wrong.Text}))
+			continue
+		}
+		switch m := message.(type) {
+		case *Ping:
+			answers = append(answers, mustEncode(&Pong{m.Number}))
+		case *Pong:
+		case *Welcome:
+			s.Welcome = m
+			s.greeted = false
+			messages = append(messages, m)
+		case *Bye:
+			s.Departed = true
+		case *Error:
+			switch {
+			case m.Code == CodeHelloFirst:
+				if !s.greeted {
+					hello, err := s.Greet(now)
+					if err != nil {
+						return messages, answers, err
+					}
+					answers = append(answers, hello)
+				}
+			case s.greeted && s.refuses(m):
+				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
+			default:
+				messages = append(messages, m)
+			}
+		default:
+			messages = append(messages, m)
+		}
+	}
+	return messages, answers, nil
+}
+
+// refuses says whether an error in answer to hello is one that saying it again does not mend.
+func (s *Session) refuses(m *Error) bool {
+	switch m.Code {
+	case CodeVersion, CodeAccess, CodeNameTaken:
+		return true
+	case CodeInvalid, CodeWrongState:
+		return s.Welcome == nil
+	}
+	return false
+}
+
+// Silent says whether the broker was not heard for so long that the connection must be made anew.
+func (s *Session) Silent(now time.Time) bool {
+	patience := 2.0
+	if s.Welcome != nil {
+		patience = max(patience, 4*s.Welcome.Heartbeat)
+	}
+	return now.Sub(s.heard).Seconds() > patience
+}
+
+// Reads says what the broker reads.
+func (s *Session) Reads() Limits {
+	if s.Welcome == nil {
+		return DefaultLimits
+	}
+	return s.Welcome.Limits
+}

@@ -1,0 +1,317 @@
+package dovetail
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+const tensorExtension = 1
+
+// DType is the kind of a tensor's elements.
+type DType string
+
+// The dtypes of SPEC.md, section Tensors.
+const (
+	Bool    DType = "bool"
+	Int8    DType = "int8"
+	Int16   DType = "int16"
+	Int32   DType = "int32"
+	Int64   DType = "int64"
+	Uint8   DType = "uint8"
+	Uint16  DType = "uint16"
+	Uint32  DType = "uint32"
+	Uint64  DType = "uint64"
+	Float16 DType = "float16"
+	Float32 DType = "float32"
+	Float64 DType = "float64"
+)
+
+// Size returns the bytes of an element, 0 for a dtype that there is not.
+func (d DType) Size() int {
+	switch d {
+	case Bool, Int8, Uint8:
+		return 1
+	case Int16, Uint16, Float16:
+		return 2
+	case Int32, Uint32, Float32:
+		return 4
+	case Int64, Uint64, Float64:
+		return 8
+	}
+	return 0
+}
+
+// Tensor is an array of numbers. Data holds the elements in C order, little-endian, as they travel; it must not
+// be changed once the tensor was handed out, and that of a received tensor not at all.
+type Tensor struct {
+	DType DType
+	Shape []int
+	Data  []byte
+}
+
+// Element is what a tensor can be made of.
+type Element interface {
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+// NewTensor makes a tensor of elements in C order. Without a shape it is a vector; a nil slice with one
+// element and an empty shape is told by passing NewScalar instead.
+func NewTensor[T Element](elements []T, shape ...int) *Tensor {
+	if len(shape) == 0 {
+		shape = []int{len(elements)}
+	}
+	var zero T
+	t := &Tensor{DType: dtypeOf(zero), Shape: shape}
+	t.Data = make([]byte, 0, len(elements)*t.DType.Size())
+	for _, each := range elements {
+		t.Data = appendElement(t.Data, each)
+	}
+	return t
+}
+
+// NewScalar makes a tensor without dimensions.
+func NewScalar[T Element](element T) *Tensor {
+	t := NewTensor([]T{element})
+	t.Shape = []int{}
+	return t
+}
+
+func dtypeOf(value any) DType {
+	switch value.(type) {
+	case bool:
+		return Bool
+	case int8:
+		return Int8
+	case int16:
+		return Int16
+	case int32:
+		return Int32
+	case int64:
+		return Int64
+	case uint8:
+		return Uint8
+	case uint16:
+		return Uint16
+	case uint32:
+		return Uint32
+	case uint64:
+		return Uint64
+	case float32:
+		return Float32
+	}
+	return Float64
+}
+
+func appendElement(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return append(b, 1)
+		}
+		return append(b, 0)
+	case int8:
+		return append(b, byte(v))
+	case uint8:
+		return append(b, v)
+	case int16:
+		return binary.LittleEndian.AppendUint16(b, uint16(v))
+	case uint16:
+		return binary.LittleEndian.AppendUint16(b, v)
+	case int32:
+		return binary.LittleEndian.AppendUint32(b, uint32(v))
+	case uint32:
+		return binary.LittleEndian.AppendUint32(b, v)
+	case float32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	case int64:
+		return binary.LittleEndian.AppendUint64(b, uint64(v))
+	case uint64:
+		return binary.LittleEndian.AppendUint64(b, v)
+	case float64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return b
+}
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int {
+	if size := t.DType.Size(); size > 0 {
+		return len(t.Data) / size
+	}
+	return 0
+}
+
+// Float returns element i in C order as a float64; integers beyond 2^53 lose digits, Int keeps them.
+func (t *Tensor) Float(i int) float64 {
+	le := binary.LittleEndian
+	switch t.DType {
+	case Float64:
+		return math.Float64frombits(le.Uint64(t.Data[8*i:]))
+	case Float32:
+		return float64(math.Float32frombits(le.Uint32(t.Data[4*i:])))
+	case Float16:
+		return halfFloat(le.Uint16(t.Data[2*i:]))
+	case Uint64:
+		return float64(le.Uint64(t.Data[8*i:]))
+	}
+	return float64(t.Int(i))
+}
+
+// Int returns element i in C order as an int64; a uint64 of 2^63 or more comes as a negative number with the
+// same bits, and the fraction of a float is cut off.
+func (t *Tensor) Int(i int) int64 {
+	le := binary.LittleEndian
+	switch t.DType {
+	case Bool, Uint8:
+		return int64(t.Data[i])
+	case Int8:
+		return int64(int8(t.Data[i]))
+	case Int16:
+		return int64(int16(le.Uint16(t.Data[2*i:])))
+	case Uint16:
+		return int64(le.Uint16(t.Data[2*i:]))
+	case Int32:
+		return int64(int32(le.Uint32(t.Data[4*i:])))
+	case Uint32:
+		return int64(le.Uint32(t.Data[4*i:]))
+	case Int64, Uint64:
+		return int64(le.Uint64(t.Data[8*i:]))
+	}
+	return int64(t.Float(i))
+}
+
+// Floats returns all elements as float64.
+func (t *Tensor) Floats() []float64 {
+	out := make([]float64, t.Len())
+	for i := range out {
+		out[i] = t.Float(i)
+	}
+	return out
+}
+
+// Ints returns all elements as int64; see Int.
+func (t *Tensor) Ints() []int64 {
+	out := make([]int64, t.Len())
+	for i := range out {
+		out[i] = t.Int(i)
+	}
+	return out
+}
+
+func halfFloat(bits uint16) float64 {
+	sign, exponent, fraction := 1.0, int(bits>>10&0x1f), float64(bits&0x3ff)
+	if bits&0x8000 != 0 {
+		sign = -1
+	}
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 31:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return math.Inf(int(sign))
+	}
+	return sign * math.Ldexp(fraction+1024, exponent-25)
+}
+
+// check says what is wrong with a tensor, if something is.
+func (t *Tensor) check() error {
+	size := t.DType.Size()
+	if size == 0 {
+		return protocolErrorf(CodeMalformed, "tensor of unknown dtype %.20q", string(t.DType))
+	}
+	if len(t.Shape) > 32 {
+		return protocolErrorf(CodeMalformed, "tensor of more than 32 dimensions")
+	}
+	count, empty := uint64(size), false
+	for _, length := range t.Shape {
+		if length < 0 {
+			return protocolErrorf(CodeMalformed, "tensor with a negative length")
+		}
+		empty = empty || length == 0
+	}
+	for _, length := range t.Shape {
+		if empty {
+			count = 0
+			break
+		}
+		if count *= uint64(length); count > uint64(len(t.Data)) || uint64(length) > uint64(len(t.Data)) {
+			break // too large already, and not to overflow
+		}
+	}
+	if count != uint64(len(t.Data)) {
+		return protocolErrorf(CodeMalformed, "tensor %s%v with %d bytes of data", t.DType, t.Shape, len(t.Data))
+	}
+	return nil
+}
+
+func unpackTensor(data []byte) (*Tensor, error) {
+	wrong := func(what string) error {
+		return protocolErrorf(CodeMalformed, "tensor that is no [dtype, shape, bytes]: %s", what)
+	}
+	limits := Limits{Frame: math.MaxInt, Depth: 2, Elements: 64}
+	if err := limits.check(data); err != nil {
+		return nil, wrong(err.Text)
+	}
+	n, rest, err := msgp.ReadArrayHeaderBytes(data)
+	if err != nil || n != 3 {
+		return nil, wrong("not three values")
+	}
+	dtype, rest, err := msgp.ReadStringZC(rest)
+	if err != nil || !utf8.Valid(dtype) {
+		return nil, wrong("a dtype that is no text")
+	}
+	dimensions, rest, err := msgp.ReadArrayHeaderBytes(rest)
+	if err != nil {
+		return nil, wrong("a shape that is no array")
+	}
+	t := &Tensor{Shape: make([]int, dimensions)}
+	for i := range t.Shape {
+		if !isInt(rest) {
+			return nil, wrong("a length that is no integer")
+		}
+		length, after, err := msgp.ReadInt64Bytes(rest)
+		if err != nil {
+			return nil, wrong("a length that is no length")
+		}
+		t.Shape[i], rest = int(length), after
+	}
+	t.DType = internDType(dtype)
+	if t.Data, _, err = msgp.ReadBytesZC(rest); err != nil {
+		return nil, wrong("data that is not binary")
+	}
+	return t, t.check()
+}
+
+// internDType avoids to allocate a string for each tensor.
+func internDType(name []byte) DType {
+	for _, each := range [...]DType{Bool, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Float16, Float32, Float64} {
+		if string(name) == string(each) {
+			return each
+		}
+	}
+	return DType(name)
+}
+
+func appendTensor(out []byte, t *Tensor) ([]byte, error) {
+	if t == nil {
+		return msgp.AppendNil(out), nil
+	}
+	if err := t.check(); err != nil {
+		return nil, fmt.Errorf("a tensor cannot travel: %w", err)
+	}
+	content := make([]byte, 0, len(t.Data)+32+9*len(t.Shape))
+	content = msgp.AppendArrayHeader(content, 3)
+	content = msgp.AppendString(content, string(t.DType))
+	content = msgp.AppendArrayHeader(content, uint32(len(t.Shape)))
+	for _, length := range t.Shape {
+		content = msgp.AppendInt(content, length)
+	}
+	content = msgp.AppendBytes(content, t.Data)
+	return appendExtension(out, Extension{tensorExtension, content}), nil
+}
