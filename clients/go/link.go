@@ -91,8 +91,12 @@ func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
-			l.socket.close(false)
-			return nil, err
+			if l.session.Welcome == nil { // the hello may arrive all the same
+				_ = l.socket.send([][]byte{mustEncode(&Bye{})})
+				l.socket.close(true)
+				return nil, err
+			}
+			break
 		}
 		if wait > 0 && time.Since(began) > wait {
 			l.socket.close(false)

@@ -1,97 +1,93 @@
 package dovetail
 
 import (
-	"context"
-	"net"
+	"syscall"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
+	zmq "github.com/pebbe/zmq4"
 )
 
+// dealer is a DEALER socket of libzmq, which connects again by itself and keeps what is sent meanwhile.
 type dealer struct {
-	cancel context.CancelFunc
-	socket zmq4.Socket
-	in     chan zmq4.Msg
-	out    chan [][]byte
-	sent   chan struct{}
+	context *zmq.Context
+	socket  *zmq.Socket
+	wait    time.Duration // that the socket is set to
 }
 
 func newSocket(address string) (socket, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	d := &dealer{cancel: cancel, in: make(chan zmq4.Msg, 1024), out: make(chan [][]byte, 1<<16), sent: make(chan struct{})}
-	d.socket = zmq4.NewDealer(ctx, zmq4.WithDialerRetry(100*time.Millisecond), zmq4.WithDialerMaxRetries(-1),
-		zmq4.WithAutomaticReconnect(true), zmq4.WithTimeout(time.Second), zmq4.WithDialerTimeout(time.Second))
-	_ = net.Dial
-	go func() {
-		defer close(d.sent)
-		if err := d.socket.Dial(address); err != nil {
-			return
+	context, err := zmq.NewContext()
+	if err != nil {
+		return nil, err
+	}
+	s, err := context.NewSocket(zmq.DEALER)
+	if err != nil {
+		return nil, err
+	}
+	d := &dealer{context, s, 0}
+	for _, err := range []error{
+		s.SetReconnectIvl(100 * time.Millisecond),
+		s.SetReconnectIvlMax(time.Second),
+		s.SetHeartbeatIvl(5 * time.Second),
+		s.SetSndhwm(0),
+		s.SetRcvhwm(0),
+		s.SetRcvtimeo(0),
+		s.Connect(address),
+	} {
+		if err != nil {
+			d.close(false)
+			return nil, err
 		}
-		go func() {
-			for {
-				m, err := d.socket.Recv()
-				if ctx.Err() != nil {
-					return
-				}
-				if err != nil {
-					time.Sleep(10 * time.Millisecond)
-					continue
-				}
-				select {
-				case d.in <- m:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		for frames := range d.out {
-			_ = d.socket.SendMulti(zmq4.NewMsgFrom(frames...))
-		}
-	}()
+	}
 	return d, nil
 }
 
-func (d *dealer) send(frames [][]byte) error { d.out <- frames; return nil }
+func (d *dealer) send(frames [][]byte) error {
+	last := len(frames) - 1
+	for i, frame := range frames {
+		flags := zmq.DONTWAIT
+		if i < last {
+			flags |= zmq.SNDMORE
+		}
+		if _, err := d.socket.SendBytes(frame, flags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (d *dealer) receive(wait time.Duration) ([][]byte, error) {
-	var frames [][]byte
-	select {
-	case m := <-d.in:
-		frames = m.Frames
-	default:
-		if wait == 0 {
-			return nil, nil
+	frames, err := d.socket.RecvMessageBytes(zmq.DONTWAIT)
+	if isAgain(err) && wait > 0 {
+		if wait != d.wait {
+			if err := d.socket.SetRcvtimeo(wait); err != nil {
+				return nil, err
+			}
+			d.wait = wait
 		}
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case m := <-d.in:
-			frames = m.Frames
-		case <-t.C:
-			return nil, nil
+		frames, err = d.socket.RecvMessageBytes(0)
+	}
+	for err == nil && len(frames) < batch {
+		var more [][]byte
+		if more, err = d.socket.RecvMessageBytes(zmq.DONTWAIT); err == nil {
+			frames = append(frames, more...)
 		}
 	}
-	for len(frames) < batch {
-		select {
-		case m := <-d.in:
-			frames = append(frames, m.Frames...)
-			continue
-		default:
-		}
-		break
+	if isAgain(err) {
+		err = nil
 	}
-	return frames, nil
+	return frames, err
+}
+
+func isAgain(err error) bool {
+	return err != nil && zmq.AsErrno(err) == zmq.Errno(syscall.EAGAIN)
 }
 
 func (d *dealer) close(linger bool) {
-	close(d.out)
+	wait := time.Duration(0)
 	if linger {
-		select {
-		case <-d.sent:
-		case <-time.After(500 * time.Millisecond):
-		}
-		time.Sleep(50 * time.Millisecond)
+		wait = 500 * time.Millisecond
 	}
-	d.cancel()
+	_ = d.socket.SetLinger(wait)
 	_ = d.socket.Close()
+	_ = d.context.Term()
 }
