@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.broker.records import AnyRecord, Kept
+from dovetail.broker.records import AnyRecord, Kept, Played
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
@@ -75,6 +75,36 @@ class Journal:
         with contextlib.suppress(OSError):
             os.fsync(self._file)
         os.close(self._file)
+
+
+def episodes(path: Path) -> Iterator[tuple[int, Played]]:
+    """Yield the episodes of a journal and their numbers, from 1; errors as of ``read``."""
+    number = 0
+    for record in read(path):
+        if isinstance(record, Played):
+            number += 1
+            yield number, record
+
+
+def episode(path: Path, which: str) -> tuple[int, Played]:
+    """Return an episode of a journal and its number.
+
+    Args:
+        path: of the journal.
+        which: its number, or ``last``.
+
+    Raises:
+        DovetailError: the journal cannot be read, or there is no such episode.
+    """
+    found = None
+    for found in episodes(path):
+        if str(found[0]) == which.lstrip("0"):
+            return found
+    if found is None:
+        raise DovetailError(f"{path} has no episodes")
+    if which == "last":
+        return found
+    raise DovetailError(f"there is no episode {which}; {path} has {found[0]}")
 
 
 def read(path: Path) -> Iterator[AnyRecord]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +53,11 @@ def replay(
     if episode is None or list_:
         _list(journal)
         return
-    number, played = _pick(journal, episode)
+    from dovetail.broker.journal import episode as pick
+
+    if episode != "last" and not (episode.isdecimal() and int(episode) > 0):
+        raise UsageError(f"{episode!r} is no number of an episode; --list shows them")
+    number, played = pick(journal, episode)
     result = played.result
     print(
         f"episode {number}: {played.environment}, "
@@ -63,25 +66,16 @@ def replay(
     _play(played, env, delay)
 
 
-def _episodes(journal: Path) -> Iterator[tuple[int, Played]]:
-    from dovetail.broker.journal import read
-    from dovetail.broker.records import Played
-
-    number = 0
-    for record in read(journal):
-        if isinstance(record, Played):
-            number += 1
-            yield number, record
-
-
 def _list(journal: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from dovetail.broker.journal import episodes
+
     table = Table()
     for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
         table.add_column(column, overflow="fold")
-    for number, played in _episodes(journal):
+    for number, played in episodes(journal):
         result = played.result
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(played.time))
         outcome = "" if result.outcome is None else ", ".join(f"{s:g}" for s in result.outcome)
@@ -90,20 +84,6 @@ def _list(journal: Path) -> None:
         row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
         table.add_row(str(number), *map(escape, row))
     show(table if table.row_count else f"{journal} has no episodes")
-
-
-def _pick(journal: Path, episode: str) -> tuple[int, Played]:
-    if episode != "last" and not (episode.isdecimal() and int(episode) > 0):
-        raise UsageError(f"{episode!r} is no number of an episode; --list shows them")
-    found = None
-    for found in _episodes(journal):
-        if str(found[0]) == episode.lstrip("0"):
-            return found
-    if found is None:
-        raise DovetailError(f"{journal} has no episodes")
-    if episode == "last":
-        return found
-    raise DovetailError(f"there is no episode {episode}; {journal} has {found[0]}")
 
 
 def _play(played: Played, name: str | None, delay: float) -> None:
