@@ -1,0 +1,65 @@
+package dev.dovetail.examples;
+
+import dev.dovetail.*;
+
+/** Measures the way of a turn and back: its only argument is the role, {@code agent} or {@code environment}. */
+public final class Bench {
+    private Bench() {}
+
+    public static void main(String[] arguments) {
+        switch (arguments.length == 1 ? arguments[0] : "") {
+            case "agent" -> Dovetail.main(AgentType.of("bench", () -> decision -> decision.legal()[0])
+                    .described("Answers the first legal action.").playing(0));
+            case "environment" -> Dovetail.main(
+                    EnvironmentType.of("bench", Game.OPTIONS, Game::new).described("Two seats act in turns."));
+            default -> {
+                System.err.println("usage: Bench agent|environment");
+                System.exit(2);
+            }
+        }
+    }
+
+    /** Two seats act in turns, and nothing comes of it. */
+    static final class Game implements Environment {
+        static final Options OPTIONS =
+                new Options().integer("turns", 1000, 1, Integer.MAX_VALUE, "After how many turns it is over.");
+        private static final Space ACTION = new Space.Discrete(2);
+        private static final long[] LEGAL = {0, 1};
+
+        private final long turns;
+        private long turn;
+
+        Game(Options.Values given) {
+            turns = given.integer("turns");
+        }
+
+        @Override
+        public Spec init() {
+            return Spec.of(2, new Space.Discrete(1), ACTION).withMaxTurns(turns);
+        }
+
+        @Override
+        public Turn start(long seed) {
+            turn = 0;
+            return next();
+        }
+
+        @Override
+        public Turn step(Actions actions) {
+            long action = actions.sole((int) (turn & 1));
+            if (action != 0 && action != 1) {
+                throw new IllegalActionException((int) (turn & 1), "action " + action + " is none; legal are 0 and 1");
+            }
+            turn++;
+            return next();
+        }
+
+        private Turn next() {
+            if (turn < turns) {
+                int seat = (int) (turn & 1);
+                return Turn.of(seat, new View(seat, 0L, LEGAL, 0));
+            }
+            return Turn.over(new double[] {0.5, 0.5}, new View(0, 0L, null, 0), new View(1, 0L, null, 0));
+        }
+    }
+}

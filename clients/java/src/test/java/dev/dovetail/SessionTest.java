@@ -1,0 +1,102 @@
+package dev.dovetail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class SessionTest {
+    private static final long SECOND = 1_000_000_000L;
+
+    private final Session session = new Session(Role.AGENT, "me", List.of(), "secret");
+    private final List<Incoming> messages = new ArrayList<>();
+    private final List<byte[]> answers = new ArrayList<>();
+
+    private void hear(long now, byte[]... frames) {
+        messages.clear();
+        answers.clear();
+        session.receive(Arrays.asList(frames), now, messages, answers);
+    }
+
+    @Test
+    void helloSaysWhoAndLaterAsksForTheSession() {
+        Map<String, Object> hello = Wire.open(session.greet(0));
+        assertEquals("hello", hello.get("type"));
+        assertEquals(1L, hello.get("version"));
+        assertEquals("agent", hello.get("role"));
+        assertEquals("secret", hello.get("token"));
+        assertNull(hello.get("resume"));
+        hear(1, Wire.welcome(false));
+        assertEquals("abc", Wire.open(session.greet(2)).get("resume"));
+    }
+
+    @Test
+    void pingsAreAnsweredWithTheirNumber() {
+        BigInteger large = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
+        hear(1, Wire.frame("ping", "number", 7L), Wire.frame("ping", "number", large));
+        assertEquals(7L, Wire.open(answers.get(0)).get("number"));
+        assertEquals(large, Wire.open(answers.get(1)).get("number"));
+    }
+
+    @Test
+    void aBadFrameCostsNothingButAnError() {
+        hear(1, new byte[] {(byte) 0xc1}, Wire.frame("nonsense"), Wire.frame("leave"), Wire.frame("leave", "match", 3L));
+        assertEquals(List.of("malformed", "unknown-type", "invalid"),
+                answers.stream().map(each -> Wire.open(each).get("code")).toList());
+        assertEquals(List.of(new Incoming.Leave(3)), messages);
+    }
+
+    @Test
+    void errorsAreNotAnswered() {
+        hear(1, Wire.frame("error", "code", "from-a-later-version", "message", "?"));
+        assertTrue(answers.isEmpty());
+    }
+
+    @Test
+    void helloFirstIsAnsweredOnce() {
+        session.greet(0);
+        hear(1, Wire.welcome(false));
+        byte[] error = Wire.frame("error", "code", "hello-first", "message", "say hello");
+        hear(2, error, error);
+        assertEquals(1, answers.size());
+        assertEquals("abc", Wire.open(answers.get(0)).get("resume"));
+    }
+
+    @Test
+    void refusalsAreFinalOnlyInAnswerToHello() {
+        byte[] error = Wire.frame("error", "code", "access", "message", "the token is wrong");
+        session.greet(0);
+        DovetailException refused = assertThrows(DovetailException.class, () -> hear(1, error));
+        assertEquals("the broker refuses: the token is wrong", refused.getMessage());
+        hear(1, Wire.welcome(false));
+        hear(2, error);
+        assertEquals(1, messages.size());
+    }
+
+    @Test
+    void silenceIsMeasuredInHeartbeats() {
+        session.greet(0);
+        assertFalse(session.silent(2 * SECOND));
+        assertTrue(session.silent(2 * SECOND + 1));
+        hear(SECOND, Wire.welcome(false)); // a heartbeat of 1 s
+        assertFalse(session.silent(5 * SECOND));
+        assertTrue(session.silent(5 * SECOND + 1));
+        hear(5 * SECOND, Wire.frame("ping"));
+        assertFalse(session.silent(9 * SECOND));
+    }
+
+    @Test
+    void byeEndsTheSession() {
+        hear(1, Wire.welcome(false), Wire.frame("bye", "reason", "closing time"));
+        assertTrue(session.departed());
+        assertTrue(answers.isEmpty());
+    }
+}

@@ -1,0 +1,96 @@
+package dev.dovetail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.dovetail.examples.Reading;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** The codec against protocol/vectors. */
+class VectorsTest {
+    private static final Path VECTORS = Path.of("..", "..", "protocol", "vectors");
+    private static final Set<String> ROLES = Set.of("agent", "environment", "experiment", "observer");
+
+    @SuppressWarnings("unchecked")
+    private static List<Map<String, Object>> read(String file, String key) throws IOException {
+        return (List<Map<String, Object>>)
+                ((Map<String, Object>) Reading.json(Files.readString(VECTORS.resolve(file)))).get(key);
+    }
+
+    private static byte[] frame(Map<String, Object> vector) {
+        return HexFormat.of().parseHex((String) vector.get("hex"));
+    }
+
+    private static Role role(Map<String, Object> vector) {
+        return Role.valueOf(((String) vector.get("receiver")).toUpperCase(Locale.ROOT));
+    }
+
+    private static void roundTrip(Map<String, Object> vector) {
+        Object wanted = Reading.unread(vector.get("json"));
+        Object found = new Decoder().decode(frame(vector));
+        assertTrue(Wire.same(wanted, found), () -> Reading.of(found));
+        Object again = new Decoder().decode(new Encoder().encode(found));
+        assertTrue(Wire.same(found, again), () -> Reading.of(again));
+        assertEquals(Reading.of(found), Reading.of(Reading.unread(Reading.json(Reading.of(found)))));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> messages() throws IOException {
+        return read("valid.json", "messages").stream().map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
+            roundTrip(each);
+            if (ROLES.contains(each.get("receiver"))) {
+                Incoming.read(role(each), new Decoder().message(frame(each)));
+            }
+        }));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> values() throws IOException {
+        return read("valid.json", "values").stream()
+                .map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> roundTrip(each)));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> malformed() throws IOException {
+        return read("malformed.json", "malformed").stream()
+                .filter(each -> ROLES.contains(each.get("receiver")))
+                .map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
+                    ProtocolException error =
+                            assertThrows(ProtocolException.class, () -> Incoming.read(role(each), decoder(each).message(frame(each))));
+                    assertEquals(each.get("code"), error.code(), error.getMessage());
+                }));
+    }
+
+    /** What is wrong with the bytes is so at every receiver. */
+    @TestFactory
+    Stream<DynamicTest> malformedAtTheBroker() throws IOException {
+        return read("malformed.json", "malformed").stream()
+                .filter(each -> each.get("receiver").equals("broker"))
+                .filter(each -> Set.of("malformed", "limit").contains(each.get("code")))
+                .map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
+                    ProtocolException error =
+                            assertThrows(ProtocolException.class, () -> decoder(each).message(frame(each)));
+                    assertEquals(each.get("code"), error.code(), error.getMessage());
+                }));
+    }
+
+    private static Decoder decoder(Map<String, Object> vector) {
+        Decoder decoder = new Decoder();
+        if (vector.get("limits") instanceof Map<?, ?> limits) {
+            decoder.limit(new Limits(
+                    (Long) limits.get("frame"), (Long) limits.get("depth"), (Long) limits.get("elements")));
+        }
+        return decoder;
+    }
+}
