@@ -24,11 +24,15 @@ public final class Decoder {
     /** What a tensor's payload may hold: an array with an array of lengths in it. */
     private static final Limits INSIDE = new Limits(Long.MAX_VALUE, 2, 64);
 
-    private final ArrayBufferInput input = new ArrayBufferInput(NOTHING);
-    private final MessageUnpacker unpacker = new MessagePack.UnpackerConfig()
+    /** Strict: MessagePack of old did not tell text and binary apart, and the library reads either for both. */
+    private static final MessagePack.UnpackerConfig STRICT = new MessagePack.UnpackerConfig()
             .withActionOnMalformedString(CodingErrorAction.REPORT)
             .withActionOnUnmappableString(CodingErrorAction.REPORT)
-            .newUnpacker(input);
+            .withAllowReadingBinaryAsString(false)
+            .withAllowReadingStringAsBinary(false);
+
+    private final ArrayBufferInput input = new ArrayBufferInput(NOTHING);
+    private final MessageUnpacker unpacker = STRICT.newUnpacker(input);
     private Limits limits = Limits.DEFAULT;
 
     /**
@@ -156,7 +160,7 @@ public final class Decoder {
     }
 
     private static Tensor tensor(byte[] payload) {
-        try (MessageUnpacker in = MessagePack.newDefaultUnpacker(payload)) {
+        try (MessageUnpacker in = STRICT.newUnpacker(payload)) {
             INSIDE.check(payload); // so that a length which is announced and not there costs nothing
             if (in.unpackArrayHeader() != 3) {
                 throw new ProtocolException("malformed", "tensor that is no [dtype, shape, bytes]");
@@ -173,6 +177,9 @@ public final class Decoder {
             long[] shape = new long[dimensions];
             for (int i = 0; i < dimensions; i++) {
                 shape[i] = in.unpackLong();
+            }
+            if (!in.getNextFormat().getValueType().isBinaryType()) {
+                throw new ProtocolException("malformed", "tensor whose data is not binary"); // short text passes for it
             }
             return new Tensor(type, shape, in.readPayload(in.unpackBinaryHeader()));
         } catch (IOException | MessagePackException | ProtocolException | IllegalArgumentException error) {
