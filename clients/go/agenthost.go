@@ -2,6 +2,7 @@ package dovetail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -530,7 +531,12 @@ func remembered(answers *recent[int64, []byte], id int64, what string, out [][]b
 		}
 	}
 	if err != nil {
-		frame = mustEncode(&Error{Code: CodeCrashed, Message: oneLine(err), ID: &id})
+		code := CodeCrashed
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			code = refused.Code
+		}
+		frame = mustEncode(&Error{Code: code, Message: oneLine(err), ID: &id})
 	}
 	answers.put(id, frame)
 	return append(out, frame)

@@ -15,6 +15,9 @@ type Option struct {
 	Choices     []string // of text
 }
 
+// AnyDefault makes an integer the Default of an option that takes any value.
+type AnyDefault int64
+
 // Options are the values of all options by name, those left out with their defaults.
 type Options map[string]any
 
@@ -44,12 +47,23 @@ func (o *Option) kind() string {
 	return ""
 }
 
+// value returns the default as it would be decoded.
+func (o *Option) value() any {
+	switch n := o.Default.(type) {
+	case int:
+		return int64(n)
+	case AnyDefault:
+		return int64(n)
+	}
+	return o.Default
+}
+
 // schema returns the JSON Schema of each option by name.
 func schema(options []Option) map[string]any {
 	out := make(map[string]any, len(options))
 	for i := range options {
 		o := &options[i]
-		entry := map[string]any{"default": o.Default}
+		entry := map[string]any{"default": o.value()}
 		if kind := o.kind(); kind != "" {
 			entry["type"] = kind
 		}
@@ -79,10 +93,7 @@ func readOptions(options []Option, values map[string]any, what string) (Options,
 		known[i] = o.Name
 		value, given := values[o.Name]
 		if !given {
-			out[o.Name] = o.Default
-			if n, ok := o.Default.(int); ok {
-				out[o.Name] = int64(n)
-			}
+			out[o.Name] = o.value()
 			continue
 		}
 		if err := o.check(value); err != nil {

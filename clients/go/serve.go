@@ -49,6 +49,11 @@ func ServeAgents(ctx context.Context, config Config, types ...AgentType) error {
 	return Serve(ctx, config, host)
 }
 
+// ServeEnvironments serves environments; see Serve.
+func ServeEnvironments(ctx context.Context, config Config, types ...EnvironmentType) error {
+	return Serve(ctx, config, NewEnvironmentHost(types...))
+}
+
 // Main runs a program: its context ends with SIGINT or SIGTERM, and an error is printed in one line and ends the
 // program with status 1.
 func Main(program func(ctx context.Context) error) {

@@ -18,6 +18,8 @@ func main() {
 		switch role {
 		case "agent":
 			return dovetail.ServeAgents(ctx, dovetail.FromEnv(), agentType)
+		case "environment":
+			return dovetail.ServeEnvironments(ctx, dovetail.FromEnv(), environmentType)
 		}
 		return fmt.Errorf("usage: conformer agent | environment | experiment")
 	})

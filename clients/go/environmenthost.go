@@ -1,0 +1,336 @@
+package dovetail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// opened is an environment made for a match, with its episode in progress.
+type opened struct {
+	match       int64
+	environment Environment
+	spec        *Spec
+	episode     int64
+	playing     bool // whether there was a start
+	wants       [][]string
+	watched     bool
+
+	asked  int    // the turn of the step that was asked last; -1 for the start
+	answer []byte // to it
+	turn   *Turn  // the present one; nil after a crash
+}
+
+// EnvironmentHost holds the environments of one program. It answers what comes twice with the same frames, without
+// stepping again.
+type EnvironmentHost struct {
+	types    []EnvironmentType
+	open     map[int64]*opened
+	episodes map[int64]*opened
+	specs    *recent[int64, []byte] // answers to open that failed
+	made     map[int64][]byte       // answers to open that did not
+	answers  *recent[int64, []byte]
+}
+
+// NewEnvironmentHost returns the host of a program that offers environments.
+func NewEnvironmentHost(types ...EnvironmentType) *EnvironmentHost {
+	h := &EnvironmentHost{types: types}
+	h.clear()
+	return h
+}
+
+func (h *EnvironmentHost) clear() {
+	h.open = map[int64]*opened{}
+	h.episodes = map[int64]*opened{}
+	h.made = map[int64][]byte{}
+	h.specs = newRecent[int64, []byte](answersKept)
+	h.answers = newRecent[int64, []byte](answersKept)
+}
+
+// Role implements Host.
+func (h *EnvironmentHost) Role() Role { return RoleEnvironment }
+
+// Offers implements Host.
+func (h *EnvironmentHost) Offers() []Offer {
+	out := make([]Offer, len(h.types))
+	for i := range h.types {
+		out[i] = h.types[i].offer()
+	}
+	return out
+}
+
+// Handle implements Host.
+func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) (out [][]byte) {
+	for _, message := range messages {
+		switch m := message.(type) {
+		case *EnvironmentStep:
+			out = h.step(m, out)
+		case *EnvironmentStart:
+			out = h.start(m, out)
+		case *Open:
+			out = append(out, h.make(m))
+		case *Close:
+			h.close(m.Match)
+		case *Welcome:
+			if !m.Resumed {
+				for match := range h.open {
+					h.close(match)
+				}
+				h.clear()
+			}
+		case *EnvironmentMessage:
+			out = remembered(h.answers, m.ID, "message", out, func() (Message, error) { return h.message(m) })
+		case *EnvironmentLookahead:
+			out = remembered(h.answers, m.ID, "lookahead", out, func() (Message, error) { return h.lookahead(m) })
+		}
+	}
+	return out
+}
+
+func (h *EnvironmentHost) make(m *Open) []byte {
+	if frame, ok := h.made[m.Match]; ok {
+		return frame
+	}
+	if frame, ok := h.specs.values[m.Match]; ok {
+		return frame
+	}
+	o := &opened{match: m.Match}
+	frame, err := h.tryMake(m, o)
+	if err != nil {
+		frame = mustEncode(&Error{Code: CodeUnavailable, Message: oneLine(err), Match: &m.Match})
+		h.specs.put(m.Match, frame)
+		return frame
+	}
+	h.open[m.Match] = o
+	h.made[m.Match] = frame
+	return frame
+}
+
+func (h *EnvironmentHost) tryMake(m *Open, o *opened) ([]byte, error) {
+	i := slices.IndexFunc(h.types, func(t EnvironmentType) bool { return t.Name == m.Environment })
+	if i < 0 {
+		return nil, fmt.Errorf("this program makes no environment %.40q", m.Environment)
+	}
+	t := &h.types[i]
+	options, err := readOptions(t.Options, m.Configuration, "environment "+t.Name)
+	if err != nil {
+		return nil, err
+	}
+	_, err = protect(func() (any, error) {
+		if o.environment, err = t.New(options); err == nil {
+			o.spec, err = o.environment.Init()
+		}
+		return nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.spec.Match = m.Match
+	if o.spec.Name == "" {
+		o.spec.Name = t.Name
+	}
+	return Encode(o.spec)
+}
+
+func (h *EnvironmentHost) close(match int64) {
+	o := h.open[match]
+	delete(h.open, match)
+	delete(h.made, match)
+	if o != nil {
+		if o.playing {
+			delete(h.episodes, o.episode)
+		}
+		protectCleanup(o.environment)
+	}
+}
+
+func (h *EnvironmentHost) start(m *EnvironmentStart, out [][]byte) [][]byte {
+	o := h.open[m.Match]
+	if o == nil {
+		text := fmt.Sprintf("match %d is not open", m.Match)
+		return append(out, mustEncode(&Error{Code: CodeUnknown, Message: text, Episode: &m.Episode}))
+	}
+	if o.playing && o.episode == m.Episode {
+		if o.asked == -1 {
+			out = append(out, o.answer)
+		}
+		return out
+	}
+	if o.playing {
+		delete(h.episodes, o.episode)
+	}
+	h.episodes[m.Episode] = o
+	o.playing, o.episode, o.wants, o.watched, o.asked = true, m.Episode, m.Wants, m.Watched, -1
+	turn, err := protect(func() (any, error) {
+		turn, err := o.environment.Start(m.Seed)
+		return turn, err
+	})
+	return append(out, o.finish(turn, err, 0))
+}
+
+func (h *EnvironmentHost) step(m *EnvironmentStep, out [][]byte) [][]byte {
+	o := h.episodes[m.Episode]
+	if o == nil {
+		return out
+	}
+	if m.Turn == o.asked {
+		return append(out, o.answer)
+	}
+	if o.turn == nil || o.turn.Turn != m.Turn || len(o.turn.ToAct) == 0 {
+		return out
+	}
+	o.asked = m.Turn
+	turn, err := protect(func() (any, error) {
+		turn, err := o.environment.Step(m.Actions)
+		return turn, err
+	})
+	return append(out, o.finish(turn, err, m.Turn+1))
+}
+
+// finish makes the frame of what the rules said, and keeps it.
+func (o *opened) finish(result any, err error, number int) []byte {
+	turn, _ := result.(*Turn)
+	if err == nil && turn == nil {
+		err = errors.New("the environment gave no turn")
+	}
+	if err == nil {
+		turn.Episode, turn.Turn = o.episode, number
+		_, err = protect(func() (any, error) { return nil, o.add(turn) })
+	}
+	var frame []byte
+	if err == nil {
+		frame, err = Encode(turn)
+	}
+	if err == nil {
+		o.turn, o.answer = turn, frame
+		return frame
+	}
+	answer := Error{Code: CodeCrashed, Message: oneLine(err), Episode: &o.episode}
+	var illegal *IllegalActionError
+	if errors.As(err, &illegal) {
+		answer.Code, answer.Seat = CodeIllegal, &illegal.Seat
+	} else {
+		o.turn = nil
+	}
+	o.answer = mustEncode(&answer)
+	return o.answer
+}
+
+// add puts in what seats and watchers want.
+func (o *opened) add(turn *Turn) (err error) {
+	text := func(seat int) *string {
+		text := ""
+		if texter, ok := o.environment.(Texter); ok {
+			text = texter.Text(seat)
+		}
+		return &text
+	}
+	if o.watched {
+		turn.Text = text(Everybody)
+	}
+	for i := range turn.Seats {
+		view := &turn.Seats[i]
+		if view.Seat < 0 || view.Seat >= len(o.wants) {
+			continue
+		}
+		for _, want := range o.wants[view.Seat] {
+			switch Want(want) {
+			case WantText:
+				view.Text = text(view.Seat)
+			case WantScene:
+				if scener, ok := o.environment.(Scener); ok {
+					view.Scene, err = scener.Scene(view.Seat)
+				}
+			case WantAfterstates:
+				if foreseer, ok := o.environment.(Foreseer); ok && slices.Contains(turn.ToAct, view.Seat) {
+					view.Afterstates, err = foreseer.Afterstates(view.Seat)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *EnvironmentHost) message(m *EnvironmentMessage) (Message, error) {
+	o := h.open[m.Match]
+	if o == nil {
+		return nil, &RefusedError{CodeUnknown, fmt.Sprintf("match %d is not open", m.Match)}
+	}
+	reply := &Reply{ID: m.ID}
+	var err error
+	if messenger, ok := o.environment.(Messenger); ok {
+		reply.Body, err = messenger.Message(m.Body)
+	}
+	return reply, err
+}
+
+// -- lookahead -----------------------------------------------------------------------------------------
+
+func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
+	o := h.episodes[m.Episode]
+	if o == nil || o.turn == nil {
+		return nil, &RefusedError{CodeWrongState, fmt.Sprintf("episode %d is not in progress", m.Episode)}
+	}
+	if o.turn.Turn != m.Turn {
+		return nil, &RefusedError{CodeWrongState, fmt.Sprintf("the episode is at turn %d", o.turn.Turn)}
+	}
+	forker, ok := o.environment.(Forker)
+	if !ok {
+		return nil, &RefusedError{CodeUnavailable, "this environment cannot look ahead"}
+	}
+	positions := make([]any, len(m.Lines))
+	for i, line := range m.Lines {
+		fork, err := forker.Fork(m.Seat, m.Seed)
+		if err != nil {
+			return nil, err
+		}
+		position, err := follow(fork, o.turn.ToAct, max(o.spec.Seats, 1), line.([]any))
+		if err != nil {
+			return nil, err
+		}
+		positions[i] = position
+	}
+	return &Reply{ID: m.ID, Body: positions}, nil
+}
+
+// follow plays a line on a copy of the episode.
+func follow(e Environment, toAct []int, seats int, line []any) (*Position, error) {
+	position := &Position{ToAct: toAct, Rewards: make([]float64, seats)}
+	for _, point := range line {
+		actions := point.([]any)
+		if len(position.ToAct) == 0 {
+			position.Error = "the episode would be over"
+			break
+		}
+		if len(actions) != len(position.ToAct) {
+			position.Error = fmt.Sprintf("%d actions for the seats %v", len(actions), position.ToAct)
+			break
+		}
+		pairs := make([]SeatValue, len(actions))
+		for i, action := range actions {
+			pairs[i] = SeatValue{position.ToAct[i], action}
+		}
+		turn, err := e.Step(pairs)
+		var illegal *IllegalActionError
+		if errors.As(err, &illegal) {
+			position.Error = oneLine(err)
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, view := range turn.Seats {
+			if view.Seat >= 0 && view.Seat < seats {
+				position.Rewards[view.Seat] += view.Reward
+			}
+		}
+		position.ToAct, position.Seats = turn.ToAct, turn.Seats
+		position.Terminated, position.Truncated, position.Outcome = turn.Terminated, turn.Truncated, turn.Outcome
+		position.Applied++
+	}
+	return position, nil
+}
