@@ -6,17 +6,15 @@ import (
 )
 
 // Option is a parameter of an agent type or an option of an environment. What kind of value it takes is that of
-// its Default: a bool, an int, a float64, a string, or any value if it is of another type.
+// its Default: a bool, an int, a float64, a string, or any value if it is of another type or Any is set.
 type Option struct {
 	Name        string
 	Default     any
 	Description string
+	Any         bool
 	Min, Max    *float64 // of numbers
 	Choices     []string // of text
 }
-
-// AnyDefault makes an integer the Default of an option that takes any value.
-type AnyDefault int64
 
 // Options are the values of all options by name, those left out with their defaults.
 type Options map[string]any
@@ -34,6 +32,9 @@ func (o Options) Float(name string) float64 { f, _ := AsFloat(o[name]); return f
 func (o Options) Text(name string) string { return o[name].(string) }
 
 func (o *Option) kind() string {
+	if o.Any {
+		return ""
+	}
 	switch o.Default.(type) {
 	case bool:
 		return "boolean"
@@ -49,10 +50,7 @@ func (o *Option) kind() string {
 
 // value returns the default as it would be decoded.
 func (o *Option) value() any {
-	switch n := o.Default.(type) {
-	case int:
-		return int64(n)
-	case AnyDefault:
+	if n, ok := o.Default.(int); ok {
 		return int64(n)
 	}
 	return o.Default

@@ -16,15 +16,12 @@ var environmentType = dovetail.EnvironmentType{
 		{Name: "simultaneous", Default: false},
 		{Name: "mask", Default: false},
 		{Name: "space", Default: map[string]any{"space": "Discrete", "n": int64(3)}},
-		{Name: "observation", Default: anything(0)},
+		{Name: "observation", Default: 0, Any: true},
 		{Name: "truncate", Default: false},
 		{Name: "fail", Default: "", Choices: []string{"", "open", "start", "step"}},
 	},
 	New: newEnvironment,
 }
-
-// anything is a default that does not say which type its option has.
-type anything = dovetail.AnyDefault
 
 type environment struct {
 	seats, turns                 int

@@ -20,6 +20,8 @@ func main() {
 			return dovetail.ServeAgents(ctx, dovetail.FromEnv(), agentType)
 		case "environment":
 			return dovetail.ServeEnvironments(ctx, dovetail.FromEnv(), environmentType)
+		case "experiment":
+			return experiment(ctx)
 		}
 		return fmt.Errorf("usage: conformer agent | environment | experiment")
 	})

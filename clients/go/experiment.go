@@ -1,0 +1,424 @@
+package dovetail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// requests is an experiment's end of the protocol without the socket: what was asked, what came. An Experiment
+// puts a link around it.
+type requests struct {
+	ids     int64
+	open    []pending
+	answers map[int64]Message
+	runs    map[int64]*Run
+	early   map[int64][]Message // of runs whose reply is still to come
+	told    *recent[int64, struct{}]
+	over    *recent[int64, struct{}]
+	turns   []*WatchedTurn
+	onEvent func(Message)
+	known   bool // whether there was a welcome
+	lost    error
+}
+
+type pending struct {
+	id    int64
+	isRun bool
+	frame []byte
+}
+
+const (
+	episodesKept = 1 << 16 // numbers of episodes that were told, so that none is told twice
+	turnsKept    = 1 << 16 // watched turns that nobody has taken
+)
+
+func newRequests() *requests {
+	return &requests{answers: map[int64]Message{}, runs: map[int64]*Run{}, early: map[int64][]Message{},
+		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
+}
+
+// ask numbers a request and returns its frame.
+func (r *requests) ask(kind string, values map[string]any) (int64, []byte, error) {
+	r.ids++
+	frame, err := Encode(&Request{Type: kind, ID: r.ids, Fields: values})
+	if err == nil {
+		r.open = append(r.open, pending{r.ids, kind == "run", frame})
+	}
+	return r.ids, frame, err
+}
+
+func (r *requests) find(id int64) int {
+	return slices.IndexFunc(r.open, func(p pending) bool { return p.id == id })
+}
+
+// answer takes the answer to a request, if it came.
+func (r *requests) answer(id int64) (Message, bool) {
+	m, ok := r.answers[id]
+	if ok {
+		delete(r.answers, id)
+	}
+	return m, ok
+}
+
+// drop forgets a request for whose answer nobody waits any more.
+func (r *requests) drop(id int64) {
+	if i := r.find(id); i >= 0 {
+		r.open = slices.Delete(r.open, i, i+1)
+	}
+}
+
+// take hears messages; it returns frames to send again.
+func (r *requests) take(messages []Message) (again [][]byte) {
+	for _, message := range messages {
+		switch m := message.(type) {
+		case *Welcome:
+			again = append(again, r.welcome(m)...)
+		case *Reply:
+			r.answered(m.ID, m)
+		case *Saved:
+			r.answered(m.ID, m)
+		case *Error:
+			if m.ID != nil {
+				r.answered(*m.ID, m)
+			} else if m.Code == CodeJournal || m.Episode == nil {
+				for _, run := range r.runs {
+					run.Problems = append(run.Problems, m.Message)
+				}
+			}
+		case *Episode:
+			if !r.told.has(m.Episode) {
+				r.told.put(m.Episode, struct{}{})
+				r.event(m.Run, m)
+			}
+		case *Progress:
+			r.event(m.Run, m)
+		case *Done:
+			if !r.over.has(m.Run) {
+				r.over.put(m.Run, struct{}{})
+				r.event(m.Run, m)
+			}
+		case *WatchedTurn:
+			if r.onEvent != nil {
+				r.onEvent(m)
+			}
+			if r.turns = append(r.turns, m); len(r.turns) > turnsKept {
+				r.turns = slices.Delete(r.turns, 0, turnsKept/2)
+			}
+		}
+	}
+	return again
+}
+
+func (r *requests) welcome(m *Welcome) (again [][]byte) {
+	if !r.known {
+		r.known = true
+		return nil
+	}
+	if m.Resumed {
+		for _, p := range r.open {
+			again = append(again, p.frame)
+		}
+		return again
+	}
+	r.lose(ErrLost)
+	return nil
+}
+
+// lose ends everything of the session.
+func (r *requests) lose(err error) {
+	if r.lost == nil {
+		r.lost = err
+	}
+}
+
+func (r *requests) answered(id int64, m Message) {
+	i := r.find(id)
+	if i < 0 {
+		return
+	}
+	isRun := r.open[i].isRun
+	r.open = slices.Delete(r.open, i, i+1)
+	r.answers[id] = m
+	if reply, ok := m.(*Reply); ok && isRun {
+		body, _ := reply.Body.(map[string]any)
+		if number, ok := AsInt(body["run"]); ok {
+			run := &Run{Number: number}
+			r.runs[number] = run
+			for _, each := range r.early[number] {
+				run.hear(each, r)
+			}
+		}
+	}
+	if !slices.ContainsFunc(r.open, func(p pending) bool { return p.isRun }) {
+		clear(r.early)
+	}
+}
+
+func (r *requests) event(number int64, m Message) {
+	if r.onEvent != nil {
+		r.onEvent(m)
+	}
+	if run := r.runs[number]; run != nil {
+		run.hear(m, r)
+	} else if slices.ContainsFunc(r.open, func(p pending) bool { return p.isRun }) {
+		r.early[number] = append(r.early[number], m)
+	}
+}
+
+// -- the experiment ------------------------------------------------------------------------------------
+
+// Experiment is run control as a peer of the broker. It is to be used by one goroutine at a time.
+type Experiment struct {
+	link  *link
+	state *requests
+}
+
+// Connect connects to a broker as an experiment.
+func Connect(ctx context.Context, config Config) (*Experiment, error) {
+	l, err := dial(ctx, config, config.hello(RoleExperiment, nil))
+	if err != nil {
+		return nil, err
+	}
+	e := &Experiment{link: l, state: newRequests()}
+	if config.Ready != nil {
+		config.Ready(l.session.Welcome)
+	}
+	return e, nil
+}
+
+// Name returns the peer's name: its own, or the one that the broker chose.
+func (e *Experiment) Name() string { return e.link.session.Welcome.Name }
+
+// OnEvent has a function called with each *Episode, *Progress, *Done and *WatchedTurn in the order of arrival, while
+// a method of the experiment waits for something. An episode that comes twice is told once.
+func (e *Experiment) OnEvent(f func(Message)) { e.state.onEvent = f }
+
+// Close says bye; runs in progress are cancelled.
+func (e *Experiment) Close() { e.link.close() }
+
+// Wait takes what the broker has sent, and waits a little for it if there is nothing. It fails if the broker has
+// left or does not know this experiment any more.
+func (e *Experiment) Wait(ctx context.Context) error {
+	if e.state.lost != nil {
+		return e.state.lost
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	messages, err := e.link.receive(slice)
+	if err != nil {
+		e.state.lose(err)
+		return err
+	}
+	again := e.state.take(messages)
+	if len(messages) == 0 && e.link.departed() { // what came before the bye counts
+		e.state.lose(fmt.Errorf("the broker has left: %w", ErrLost))
+	}
+	if e.state.lost != nil {
+		return e.state.lost
+	}
+	return e.link.send(again)
+}
+
+// Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
+// answers it. An error of the broker is a *RefusedError.
+func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
+	if e.state.lost != nil {
+		return nil, e.state.lost
+	}
+	id, frame, err := e.state.ask(kind, values)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.link.send([][]byte{frame}); err != nil {
+		return nil, err
+	}
+	for {
+		answer, ok := e.state.answer(id)
+		if !ok {
+			if err := e.Wait(ctx); err != nil {
+				if answer, ok = e.state.answer(id); !ok {
+					e.state.drop(id)
+					return nil, err
+				}
+			}
+		}
+		if !ok {
+			continue
+		}
+		if refused, isError := answer.(*Error); isError {
+			return nil, &RefusedError{refused.Code, refused.Message}
+		}
+		return answer, nil
+	}
+}
+
+// ask is a request that is answered with a reply.
+func (e *Experiment) ask(ctx context.Context, kind string, values map[string]any) (any, error) {
+	answer, err := e.Request(ctx, kind, values)
+	if err != nil {
+		return nil, err
+	}
+	reply, ok := answer.(*Reply)
+	if !ok {
+		return nil, fmt.Errorf("the broker answered %s with a %s", kind, answer.kind())
+	}
+	return reply.Body, nil
+}
+
+// Catalogue returns what is connected, in the form of SPEC.md.
+func (e *Experiment) Catalogue(ctx context.Context) (map[string]any, error) {
+	body, err := e.ask(ctx, "catalogue", nil)
+	if err != nil {
+		return nil, err
+	}
+	catalogue, ok := body.(map[string]any)
+	if !ok {
+		return nil, errors.New("the catalogue is no map")
+	}
+	return catalogue, nil
+}
+
+// Expect waits until environments and agent types of these names are offered, or ctx is done.
+func (e *Experiment) Expect(ctx context.Context, environments, agents []string) error {
+	for {
+		catalogue, err := e.Catalogue(ctx)
+		if err != nil {
+			return err
+		}
+		missing := absent(catalogue["environments"], environments)
+		if missing == "" {
+			if missing = absent(catalogue["agents"], agents); missing == "" {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nobody offers %s: %w", missing, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func absent(offers any, names []string) string {
+	list, _ := offers.([]any)
+	for _, name := range names {
+		if !slices.ContainsFunc(list, func(offer any) bool {
+			m, _ := offer.(map[string]any)
+			return m["name"] == name
+		}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// CreateOptions are what Create may be told.
+type CreateOptions struct {
+	Parameters map[string]any
+	Seed       int64
+	State      []byte // bytes of Save to begin from
+	Kept       string // the name under which the broker keeps the state to begin from
+	Peer       string // which program is to make it
+}
+
+// Create makes an agent of a type and returns the number of the instance.
+func (e *Experiment) Create(ctx context.Context, agent string, o CreateOptions) (int64, error) {
+	values := map[string]any{"agent": agent}
+	put(values, "parameters", o.Parameters, len(o.Parameters) > 0)
+	put(values, "seed", o.Seed, o.Seed != 0)
+	put(values, "state", o.State, o.State != nil)
+	put(values, "kept", o.Kept, o.Kept != "")
+	put(values, "peer", o.Peer, o.Peer != "")
+	body, err := e.ask(ctx, "create", values)
+	if err != nil {
+		return 0, err
+	}
+	m, _ := body.(map[string]any)
+	instance, ok := AsInt(m["instance"])
+	if !ok {
+		return 0, errors.New("the reply to create names no instance")
+	}
+	return instance, nil
+}
+
+func put(values map[string]any, key string, value any, given bool) {
+	if given {
+		values[key] = value
+	}
+}
+
+// Save returns an agent's state; if keep is not empty the broker keeps it under that name too.
+func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]byte, error) {
+	values := map[string]any{"instance": instance}
+	put(values, "keep", keep, keep != "")
+	answer, err := e.Request(ctx, "save", values)
+	if err != nil {
+		return nil, err
+	}
+	saved, ok := answer.(*Saved)
+	if !ok {
+		return nil, errors.New("the broker answered save without a state")
+	}
+	return saved.State, nil
+}
+
+// Load puts an agent into a state that was saved.
+func (e *Experiment) Load(ctx context.Context, instance int64, state []byte) error {
+	_, err := e.ask(ctx, "load", map[string]any{"instance": instance, "state": state})
+	return err
+}
+
+// LoadKept puts an agent into a state that the broker keeps under a name.
+func (e *Experiment) LoadKept(ctx context.Context, instance int64, name string) error {
+	_, err := e.ask(ctx, "load", map[string]any{"instance": instance, "kept": name})
+	return err
+}
+
+// Cleanup lets an agent go.
+func (e *Experiment) Cleanup(ctx context.Context, instance int64) error {
+	_, err := e.ask(ctx, "cleanup", map[string]any{"instance": instance})
+	return err
+}
+
+// Message sends a message to an agent and returns its answer.
+func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any, error) {
+	return e.ask(ctx, "message", map[string]any{"instance": instance, "body": body})
+}
+
+// Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.
+func (e *Experiment) Watch(ctx context.Context, run int64, on bool) error {
+	values := map[string]any{}
+	put(values, "run", run, run != 0)
+	put(values, "on", false, !on)
+	_, err := e.ask(ctx, "watch", values)
+	return err
+}
+
+// Turns has the turns that are watched, one after another, until none comes for a time.
+func (e *Experiment) Turns(ctx context.Context, timeout time.Duration) iter.Seq2[*WatchedTurn, error] {
+	return func(yield func(*WatchedTurn, error) bool) {
+		last := time.Now()
+		for {
+			for len(e.state.turns) > 0 {
+				turn := e.state.turns[0]
+				e.state.turns = e.state.turns[1:]
+				if !yield(turn, nil) {
+					return
+				}
+				last = time.Now()
+			}
+			if time.Since(last) > timeout {
+				return
+			}
+			if err := e.Wait(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package dovetail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// RunOptions say what to play; fields that are zero have the defaults of SPEC.md.
+type RunOptions struct {
+	Environment   string
+	Agents        []any // seat by seat: an instance number, or the name of an agent that offers itself
+	Configuration map[string]any
+	Episodes      int64
+	Seed          int64   // the master seed of the run
+	Seeds         []int64 // the environment's seed of each episode, instead of derived ones
+	First         int64
+	Evaluate      bool // agents must not change
+	Concurrency   int
+	Rotate        bool
+	Clock         ClockRule
+	Patience      float64 // seconds for any answer that no clock bounds; below 0 waits for ever
+	MaxTurns      int64
+	OnTimeout     string // forfeit, random or truncate
+	OnIllegal     string
+	Retries       *int64
+	Check         bool
+	Stepwise      bool
+	Secret        bool
+	Lookahead     bool
+}
+
+// ClockRule says how long seats may think, in seconds; 0 is no limit.
+type ClockRule struct {
+	Decision  float64
+	Episode   float64
+	Increment float64
+	Margin    float64
+}
+
+func (o *RunOptions) values() map[string]any {
+	agents := o.Agents
+	if agents == nil {
+		agents = []any{}
+	}
+	v := map[string]any{"environment": o.Environment, "agents": agents}
+	put(v, "configuration", o.Configuration, len(o.Configuration) > 0)
+	put(v, "episodes", o.Episodes, o.Episodes != 0)
+	put(v, "seed", o.Seed, o.Seed != 0)
+	put(v, "seeds", o.Seeds, o.Seeds != nil)
+	put(v, "first", o.First, o.First != 0)
+	put(v, "mode", string(Evaluate), o.Evaluate)
+	put(v, "concurrency", o.Concurrency, o.Concurrency != 0)
+	put(v, "rotate", true, o.Rotate)
+	if o.Clock != (ClockRule{}) {
+		clock := map[string]any{}
+		put(clock, "decision", o.Clock.Decision, o.Clock.Decision != 0)
+		put(clock, "episode", o.Clock.Episode, o.Clock.Episode != 0)
+		put(clock, "increment", o.Clock.Increment, o.Clock.Increment != 0)
+		put(clock, "margin", o.Clock.Margin, o.Clock.Margin != 0)
+		v["clock"] = clock
+	}
+	put(v, "patience", o.Patience, o.Patience > 0)
+	put(v, "patience", nil, o.Patience < 0)
+	put(v, "max_turns", o.MaxTurns, o.MaxTurns != 0)
+	put(v, "on_timeout", o.OnTimeout, o.OnTimeout != "")
+	put(v, "on_illegal", o.OnIllegal, o.OnIllegal != "")
+	if o.Retries != nil {
+		v["retries"] = *o.Retries
+	}
+	put(v, "check", true, o.Check)
+	put(v, "stepwise", true, o.Stepwise)
+	put(v, "secret", true, o.Secret)
+	put(v, "lookahead", true, o.Lookahead)
+	return v
+}
+
+// Run is a run in progress.
+type Run struct {
+	Number   int64
+	Progress Progress
+	Done     *Done    // how the run ended, once it has
+	Problems []string // what went wrong, in one line each
+
+	experiment *Experiment
+	results    []*Episode
+	asked      string // how this experiment itself ended the run, if it did
+}
+
+// Run begins to play episodes.
+func (e *Experiment) Run(ctx context.Context, o RunOptions) (*Run, error) {
+	body, err := e.ask(ctx, "run", o.values())
+	if err != nil {
+		return nil, err
+	}
+	m, _ := body.(map[string]any)
+	number, _ := AsInt(m["run"])
+	run := e.state.runs[number]
+	if run == nil {
+		return nil, errors.New("the reply to run names no run")
+	}
+	run.experiment = e
+	if run.Done != nil {
+		delete(e.state.runs, number)
+	}
+	return run, nil
+}
+
+func (r *Run) hear(message Message, of *requests) {
+	switch m := message.(type) {
+	case *Episode:
+		r.results = append(r.results, m)
+	case *Progress:
+		r.Progress = *m
+	case *Done:
+		r.Done = m
+		if r.experiment != nil { // else nobody has got it yet
+			delete(of.runs, r.Number)
+		}
+	}
+}
+
+// Next returns the next result, in the order in which episodes end, and nil once all were told. Interrupted episodes
+// have Scored false. It fails if the run failed or ended otherwise than it was asked to.
+func (r *Run) Next(ctx context.Context) (*Episode, error) {
+	for len(r.results) == 0 && r.Done == nil {
+		if err := r.experiment.Wait(ctx); err != nil && len(r.results) == 0 && r.Done == nil {
+			return nil, err
+		}
+	}
+	if len(r.results) > 0 {
+		result := r.results[0]
+		r.results = r.results[1:]
+		return result, nil
+	}
+	switch r.Done.Reason {
+	case "finished", r.asked:
+		return nil, nil
+	case "failed":
+		return nil, fmt.Errorf("the run failed: %s", r.Done.Message)
+	}
+	return nil, fmt.Errorf("the run was %s after %d episodes: %s", r.Done.Reason, r.Done.Finished, r.Done.Message)
+}
+
+// Episodes has the results, one after another, until the run is over; see Next.
+func (r *Run) Episodes(ctx context.Context) iter.Seq2[*Episode, error] {
+	return func(yield func(*Episode, error) bool) {
+		for {
+			episode, err := r.Next(ctx)
+			if episode == nil && err == nil || !yield(episode, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Wait returns all results that are still to be told, once the run is over.
+func (r *Run) Wait(ctx context.Context) ([]*Episode, error) {
+	var all []*Episode
+	for episode, err := range r.Episodes(ctx) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, episode)
+	}
+	return all, nil
+}
+
+func (r *Run) command(ctx context.Context, kind string, values map[string]any) (any, error) {
+	if values == nil {
+		values = map[string]any{}
+	}
+	values["run"] = r.Number
+	return r.experiment.ask(ctx, kind, values)
+}
+
+// Pause starts no new episodes for now.
+func (r *Run) Pause(ctx context.Context) error {
+	_, err := r.command(ctx, "pause", nil)
+	return err
+}
+
+// Resume goes on after Pause.
+func (r *Run) Resume(ctx context.Context) error {
+	_, err := r.command(ctx, "pause", map[string]any{"paused": false})
+	return err
+}
+
+// Drain finishes the episodes in progress and starts no other.
+func (r *Run) Drain(ctx context.Context) error {
+	r.asked = "drained"
+	_, err := r.command(ctx, "drain", nil)
+	return err
+}
+
+// Cancel ends everything of this run now.
+func (r *Run) Cancel(ctx context.Context) error {
+	r.asked = "cancelled"
+	_, err := r.command(ctx, "cancel", nil)
+	return err
+}
+
+// Start begins the next episode of a stepwise run and returns its first turn.
+func (r *Run) Start(ctx context.Context) (*WatchedTurn, error) { return r.turn(ctx, "start") }
+
+// Step lets the seats of a stepwise run act once and returns the turn that follows.
+func (r *Run) Step(ctx context.Context) (*WatchedTurn, error) { return r.turn(ctx, "step") }
+
+func (r *Run) turn(ctx context.Context, kind string) (*WatchedTurn, error) {
+	body, err := r.command(ctx, kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := EncodeValue(body)
+	if err != nil {
+		return nil, err
+	}
+	message, wrong := NewDecoder(RoleExperiment).Decode(frame)
+	if wrong != nil {
+		return nil, wrong
+	}
+	turn, ok := message.(*WatchedTurn)
+	if !ok {
+		return nil, fmt.Errorf("the broker answered %s without a turn", kind)
+	}
+	return turn, nil
+}
+
+// Message sends a message to an environment of this run and returns its answer.
+func (r *Run) Message(ctx context.Context, body any) (any, error) {
+	return r.command(ctx, "message", map[string]any{"body": body})
+}
