@@ -7,17 +7,25 @@ really be bought.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Seat
 from dovetail.agent_servers.dominion_bots import DominionChapel, Seen
+from dovetail.agent_servers.q_learning import (
+    MIB,
+    Entries,
+    Learner,
+    LearnerParameters,
+    Table,
+    Where,
+    entries,
+    restore,
+)
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
     CARDS,
@@ -31,11 +39,17 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS
+from dovetail.protocol import plugins
 from dovetail.protocol.errors import DovetailError
 
+# fmt: off
 Version = Literal[
-    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "14.0", "14.5", "23-4", "23-2"
+    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "14.0", "14.5",
+    "15-4", "16-4", "17-4", "18-4", "19-4", "20-4", "21-4", "22-4", "23-4",
+    "15-2", "16-2", "17-2", "18-2", "19-2", "20-2", "21-2", "22-2", "23-2",
 ]
+# fmt: on
+"""11 and 13 are described nowhere in the study; 14.1 to 14.4 are 14.0 with other bounds (option ``bounds``)."""
 OTHERS = (
     *("Chapel", "Bazaar", "Adventurer", "Conspirator", "Festival"),
     *("Moneylender", "Village", "Woodcutter", "Workers village"),
@@ -46,8 +60,17 @@ LEAST = {"Copper": 7}
 """Where a count's values begin, if not at 0."""
 
 
+def cards(version: Version) -> tuple[str, ...]:
+    """Return the cards that a version adds to the first: 15 the Chapel, and each later one a card more."""
+    number = int(version.split("-")[0].split(".")[0])
+    return OTHERS[: max(0, number - 14)]
+
+
 def features(version: Version) -> dict[str, int]:
-    """Return the upper bound of each part of a state, the fastest in the index first (table 2.7)."""
+    """Return the upper bound of each part of a state, the fastest in the index first (table 2.7).
+
+    From version 15 on the bounds are those that the study prints for version 23, for 4 players and for 2.
+    """
     rows: dict[str, tuple[int | None, ...]] = {  # turn, to end, Copper, Smithy, Silver, Gold
         "0": (39, 9, None, 5, 9, 11),
         "1": (34, None, 9, 2, 3, 2),
@@ -63,14 +86,13 @@ def features(version: Version) -> dict[str, int]:
         "12": (12, None, 8, 1, 4, 2),
         "14.0": (49, None, 11, 4, 9, 9),
         "14.5": (19, None, 8, 2, 6, 4),
-        "23-4": (12, None, 8, 1, 4, 2),
-        "23-2": (19, None, 8, 2, 6, 4),
+        "-4": (12, None, 8, 1, 4, 2),
+        "-2": (19, None, 8, 2, 6, 4),
     }
-    turn, to_end, copper, smithy, silver, gold = rows[version]
+    turn, to_end, copper, smithy, silver, gold = rows[version[2:] if "-" in version else version]
     found = {"Gold": gold, "Silver": silver, "Smithy": smithy, "Copper": copper}
     bounds = {name: bound for name, bound in found.items() if bound is not None}
-    if version.startswith("23"):
-        bounds |= dict.fromkeys(OTHERS, 1)
+    bounds |= dict.fromkeys(cards(version), 1)
     if to_end is not None:
         bounds["to end"] = to_end
     assert turn is not None
@@ -79,14 +101,29 @@ def features(version: Version) -> dict[str, int]:
 
 def actions(version: Version) -> tuple[str, ...]:
     """Return the cards that may be bought."""
-    return (*ACTIONS, *OTHERS) if version.startswith("23") else ACTIONS
+    return (*ACTIONS, *cards(version))
 
 
 class Coder:
-    """Numbers the states of a version, and the entries of its table: mixed radix, purchase fastest."""
+    """Numbers the states of a version, and the entries of its table: mixed radix, purchase fastest.
 
-    def __init__(self, version: Version) -> None:
+    Args:
+        version: of the study.
+        bounds: upper bounds that replace the version's, by the name of the part.
+    """
+
+    def __init__(self, version: Version, bounds: Mapping[str, int] | None = None) -> None:
         self.bounds = features(version)
+        for name, bound in (bounds or {}).items():
+            least = LEAST.get(name, 0)
+            if name not in self.bounds or bound < least:
+                known = ", ".join(self.bounds)
+                raise DovetailError(
+                    f"agent dominion-q, option 'bounds': version {version} has no {name!r}; it has {known}"
+                    if name not in self.bounds
+                    else f"agent dominion-q, option 'bounds': {name} begins at {least}, not {bound}"
+                )
+            self.bounds[name] = bound
         self.kinds = [NUMBER[name] for name in actions(version)]
         """By action number; one more action buys nothing."""
         self.actions = len(self.kinds) + 1
@@ -112,55 +149,116 @@ class Coder:
         return number
 
 
-class DominionQParameters(Struct, frozen=True, forbid_unknown_fields=True):
+class Reward(Struct, frozen=True):
+    """What a learner earns; the study never says."""
+
+    card: tuple[float, ...] = (0.0,) * KINDS
+    """For a purchase, by kind of card."""
+    win: float = 0.0
+    """At the end, times the own share of the win."""
+    loss: float = 0.0
+    """At the end, times the others' share of it."""
+    points: float = 0.0
+    """At the end, times the own points."""
+    margin: float = 0.0
+    """At the end, times own points minus the best other's."""
+
+    def end(self, share: float, points: int, other: int) -> float:
+        """Return what the end of a game earns.
+
+        Args:
+            share: of the win, 0 to 1.
+            points: own ones.
+            other: the most points of another seat.
+        """
+        won = self.win * share + self.loss * (1.0 - share)
+        return won + self.points * float(points) + self.margin * float(points - other)
+
+
+_POINTS = tuple(float(card.points) for card in CARDS)
+_PRICES = tuple(float(card.cost) for card in CARDS)
+_PROVINCES = tuple(float(kind == PROVINCE) for kind in range(KINDS))
+REWARDS = {
+    "points": Reward(_POINTS),
+    "points-and-win": Reward(_POINTS, win=10.0),
+    "points-and-end": Reward(_POINTS, win=50.0, loss=-50.0),
+    "price": Reward(_PRICES),
+    "provinces": Reward(_PROVINCES),
+    "win": Reward(win=1.0),
+    "win-or-loss": Reward(win=1.0, loss=-1.0),
+    "score": Reward(points=1.0),
+    "margin": Reward(margin=1.0),
+}
+"""The rewards that section 9.2 of the study's notes compares."""
+
+
+def reward_named(name: str) -> Reward | None:
+    """Return a reward by its name, or that of a function that returns one; None for the environment's.
+
+    Raises:
+        DovetailError: there is none.
+    """
+    if name == "environment":
+        return None
+    if name in REWARDS:
+        return REWARDS[name]
+    what = "agent dominion-q, option 'reward'"
+    if ":" not in name:
+        known = ", ".join([*REWARDS, "environment"])
+        raise DovetailError(
+            f"{what}: there is no {name!r}; there are {known}, and functions as module:function"
+        )
+    found = plugins.function(name, what)()
+    if not isinstance(found, Reward) or len(found.card) != KINDS:
+        raise DovetailError(f"{what}: {name} must return a Reward with {KINDS} kinds of cards")
+    return found
+
+
+class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``DominionQ``; defaults are the study's where it names them."""
 
     version: Annotated[
         Version,
         Meta(
-            description="The study's version of states and actions; 23 has one for 4 and one for 2."
+            description="The study's version of states and actions; from 15 on there is one for 4 players and "
+            "one for 2."
         ),
     ] = "12"
-    learning_rate: Annotated[float, Meta(ge=0, le=1, description="Alpha.")] = 0.2
-    discount: Annotated[float, Meta(ge=0, le=1, description="Gamma, between turns.")] = 0.95
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random purchases while learning.")
-    ] = 0.2
-    forced: Annotated[
-        int,
-        Meta(ge=0, description="While learning, purchases tried fewer times than this come first."),
-    ] = 10
+    bounds: Annotated[
+        dict[str, int],
+        Meta(description="Upper bounds of parts of the state that replace the version's."),
+    ] = msgspec.field(default_factory=dict)
     reward: Annotated[
-        Literal["points", "points-and-win", "environment"],
+        str,
         Meta(
-            description="What a purchase earns, which the study never says: its points; these and 10 "
-            "for the game won; or what the environment pays"
+            description="What the learner earns, which the study never says: points (of the card bought), "
+            "points-and-win (and 10 for the game), points-and-end, price, provinces, win, win-or-loss, score, "
+            "margin; environment (what it pays); or a function that returns a Reward, as module:function or "
+            "path/to/file.py:function."
         ),
     ] = "points"
+    table: Annotated[
+        Literal["dense", "sparse"],
+        Meta(description="dense: all states, 8 bytes an entry; sparse: only those that were met."),
+    ] = "dense"
     initial: Annotated[
         float, Meta(ge=0, description="First values are drawn between 0 and this.")
     ] = 1.0
-    entries: Annotated[
-        int, Meta(ge=1, description="The largest table that may be made; 8 bytes an entry.")
-    ] = 50_000_000
 
 
 class _State(Struct, tag_field="agent", tag="dovetail.dominion-q", forbid_unknown_fields=True):
-    version: Literal[1]
+    version: Literal[2]
     parameters: DominionQParameters
     seed: int
-    places: bytes
-    values: bytes
-    visits: bytes
+    entries: Entries
     episodes: int
 
 
-class _Trail(Struct, gc=False):
-    """A seat's last purchase, to be updated when the next one comes."""
+class _Purchase(Struct, gc=False):
+    """A seat's last purchase."""
 
-    entry: int
     turn: int
-    reward: float = 0.0
+    reward: float
 
 
 class DominionQ(Agent):
@@ -177,18 +275,21 @@ class DominionQ(Agent):
 
     def _prepare(self) -> None:
         given = self.parameters
-        self.coder = Coder(given.version)
-        if self.coder.entries > given.entries:
-            raise DovetailError(
-                f"agent dominion-q, option 'entries': version {given.version} needs "
-                f"{self.coder.entries:,}, but {given.entries:,} are allowed"
-            )
-        rng = np.random.default_rng(self.seed)
-        self.values: NDArray[np.float32] = rng.random(self.coder.entries, np.float32)
-        self.values *= np.float32(given.initial)
-        self.visits: NDArray[np.uint32] = np.zeros(self.coder.entries, np.uint32)
+        self.coder = Coder(given.version, given.bounds)
+        self.reward = reward_named(given.reward)
+        self.table = Table(
+            self.name,
+            self.coder.actions,
+            self.coder.states if given.table == "dense" else None,
+            given.memory * MIB,
+            self.seed,
+            0.0,
+            given.initial,
+            np.float32,
+        )
+        self.learner = Learner(given, self.table)
         self.episodes = 0
-        self._trails: dict[tuple[int, int], _Trail] = {}
+        self._purchases: dict[Where, _Purchase] = {}
         self._chapel = DominionChapel()
 
     def init(self, seat: Seat) -> None:
@@ -203,77 +304,45 @@ class DominionQ(Agent):
         if not seen.buying:
             return play(seen, legal)
         state = self.coder.state(seen, decision.seat.spec.seats)
-        first = state * self.coder.actions
-        choices = [
-            first + number for number, kind in enumerate(self.coder.kinds) if BUY + kind in legal
-        ]
-        choices.append(first + self.coder.actions - 1)
+        kinds = self.coder.kinds
+        columns = [number for number, kind in enumerate(kinds) if BUY + kind in legal]
+        columns.append(len(kinds))
         if decision.mode == "evaluate":
-            return self._action(self._best(choices, decision.rng) - first)
-        key = (decision.episode, decision.seat.seat)
-        trail = self._trails.get(key)
-        if trail is not None:
-            if self.parameters.reward == "environment":
-                trail.reward = decision.reward
-            later = float(self.values[choices].max())
-            # Purchases of one turn follow each other at once.
-            discount = 1.0 if trail.turn == seen.turns else self.parameters.discount
-            self._learn(trail, trail.reward + discount * later)
-        entry = self._choose(choices, decision.rng)
-        self.visits[entry] += 1
-        action = self._action(entry - first)
-        points = 0.0
-        if action != PASS and self.parameters.reward != "environment":
-            points = float(CARDS[action - BUY].points)
-        self._trails[key] = _Trail(entry, seen.turns, points)
-        return action
+            return self._action(self.learner.greedy(state, columns, decision.rng))
+        where = (decision.episode, decision.seat.seat)
+        last = self._purchases.get(where)
+        earned = decision.reward if last is None or self.reward is None else last.reward
+        # Purchases of one turn follow each other at once.
+        same = last is not None and last.turn == seen.turns
+        discount = 1.0 if same else self.parameters.discount
+        column = self.learner.step(where, state, columns, earned, discount, decision.rng)
+        bought = column < len(kinds) and self.reward is not None
+        reward = self.reward.card[kinds[column]] if bought and self.reward else 0.0
+        self._purchases[where] = _Purchase(seen.turns, reward)
+        return self._action(column)
 
     def end(self, end: End) -> None:
-        trail = self._trails.pop((end.episode, end.seat.seat), None)
-        if trail is None or end.reason not in ("terminated", "truncated"):
+        where = (end.episode, end.seat.seat)
+        last = self._purchases.pop(where, None)
+        if last is None or end.reason not in ("terminated", "truncated"):
+            self.learner.forget(where)
             return
-        if self.parameters.reward == "environment":
-            trail.reward = end.reward
-        elif self.parameters.reward == "points-and-win" and end.outcome is not None:
-            trail.reward += 10 * end.outcome[end.seat.seat]
-        self._learn(trail, trail.reward)
+        target = end.reward if self.reward is None else last.reward
+        if self.reward is not None and end.outcome is not None:
+            own, other = 0, 0
+            if self.reward.points or self.reward.margin:
+                own, other = _points(end.observation, end.seat.spec.seats)
+            target += self.reward.end(end.outcome[end.seat.seat], own, other)
+        self.learner.end(where, target)
         self.episodes += 1
 
-    def _learn(self, trail: _Trail, target: float) -> None:
-        error = target - float(self.values[trail.entry])
-        self.values[trail.entry] += self.parameters.learning_rate * error
-
-    def _action(self, number: int) -> int:
-        return PASS if number == self.coder.actions - 1 else BUY + self.coder.kinds[number]
-
-    def _choose(self, choices: list[int], rng: random.Random) -> int:
-        """Return the entry to take while learning (section 2.6)."""
-        rare = [entry for entry in choices if self.visits[entry] < self.parameters.forced]
-        if rare:
-            return rng.choice(rare)
-        if rng.random() < self.parameters.epsilon:
-            return rng.choice(choices)
-        return self._best(choices, rng)
-
-    def _best(self, choices: list[int], rng: random.Random) -> int:
-        values = self.values[choices].tolist()
-        most = max(values)
-        best = [entry for entry, value in zip(choices, values, strict=True) if value == most]
-        return best[0] if len(best) == 1 else rng.choice(best)
+    def _action(self, column: int) -> int:
+        return PASS if column == len(self.coder.kinds) else BUY + self.coder.kinds[column]
 
     def save(self) -> bytes:
         """Return the entries that were ever tried, and counters; the others follow from the seed."""
-        tried = np.flatnonzero(self.visits)
         return msgspec.msgpack.encode(
-            _State(
-                1,
-                self.parameters,
-                self.seed,
-                tried.astype("<u4").tobytes(),
-                self.values[tried].astype("<f4").tobytes(),
-                self.visits[tried].astype("<u4").tobytes(),
-                self.episodes,
-            )
+            _State(2, self.parameters, self.seed, entries(self.table), self.episodes)
         )
 
     def load(self, state: bytes) -> None:
@@ -285,12 +354,23 @@ class DominionQ(Agent):
         self.parameters, self.seed = found.parameters, found.seed
         self._prepare()
         self.episodes = found.episodes
-        try:
-            tried = np.frombuffer(found.places, "<u4")
-            self.values[tried] = np.frombuffer(found.values, "<f4")
-            self.visits[tried] = np.frombuffer(found.visits, "<u4")
-        except (ValueError, IndexError):
-            raise DovetailError("these bytes are not a saved dominion-q: wrong tables") from None
+        restore(self.table, found.entries)
+
+
+def _points(observation: Any, seats: int) -> tuple[int, int]:
+    """Return a seat's own points and the most of another's, from what it sees at the end."""
+    numbers: list[int] = observation.tolist()
+    owned = Seen(observation).owned
+    others = []
+    for after in range(seats - 1):
+        # Each other seat: hand and deck, discards, play, and two numbers more; see ``layout``.
+        at = 6 * KINDS + after * (3 * KINDS + 2)
+        others.append([sum(numbers[at + k : at + 3 * KINDS : KINDS]) for k in range(KINDS)])
+    worth = [
+        sum(n * card.points for n, card in zip(each, CARDS, strict=True))
+        for each in (owned, *others)
+    ]
+    return worth[0], max(worth[1:])
 
 
 def play(seen: Seen, legal: Sequence[int]) -> int:

@@ -76,7 +76,30 @@ class Learning(NamedTuple):
     """The reward of a purchase, by kind."""
     win: float
     loss: float
-    """Rewards of the end."""
+    points: float
+    margin: float
+    """Rewards of the end; see ``dominion_q.Reward``."""
+
+
+class Tables(NamedTuple):
+    """A ``q_learning.Table``; without ``slots`` it is dense, and a state's number is its row."""
+
+    values: Array
+    """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse table has one row
+    more, for states that are asked for but not kept."""
+    visits: Array
+    """uint32, the same shape."""
+    slots: Array
+    """int64, a power of two of them: the row of a state at the place its number is scattered to, or at one of the
+    next (linear probing); -1 where there is none."""
+    keys: Array
+    """int64: the state of each row."""
+    used: Array
+    """int64, shape (1,): rows in use."""
+    seed: np.uint64
+    """Scattered by ``q_learning.mix``, uint64."""
+    spread: float
+    """First values are drawn between 0 and this."""
 
 
 _COSTS = np.array([card.cost for card in CARDS])
@@ -91,8 +114,8 @@ _VILLAGE, _WORKERS, _WOODCUTTER = (
     NUMBER["Workers village"],
     NUMBER["Woodcutter"],
 )
-_ROOM = 400
-"""More cards than any deck has."""
+MARGIN = 8192
+"""Rows of a sparse table that one game never fills."""
 _PROVINCES_LEFT = 4
 _CHAPEL_TURNS = 15
 
@@ -105,6 +128,13 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @njit(cache=True, nogil=True)
+def _mix(z: np.uint64) -> np.uint64:
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@njit(cache=True, nogil=True)
 def bits(state: Array) -> np.uint64:
     """Return 64 random bits (splitmix64, Steele et al. 2014) and move the state on.
 
@@ -112,10 +142,7 @@ def bits(state: Array) -> np.uint64:
         state: uint64, shape (1,).
     """
     state[0] += _GOLDEN
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return np.uint64(z ^ (z >> np.uint64(31)))
+    return _mix(state[0])
 
 
 @njit(cache=True, nogil=True)
@@ -149,7 +176,7 @@ def _shuffle(pile: Array, size: int, state: Array) -> None:
 
 # -- cards ------------------------------------------------------------------------------------------------
 
-# The piles of all seats: (seats, 3, _ROOM), DRAW with its top last, DISCARD and PLAY; sizes (seats, 3).
+# The piles of all seats: (seats, 3, all cards of the game), DRAW with its top last, DISCARD and PLAY; sizes (seats, 3).
 _DRAW, _DISCARD, _PLAY = range(3)
 
 
@@ -289,6 +316,31 @@ def _state(features: Array, owned: Array, supply: Array, turns: int, players: in
 
 
 @njit(cache=True, nogil=True)
+def _row(table: Tables, number: int, actions: int, make: bool) -> int:
+    """Return the row of a state; a sparse table makes it, or uses its last row if it must not."""
+    if table.slots.shape[0] == 0:
+        return number
+    mask = table.slots.shape[0] - 1
+    at = np.int64(_mix(np.uint64(number)) & np.uint64(mask))
+    while table.slots[at] >= 0:
+        row = table.slots[at]
+        if table.keys[row] == number:
+            return int(row)
+        at = (at + 1) & mask
+    row = table.keys.shape[0]
+    if make:
+        row = table.used[0]
+        table.used[0] += 1
+        table.keys[row] = number
+        table.slots[at] = row
+    for column in range(actions):
+        z = np.uint64(table.seed) + np.uint64(number * actions + column + 1) * _GOLDEN
+        drawn = np.float32(_mix(z) >> np.uint64(40)) * np.float32(2.0**-24)
+        table.values[row * actions + column] = drawn * np.float32(table.spread)
+    return int(row)
+
+
+@njit(cache=True, nogil=True)
 def _learn(values: Array, visits: Array, how: Learning, entry: int, target: float) -> None:
     rate = how.rate
     if how.power > 0:
@@ -349,8 +401,7 @@ def _over(supply: Array, present: Array) -> bool:
 def play(
     rules: Rules,
     players: Array,
-    values: Array,
-    visits: Array,
+    table: Tables,
     features: Array,
     kinds: Array,
     how: Learning,
@@ -365,8 +416,7 @@ def play(
     Args:
         rules: the set-up.
         players: by seat; all learners share one table.
-        values: float32, shape (states x (kinds + 1),); the purchase is fastest, the last buys nothing.
-        visits: uint32, the same shape.
+        table: of values.
         features: see ``_state``.
         kinds: what a learner may buy.
         how: how learners learn.
@@ -381,6 +431,7 @@ def play(
     """
     count = rules.players
     actions = kinds.shape[0] + 1
+    values, visits = table.values, table.visits
     supply = np.zeros(KINDS, np.int64)
     supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
     supply[ESTATE] = supply[DUCHY] = supply[PROVINCE] = rules.victory_pile
@@ -390,7 +441,8 @@ def play(
             supply[kind] = rules.kingdom_pile
     present = supply > 0
     hands = np.zeros((count, KINDS), np.int64)
-    piles = np.empty((count, 3, _ROOM), np.int8)
+    room = supply.sum() + 10
+    piles = np.empty((count, 3, room), np.int8)
     sizes = np.zeros((count, 3), np.int64)
     owned[:] = 0
     turns[:] = 0
@@ -448,17 +500,17 @@ def play(
                         found += 1
                     else:
                         # Beyond the pile's cards: what lies aside must not be shuffled in.
-                        piles[seat, _DISCARD, _ROOM - 1 - aside] = card
+                        piles[seat, _DISCARD, room - 1 - aside] = card
                         aside += 1
                 for number in range(aside):
-                    card = piles[seat, _DISCARD, _ROOM - 1 - number]
+                    card = piles[seat, _DISCARD, room - 1 - number]
                     _put(piles, sizes, seat, _DISCARD, card)
         coins += hand[COPPER] + 2 * hand[SILVER] + 3 * hand[GOLD]
 
         while buys > 0:
             if player == LEARNER:
                 number = _state(features, mine, supply, turns[seat], count)
-                first = number * actions
+                first = _row(table, number, actions, learn) * actions
                 size = 0
                 for number in range(actions - 1):
                     if supply[kinds[number]] > 0 and _COSTS[kinds[number]] <= coins:
@@ -529,26 +581,33 @@ def play(
         seat = (seat + 1) % count
 
     shares[:] = 0.0
+    points = np.zeros(count, np.int64)
+    for each in range(count):
+        for kind in range(KINDS):
+            points[each] += owned[each, kind] * _POINTS[kind]
     if whole:
-        _share(rules, owned, turns, shares, state)
+        _share(rules, points, turns, shares, state)
     if learn:
         for seat in range(count):
             if last[seat] >= 0:
                 target = pending[seat]
                 if whole:
-                    target += how.win * shares[seat] + how.loss * (1.0 - shares[seat])
+                    other = -1_000_000
+                    for each in range(count):
+                        if each != seat:
+                            other = max(other, points[each])
+                    won = how.win * shares[seat] + how.loss * (1.0 - shares[seat])
+                    mine_now = float(points[seat])
+                    lead = float(points[seat] - other)
+                    target += won + how.points * mine_now + how.margin * lead
                 _learn(values, visits, how, last[seat], target)
     return whole
 
 
 @njit(cache=True, nogil=True)
-def _share(rules: Rules, owned: Array, turns: Array, shares: Array, state: Array) -> None:
+def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Array) -> None:
     """Write who has won."""
     count = rules.players
-    points = np.zeros(count, np.int64)
-    for seat in range(count):
-        for kind in range(KINDS):
-            points[seat] += owned[seat, kind] * _POINTS[kind]
     most = points.max()
     if rules.tie == SHARED:
         equal = (points == most).sum()
@@ -581,8 +640,7 @@ def _share(rules: Rules, owned: Array, turns: Array, shares: Array, state: Array
 def games(
     rules: Rules,
     players: Array,
-    values: Array,
-    visits: Array,
+    table: Tables,
     features: Array,
     kinds: Array,
     how: Learning,
@@ -591,28 +649,29 @@ def games(
     first: int,
     number: int,
     sums: Array,
-) -> None:
-    """Play games and add up what came of them.
+) -> int:
+    """Play games, add up what came of them, and return how many; fewer than asked when a sparse table is full.
 
     Args:
-        rules, players, values, visits, features, kinds, how, learn: see ``play``.
+        rules, players, table, features, kinds, how, learn: see ``play``.
         seed: of the run; with the number of a game it decides all its random choices.
         first: the number of the first game.
         number: how many games.
         sums: float64, shape (seats, 4 + kinds of cards): wins, points, turns, games that came to
-            their end, and cards owned.
+            their end, and cards owned; is added to.
     """
     count = rules.players
     owned = np.zeros((count, KINDS), np.int64)
     turns = np.zeros(count, np.int64)
     shares = np.zeros(count, np.float64)
     for game in range(first, first + number):
+        if learn and table.slots.shape[0] and table.used[0] + MARGIN > table.keys.shape[0]:
+            return game - first
         state = seeded(seed, game)
         whole = play(
             rules,
             players,
-            values,
-            visits,
+            table,
             features,
             kinds,
             how,
@@ -629,3 +688,15 @@ def games(
             for kind in range(KINDS):
                 sums[seat, 1] += owned[seat, kind] * _POINTS[kind]
                 sums[seat, 4 + kind] += owned[seat, kind]
+    return number
+
+
+@njit(cache=True, nogil=True)
+def place(slots: Array, keys: Array) -> None:
+    """Fill the slots of a sparse table: row n has ``keys[n]``."""
+    mask = slots.shape[0] - 1
+    for row in range(keys.shape[0]):
+        at = np.int64(_mix(np.uint64(keys[row])) & np.uint64(mask))
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = row

@@ -9,9 +9,24 @@ import pytest
 from dovetail import Decision, DovetailError, InProcess, Spec
 from dovetail.agent_servers.agent import End, Seat
 from dovetail.agent_servers.dominion_bots import DominionRandom, Seen
-from dovetail.agent_servers.dominion_q import Coder, DominionQ, DominionQParameters, Version
+from dovetail.agent_servers.dominion_q import (
+    Coder,
+    DominionQ,
+    DominionQParameters,
+    Reward,
+    Version,
+    reward_named,
+)
 from dovetail.env_servers.dominion import Configuration, Dominion
-from dovetail.env_servers.dominion.cards import COPPER, ESTATE, GOLD, PROVINCE, SILVER, SMITHY
+from dovetail.env_servers.dominion.cards import (
+    CARDS,
+    COPPER,
+    ESTATE,
+    GOLD,
+    PROVINCE,
+    SILVER,
+    SMITHY,
+)
 from dovetail.env_servers.dominion.rules import BUY, PASS
 
 TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
@@ -23,7 +38,59 @@ ENTRIES = {  # the study, table 2.7
 
 
 def test_tables_are_as_large_as_the_studys() -> None:
-    assert {version: Coder(version).entries for version in get_args(Version)} == ENTRIES
+    found = {version: Coder(version).entries for version in get_args(Version)}
+    assert ENTRIES.items() <= found.items()
+    # Between them each version doubles the states and has an action more.
+    for players, states in (("4", 780), ("2", 4200)):
+        cards = range(1, 10)
+        expected = [states * 2**more * (9 + more) for more in cards]
+        assert [found[f"{14 + more}-{players}"] for more in cards] == expected  # type: ignore[index]
+    assert len(found) == len(ENTRIES) + 16
+
+
+def test_other_bounds() -> None:
+    """14.1 to 14.4 change one bound each; the study prints none of them."""
+    assert Coder("14.0", {"turn": 19, "Copper": 8}).states == 20 * 2 * 5 * 10 * 10
+    with pytest.raises(DovetailError, match="version 12 has no 'Village'; it has Gold, Silver"):
+        Coder("12", {"Village": 1})
+    with pytest.raises(DovetailError, match="Copper begins at 7, not 6"):
+        Coder("12", {"Copper": 6})
+
+
+def no_reward() -> int:
+    return 1
+
+
+def high_price() -> Reward:
+    return Reward(tuple(float(card.cost) for card in CARDS), win=3.0)
+
+
+def test_rewards() -> None:
+    assert reward_named("environment") is None
+    assert reward_named(f"{__file__}:high_price") == high_price()
+    assert Reward(win=10.0, loss=-2.0, points=1.0, margin=0.5).end(0.25, 20, 30) == 1.0 + 15.0
+    with pytest.raises(DovetailError, match="there is no 'x'; there are points, "):
+        reward_named("x")
+    with pytest.raises(DovetailError, match="must return a Reward with 17 kinds of cards"):
+        reward_named(f"{__file__}:no_reward")
+
+
+def test_rewards_are_counted_from_what_is_seen() -> None:
+    """The margin is that to the best of the others, whose cards an observation shows at the end."""
+    game = Dominion(Configuration(players=3, first="seat-0"))
+    game.start(1)
+    first, second, third = game.game.players
+    first.discard += [PROVINCE] * 3
+    second.in_play += [PROVINCE]
+    third.discard += [PROVINCE] * 2
+    agent = DominionQ(DominionQParameters(reward="margin", learning_rate=1.0, forced=0))
+    seat = Seat(1, 0, Spec(name="dominion", seats=3))
+    legal = [BUY + PROVINCE, PASS]
+    rng = random.Random(1)
+    agent.step(Decision(seat, 1, 0, game.observation(0), legal, 0.0, "learn", rng))
+    seen = game.observation(0)
+    agent.end(End(seat, 1, 0.0, seen, [1.0, 0.0, 0.0], "terminated", None, 0.0, 1, "learn"))
+    assert agent.table.values[agent.table.visits > 0].tolist() == [18 + 3 - (12 + 3)]
 
 
 def observed(turns: int, **owned: int) -> Any:
@@ -67,22 +134,23 @@ def decision(agent: DominionQ, observation: Any, legal: list[int], episode: int 
 def test_updates_by_hand() -> None:
     """Only what can be bought counts; a turn later with gamma; at the end without a future."""
     agent = DominionQ(DominionQParameters(version="12", forced=0, epsilon=0.0))
-    agent.values[:] = 0.0
-    agent.values[:9] = [0, 0, 0, 5, 9, 9, 0, 0, 0]  # Estate is best of what is affordable
+    values = agent.table.values.reshape(-1)
+    values[:] = 0.0
+    values[:9] = [0, 0, 0, 5, 9, 9, 0, 0, 0]  # Estate is best of what is affordable
     legal = [BUY + COPPER, BUY + ESTATE, PASS]
     assert agent.step(decision(agent, observed(0), legal)) == BUY + ESTATE
     later = Coder("12").state(Seen(observed(1)), 2) * 9
-    agent.values[later : later + 9] = [1, 100, 0, 2, 100, 0, 0, 0, 0]
+    values[later : later + 9] = [1, 100, 0, 2, 100, 0, 0, 0, 0]
     assert agent.step(decision(agent, observed(1), legal)) == BUY + ESTATE
-    assert agent.values[3] == pytest.approx(5 + 0.2 * (1 + 0.95 * 2 - 5))
+    assert values[3] == pytest.approx(5 + 0.2 * (1 + 0.95 * 2 - 5))
     seat = Seat(1, 0, Spec(name="dominion", seats=2))
     agent.end(End(seat, 1, 0.0, None, [1.0, 0.0], "terminated", None, 0.0, 2, "learn"))
-    assert agent.values[later + 3] == pytest.approx(2 + 0.2 * (1 - 2))
+    assert values[later + 3] == pytest.approx(2 + 0.2 * (1 - 2))
 
 
 def test_forced_exploration_tries_what_is_rare_first() -> None:
     agent = DominionQ(DominionQParameters(version="12", forced=3, epsilon=0.0))
-    agent.values[:9] = [0, 0, 0, 9, 0, 0, 0, 0, 0]
+    agent.table.values[0] = [0, 0, 0, 9, 0, 0, 0, 0, 0]
     legal = [BUY + COPPER, BUY + ESTATE, PASS]
     chosen = [agent.step(decision(agent, observed(0), legal, n)) for n in range(12)]
     assert sorted(chosen[:9]) == sorted(legal * 3)
@@ -127,8 +195,8 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(DovetailError, match="needs 38,707,200, but 1,000 are allowed"):
-        DominionQ(DominionQParameters(version="23-2", entries=1000))
+    with pytest.raises(DovetailError, match="2,150,400 states need 296 MiB, but 10 are allowed"):
+        DominionQ(DominionQParameters(version="23-2", memory=10))
     with pytest.raises(DovetailError, match="not a saved dominion-q"):
         DominionQ().load(b"x")
     with pytest.raises(DovetailError, match="plays dominion only"):
@@ -137,5 +205,5 @@ def test_what_it_refuses() -> None:
 
 def test_first_values_follow_from_the_seed() -> None:
     first, second = DominionQ(seed=1), DominionQ(seed=1)
-    np.testing.assert_array_equal(first.values, second.values)
-    assert 0 <= first.values.min() < first.values.max() <= 1
+    np.testing.assert_array_equal(first.table.values, second.table.values)
+    assert 0 <= first.table.values.min() < first.table.values.max() <= 1
