@@ -14,7 +14,7 @@ LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow check format bench bench-games lock clean
+.PHONY: help venv demo test test-slow check format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,15 @@ bench: $(BENCH_STAMP) ## measure; installs requirements-bench.lock first
 
 bench-games: $(BENCH_STAMP) ## measure the games beside OpenSpiel and PettingZoo
 	$(BIN)/python -m bench.games
+
+clients: ## build the client libraries of all languages
+	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
+
+six-languages: $(STAMP) clients ## players of six languages in a round robin
+	$(BIN)/dovetail run experiments/files/six_languages.toml
+
+bench-clients: $(STAMP) clients ## measure the clients of all languages beside Python's
+	$(BIN)/python -m bench.clients
 
 lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ class Game:
     """As a run is told."""
     agent: str
     player: str
+    programs: tuple[tuple[str, ...], ...] = ()
+    """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in DOVETAIL_BROKER."""
 
 
 TRIVIAL = Game("trivial", "bench.peers:Trivial", "trivial", "bench.peers:First", "first")
@@ -75,13 +78,20 @@ def running(game: Game, transport: Transport) -> Iterator[Running]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dovetail-bench-")))
         log = stack.enter_context((directory / "log").open("w+"))
 
-        def start(*arguments: str) -> subprocess.Popen[str]:
-            command = [sys.executable, "-m", "dovetail", *arguments]
+        def run(*command: str, **variables: str) -> subprocess.Popen[str]:
             process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, **variables},
             )
             stack.callback(_end, process)
             return process
+
+        def start(*arguments: str) -> subprocess.Popen[str]:
+            return run(sys.executable, "-m", "dovetail", *arguments)
 
         bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/broker"
         broker = start("broker", "--bind", bind, "--journal", str(directory / "bench.journal"))
@@ -90,7 +100,7 @@ def running(game: Game, transport: Transport) -> Iterator[Running]:
         if "://" not in ready:
             raise BenchError(f"the broker does not start: {_last(log)}")
         address = ready.split()[-1]
-        others = [
+        others = [run(*each, DOVETAIL_BROKER=address) for each in game.programs] or [
             start("env", game.environment, "--connect", address),
             start("agent", game.agent, "--connect", address),
         ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from dovetail import Agent, Decision, Environment, Spec, Turn, View, spaces
 
@@ -43,6 +45,43 @@ class Trivial(Environment):
         return Turn(to_act=[seat], seats=[View(seat, OBSERVATION, LEGAL)])
 
 
+class BenchConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of ``Bench``."""
+
+    turns: Annotated[int, Meta(ge=1, description="Turns of an episode.")] = 1000
+
+
+class Bench(Environment):
+    """What the bench program of every client library serves: two seats in turn, the number 0 to see, two actions."""
+
+    name = "bench"
+    Configuration = BenchConfiguration
+
+    def __init__(self, configuration: BenchConfiguration | None = None) -> None:
+        super().__init__(configuration)
+        self.turn = 0
+
+    def init(self) -> Spec:
+        return Spec(
+            seats=2,
+            observation_spaces=[spaces.Discrete(1)],
+            action_spaces=[spaces.Discrete(2)],
+            reward_range=(0.0, 0.0),
+            max_turns=self.configuration.turns,
+        )
+
+    def start(self, seed: int) -> Turn:
+        self.turn = 0
+        return Turn(to_act=[0], seats=[View(0, 0, [0, 1])])
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        self.turn += 1
+        if self.turn == self.configuration.turns:
+            return Turn(seats=[View(0, 0), View(1, 0)], terminated=True, outcome=[0.5, 0.5])
+        seat = self.turn % 2
+        return Turn(to_act=[seat], seats=[View(seat, 0, [0, 1])])
+
+
 class First(Agent):
     """Takes the first legal action, in any number of episodes at once."""
 
@@ -51,3 +90,9 @@ class First(Agent):
 
     def step(self, turn: Decision) -> Any:
         return turn.legal[0] if turn.legal else 0
+
+
+class BenchAgent(First):
+    """The same for the bench of the clients."""
+
+    name = "bench"

@@ -24,8 +24,10 @@ class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[environment]``."""
 
     name: str
-    """A built-in environment, or ``module:Class`` or ``file.py:Class``."""
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
     configuration: dict[str, Any] = {}
+    command: list[str] | None = None
+    """A program in any language that offers ``name``; as for agents."""
 
 
 class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +39,8 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | None = None
     """Derived from the experiment's seed and the agent's name if not given."""
     command: list[str] | None = None
-    """A program in any language that offers ``type``; ``{address}`` stands for the broker's."""
+    """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which is also in
+    the environment variable DOVETAIL_BROKER."""
     state: str | None = None
     """A file with a saved state to begin from."""
 

@@ -85,7 +85,11 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
         Experiment.connect(processes.address, name="experiment") as experiment,
     ):
         at = ["--connect", processes.address]
-        processes.start("environment", ["env", file.environment.name, *at, "--name", "environment"])
+        name = file.environment.name
+        if file.environment.command is None:
+            processes.start("environment", ["env", name, *at, "--name", "environment"])
+        else:
+            processes.command("environment", file.environment.command)
         peers: dict[str, str | None] = {}
         for name in file.used():
             part = file.agents[name]
@@ -120,6 +124,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
     from dovetail.broker.inprocess import InProcess
     from dovetail.broker.journal import Journal
 
+    if file.environment.command is not None:
+        raise DovetailError("[environment]: a program of its own (command) cannot play in process")
     environment = plugins.find("environment", file.environment.name)
     kinds: dict[str, type[Any]] = {}
     for name in file.used():
@@ -143,6 +149,8 @@ def offered_name(name: str, kind: plugins.Kind = "agent") -> str:
 
 
 def _environment(file: ExperimentFile) -> str:
+    if file.environment.command is not None:
+        return file.environment.name
     plugins.find("environment", file.environment.name)
     return offered_name(file.environment.name, "environment")
 

@@ -63,6 +63,8 @@ class Processes:
     def command(self, name: str, command: Sequence[str]) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
+        The environment variable DOVETAIL_BROKER has it too.
+
         Raises:
             DovetailError: it cannot be started.
         """
@@ -74,7 +76,11 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                    env={
+                        **os.environ,
+                        "PYTHONUNBUFFERED": "1",
+                        "DOVETAIL_BROKER": self.address,
+                    },
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,
                     preexec_fn=None if _LIBC is None else _die_with_parent,

@@ -198,7 +198,7 @@ def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path
         ("environment.name", "chess", "no environment 'chess'"),
         ("environment.configuration.rows", 99, "option 'rows'"),
         ("agents.one.type", "tdd", "no agent 'tdd'; did you mean 'td'?"),
-        ("agents.one.parameters.hidden", 0, "[agents.one]: agent td, option 'hidden'"),
+        ("agents.one.parameters.hidden", -1, "[agents.one]: agent td, option 'hidden'"),
         ("agents.one.state", "nowhere", "[agents.one]: cannot read the state nowhere"),
         ("agents.one.command", ["no-such-program"], "no-such-program"),
         ("phases.0.seats", ["one"], "play: "),
