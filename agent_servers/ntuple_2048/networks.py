@@ -1,0 +1,122 @@
+"""n-tuple networks for 2048: which squares each table looks at.
+
+``lines`` is the 17 four-tuples of Szubert and Jaskowski (2014), each with a table of its own.  ``fives`` and ``sixes``
+sample symmetrically (the same paper): each table is looked up for every turn and mirror image of the board.  The
+squares of ``sixes`` are those of Yeh et al. (2016); ``fives`` are parts of them and of blocks, small enough that a
+saved agent fits in a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.protocol.errors import DovetailError
+
+Name = Literal["lines", "fives", "sixes"]
+Array = NDArray[Any]
+
+FIVES = (
+    (0, 1, 2, 3, 4),
+    (4, 5, 6, 7, 8),
+    (0, 1, 2, 4, 5),
+    (4, 5, 6, 8, 9),
+    (1, 2, 5, 6, 9),
+    (0, 1, 2, 5, 6),
+)
+SIXES = (
+    (0, 1, 2, 3, 4, 5),
+    (4, 5, 6, 7, 8, 9),
+    (0, 1, 2, 4, 5, 6),
+    (4, 5, 6, 8, 9, 10),
+)
+EXPONENTS: dict[Name, int] = {"lines": 16, "fives": 14, "sixes": 15}
+"""Tiles that a network tells apart, the free square among them; larger ones count as the largest."""
+
+
+def lines(rows: int, columns: int) -> list[list[int]]:
+    """Return the squares of each tuple: all lines of up to four, and all 2 x 2 blocks.
+
+    >>> len(lines(4, 4))
+    17
+    """
+    across = min(4, columns)
+    down = min(4, rows)
+    found = [
+        [row * columns + start + i for i in range(across)]
+        for row in range(rows)
+        for start in range(columns - across + 1)
+    ]
+    found += [
+        [(start + i) * columns + column for i in range(down)]
+        for column in range(columns)
+        for start in range(rows - down + 1)
+    ]
+    found += [
+        [row * columns + column + i + j * columns for j in (0, 1) for i in (0, 1)]
+        for row in range(rows - 1)
+        for column in range(columns - 1)
+    ]
+    return found
+
+
+def images(rows: int, columns: int) -> list[Array]:
+    """Return the board's squares after each of its symmetries: eight if it is square, else four."""
+    squares = np.arange(rows * columns).reshape(rows, columns)
+    found = []
+    for turns in range(4) if rows == columns else (0, 2):
+        turned = np.rot90(squares, turns)
+        found += [turned.ravel(), turned[:, ::-1].ravel()]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A network for one size of board, as arrays for compiled code."""
+
+    places: Array
+    """int64, shape (looks, longest tuple): the squares of each look, -1 beyond its tuple's end."""
+    tables: Array
+    """int64, shape (looks,): the table that each look reads."""
+    exponents: int
+    """Tiles told apart."""
+    shape: tuple[int, int]
+    """Of the weights: tables, entries."""
+
+    def zeros(self) -> Array:
+        """Return weights that say nothing: float32, of ``shape``."""
+        return np.zeros(self.shape, np.float32)
+
+
+def layout(name: Name, rows: int, columns: int) -> Layout:
+    """Return a network for a board.
+
+    Raises:
+        DovetailError: ``fives`` and ``sixes`` are for boards of 4 x 4.
+    """
+    if name == "lines":
+        found: list[Sequence[int]] = list(lines(rows, columns))
+        tables = list(range(len(found)))
+    elif (rows, columns) != (4, 4):
+        raise DovetailError(
+            f"the network {name!r} is for boards of 4 x 4, not {rows} x {columns}; 'lines' is for any"
+        )
+    else:
+        shapes: Sequence[Sequence[int]] = FIVES if name == "fives" else SIXES
+        found, tables = [], []
+        for table, squares in enumerate(shapes):
+            for image in images(rows, columns):
+                found.append([int(image[square]) for square in squares])
+                tables.append(table)
+    longest = max(len(squares) for squares in found)
+    places: Array = np.full((len(found), longest), -1, np.int64)
+    for look, squares in enumerate(found):
+        places[look, : len(squares)] = squares
+    exponents = EXPONENTS[name]
+    return Layout(
+        places, np.array(tables, np.int64), exponents, (max(tables) + 1, exponents**longest)
+    )
