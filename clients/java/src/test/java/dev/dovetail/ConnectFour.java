@@ -1,0 +1,113 @@
+package dev.dovetail;
+
+/** Connect Four on 6 rows and 7 columns, as Dovetail's own environment of this name shows it. */
+public final class ConnectFour implements Environment {
+    private static final int ROWS = 6;
+    private static final int COLUMNS = 7;
+    private static final int SQUARES = ROWS * COLUMNS;
+
+    private final byte[][] discs = new byte[2][SQUARES];
+    private int moves;
+
+    public static EnvironmentType type() {
+        return EnvironmentType.of("connect-four-test", new Options(), values -> new ConnectFour());
+    }
+
+    @Override
+    public Spec init() {
+        Space box = new Space.Box(java.util.List.of(2L, (long) ROWS, (long) COLUMNS), 0L, 1L, "uint8");
+        return Spec.of(2, box, new Space.Discrete(COLUMNS)).withRewards(-1, 1).withMaxTurns(SQUARES).withAfterstates();
+    }
+
+    @Override
+    public Turn start(long seed) {
+        for (byte[] each : discs) {
+            java.util.Arrays.fill(each, (byte) 0);
+        }
+        moves = 0;
+        return turn();
+    }
+
+    private int fall(int column) {
+        int square = column;
+        while (square < SQUARES && discs[0][square] + discs[1][square] != 0) {
+            square += COLUMNS;
+        }
+        return square;
+    }
+
+    private long[] legal() {
+        return java.util.stream.LongStream.range(0, COLUMNS).filter(each -> fall((int) each) < SQUARES).toArray();
+    }
+
+    @Override
+    public Turn step(Actions actions) {
+        int mover = moves & 1;
+        int square = fall((int) actions.sole(mover));
+        if (square >= SQUARES) {
+            throw new IllegalActionException(mover, "the column is full");
+        }
+        discs[mover][square] = 1;
+        moves++;
+        if (wins(mover, square)) {
+            double[] outcome = new double[2];
+            outcome[mover] = 1;
+            return over(outcome, mover == 0 ? 1 : -1);
+        }
+        return moves == SQUARES ? over(new double[] {0.5, 0.5}, 0) : turn();
+    }
+
+    private Turn turn() {
+        int mover = moves & 1;
+        return Turn.of(mover, new View(mover, board(mover), legal(), 0));
+    }
+
+    private Turn over(double[] outcome, double first) {
+        return Turn.over(outcome, new View(0, board(0), null, first), new View(1, board(1), null, -first));
+    }
+
+    private boolean wins(int mover, int square) {
+        int[][] directions = {{0, 1}, {1, 0}, {1, 1}, {1, -1}};
+        for (int[] each : directions) {
+            if (1 + count(mover, square, each[0], each[1]) + count(mover, square, -each[0], -each[1]) >= 4) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private int count(int mover, int square, int up, int right) {
+        int row = square / COLUMNS + up;
+        int column = square % COLUMNS + right;
+        int count = 0;
+        while (row >= 0 && row < ROWS && column >= 0 && column < COLUMNS
+                && discs[mover][row * COLUMNS + column] != 0) {
+            count++;
+            row += up;
+            column += right;
+        }
+        return count;
+    }
+
+    private byte[] planes(int seat) {
+        byte[] planes = new byte[2 * SQUARES];
+        System.arraycopy(discs[seat], 0, planes, 0, SQUARES);
+        System.arraycopy(discs[1 - seat], 0, planes, SQUARES, SQUARES);
+        return planes;
+    }
+
+    private Tensor board(int seat) {
+        return Tensor.ofBytes(planes(seat), 2, ROWS, COLUMNS);
+    }
+
+    @Override
+    public Object afterstates(int seat) {
+        long[] legal = legal();
+        byte[] rows = new byte[legal.length * 2 * SQUARES];
+        for (int i = 0; i < legal.length; i++) {
+            System.arraycopy(planes(seat), 0, rows, i * 2 * SQUARES, 2 * SQUARES);
+            rows[i * 2 * SQUARES + fall((int) legal[i])] = 1;
+        }
+        return Tensor.ofBytes(rows, legal.length, 2, ROWS, COLUMNS);
+    }
+}

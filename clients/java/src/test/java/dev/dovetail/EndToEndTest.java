@@ -1,0 +1,198 @@
+package dev.dovetail;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.dovetail.examples.Reading;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The programs of programs.json against a real broker; the variable DOVETAIL names the command. */
+@Timeout(120)
+class EndToEndTest {
+    private static final int PATIENCE = 20;
+
+    private final List<Process> programs = new ArrayList<>();
+    private Process broker;
+    private String address;
+
+    private static String dovetail() {
+        String command = System.getenv("DOVETAIL");
+        if (command != null && !command.isEmpty()) {
+            return Files.isExecutable(Path.of(command)) ? command : null;
+        }
+        for (String each : System.getenv("PATH").split(File.pathSeparator)) {
+            if (Files.isExecutable(Path.of(each, "dovetail"))) {
+                return "dovetail";
+            }
+        }
+        return null;
+    }
+
+    @BeforeEach
+    void startBroker() throws IOException {
+        String command = dovetail();
+        assumeTrue(command != null, "skipped: no dovetail command; name one in the variable DOVETAIL");
+        broker = new ProcessBuilder(command, "broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none")
+                .redirectErrorStream(true)
+                .start();
+        BufferedReader lines = broker.inputReader();
+        Matcher found = Pattern.compile("tcp://127\\.0\\.0\\.1:\\d+").matcher("");
+        for (String line = lines.readLine(); line != null && address == null; ) {
+            if (found.reset(line).find()) {
+                address = found.group();
+            } else {
+                line = lines.readLine();
+            }
+        }
+        assertTrue(address != null, "the broker does not say where it is");
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        for (Process each : programs) {
+            each.destroy();
+            assertTrue(each.waitFor(PATIENCE, TimeUnit.SECONDS), "a program does not stop");
+        }
+        if (broker != null) {
+            broker.destroy();
+            broker.waitFor(PATIENCE, TimeUnit.SECONDS);
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    private Process start(String program, String... more) throws IOException {
+        List<String> command = new ArrayList<>(
+                ((Map<String, List<String>>) Reading.json(Files.readString(Path.of("programs.json")))).get(program));
+        command.addAll(List.of(more));
+        return start(command);
+    }
+
+    private Process start(List<String> command) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(command).inheritIO();
+        builder.environment().put("DOVETAIL_BROKER", address);
+        Process process = builder.start();
+        programs.add(process);
+        return process;
+    }
+
+    private Experiment experiment() {
+        return Experiment.connect(Broker.at(address));
+    }
+
+    @Test
+    void episodesArePlayedWithOwnAgentAndEnvironment() throws Exception {
+        Process environment = start("bench", "environment");
+        start("random");
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("bench"), List.of("random-java"), PATIENCE);
+            long agent = experiment.create("random-java");
+            long other = experiment.create("random-java");
+            Run run = experiment.run(RunOptions.of("bench", agent, other)
+                    .configured("turns", 20L).episodes(12).concurrency(4).seed(5).set("check", true));
+            List<Event.Episode> results = run.await();
+            assertEquals(12, results.size());
+            for (Event.Episode each : results) {
+                assertEquals("terminated", each.reason());
+                assertEquals(20, each.turns());
+                assertArrayEquals(new double[] {0.5, 0.5}, each.outcome());
+            }
+            assertEquals("finished", run.done().reason());
+        }
+        environment.destroy();
+        assertTrue(environment.waitFor(PATIENCE, TimeUnit.SECONDS));
+        assertEquals(0, environment.exitValue(), "a program that is told to stop ends well");
+    }
+
+    @Test
+    void anExperimentControlsItsRun() throws Exception {
+        start("bench", "environment");
+        start("bench", "agent");
+        try (Experiment experiment = experiment(); Experiment observer = Experiment.observe(Broker.at(address))) {
+            List<Event> seen = new ArrayList<>();
+            observer.listen(seen::add);
+            observer.watch(null, true);
+            experiment.expect(List.of("bench"), List.of("bench"), PATIENCE);
+            long agent = experiment.create("bench", 1, Map.of());
+            Run steps = experiment.run(RunOptions.of("bench", agent, agent).configured("turns", 3L).stepwise());
+            assertEquals(List.of(0), steps.start().toAct());
+            assertEquals(1, steps.step().turn());
+            assertEquals(2, steps.step().turn());
+            assertTrue(steps.step().terminated());
+            assertEquals(1, steps.await().size());
+
+            Run run = experiment.run(
+                    RunOptions.of("bench", agent, agent).configured("turns", 50L).episodes(100_000).concurrency(2));
+            assertEquals("terminated", run.iterator().next().reason());
+            run.pause();
+            run.resume();
+            run.cancel();
+            run.await();
+            assertEquals("cancelled", run.done().reason());
+
+            RefusedException refused =
+                    assertThrows(RefusedException.class, () -> experiment.run(RunOptions.of("nothing", agent)));
+            assertEquals("unknown", refused.code());
+            experiment.cleanup(agent);
+            while (seen.stream().noneMatch(each -> each instanceof Event.WatchedTurn)) {
+                observer.poll(0.1);
+            }
+        }
+    }
+
+    @Test
+    void theLearnerLearnsAcrossTheBroker() throws Exception {
+        start("player");
+        start("random");
+        start(List.of(dovetail(), "env", "connect_four", "--connect", address));
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("connect_four"), List.of("td-java", "random-java"), PATIENCE);
+            long one = experiment.create("td-java");
+            long other = experiment.create("td-java");
+            play(experiment, one, one, 0, 60);
+            play(experiment, other, other, 0, 60);
+            byte[] whole = experiment.save(one);
+            assertArrayEquals(whole, experiment.save(other), "equal seeds make equal learners");
+
+            long half = experiment.create("td-java");
+            play(experiment, half, half, 0, 30);
+            long rest = experiment.create("td-java", 0, Map.of(), experiment.save(half));
+            play(experiment, rest, rest, 30, 30);
+            assertArrayEquals(whole, experiment.save(rest), "a saved learner goes on bit for bit");
+
+            play(experiment, one, one, 60, 240);
+            byte[] learnt = experiment.save(one);
+            long untrained = experiment.create("td-java");
+            double score = 0;
+            for (Event.Episode each : experiment.run(
+                    RunOptions.of("connect_four", one, untrained).episodes(60).seed(99).rotate().evaluate())) {
+                int seat = each.seats().get(0).instance() == one ? 0 : 1;
+                score += each.outcome()[seat] / 60;
+            }
+            assertTrue(score > 0.8, "won " + score + " of the games");
+            assertArrayEquals(learnt, experiment.save(one), "evaluation changes nothing");
+            assertFalse(((Map<?, ?>) experiment.message(one, null)).isEmpty());
+        }
+    }
+
+    private static void play(Experiment experiment, long first, long second, long from, long count) {
+        experiment.run(RunOptions.of("connect_four", first, second).episodes(count).set("first", from).seed(7)).await();
+    }
+}
