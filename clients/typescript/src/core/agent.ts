@@ -1,0 +1,145 @@
+/**
+ * What a player or learner implements.  It knows no game, socket or broker.
+ * @module
+ */
+
+import type { Awaitable } from "./host.js";
+import type { Clock, Mode, Position, Reason, Spec, Want } from "./messages.js";
+import type { Options } from "./options.js";
+import { Random } from "./random.js";
+import type { Int } from "./values.js";
+
+/** A place in a match, as an agent is told of it. */
+export interface Seat {
+  readonly match: Int;
+  readonly seat: number;
+  /** What the environment said of itself. */
+  readonly spec: Spec;
+  /** Whether the run allows `Decision.lookahead`. */
+  readonly lookahead: boolean;
+}
+
+/** The episode of one seat. */
+export interface Play {
+  readonly seat: Seat;
+  readonly mode: Mode;
+  readonly seed: Int;
+  random: Random | null;
+}
+
+/** Asks the environment; made by the host. */
+export type Ask = (lines: readonly (readonly unknown[])[], seed: Int) => Promise<Position[]>;
+
+/** One decision of one seat. */
+export class Decision {
+  constructor(
+    private readonly play: Play,
+    private readonly ask: (decision: Decision, ...question: Parameters<Ask>) => ReturnType<Ask>,
+    readonly episode: Int,
+    /** The number of this decision point within the episode, from 0. */
+    readonly turn: number,
+    /** What the seat sees; a `Tensor`, or whatever the environment's observation space has. */
+    readonly observation: any,
+    /** Action numbers in rising order; null if every action of the space is legal. */
+    readonly legal: number[] | null,
+    /** The sum of what the seat earned since its last decision. */
+    readonly reward: number,
+    /** One row per legal action: what would be observed after it (if `wants` asks). */
+    readonly afterstates: any,
+    /** The position for a person to read (if `wants` asks). */
+    readonly text: string | null,
+    /** The position to be drawn, as SPEC.md says (if `wants` asks). */
+    readonly scene: any,
+    readonly clock: Clock | null,
+  ) {}
+
+  get seat(): Seat {
+    return this.play.seat;
+  }
+
+  /** In `evaluate` an agent must not change. */
+  get mode(): Mode {
+    return this.play.mode;
+  }
+
+  /** The seed of this seat in this episode. */
+  get seed(): Int {
+    return this.play.seed;
+  }
+
+  /** For this seat's random choices in this episode; with it the same seeds replay the same. */
+  get random(): Random {
+    return (this.play.random ??= new Random(this.play.seed));
+  }
+
+  /**
+   * Ask the environment what would follow from lines of actions; needs a run that allows it.
+   *
+   * @param lines - sequences of actions; where several seats act at once, an array of theirs
+   * @param seed - for what the seat cannot know and for chance; the same draw for all lines
+   */
+  lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Position[]> {
+    return this.ask(this, lines, seed);
+  }
+}
+
+/** The end of an episode for one seat; it comes exactly once, whatever happened. */
+export interface End {
+  readonly seat: Seat;
+  readonly episode: Int;
+  /** The sum of what the seat earned since its last decision. */
+  readonly reward: number;
+  readonly observation: any;
+  /** A score per seat: 1 won, 0 lost, shared when drawn; null if nobody is scored. */
+  readonly outcome: number[] | null;
+  readonly reason: Reason;
+  /** The seat at fault, if one is. */
+  readonly blame: number | null;
+  /** The return: all rewards of the seat in this episode. */
+  readonly total: number;
+  readonly decisions: number;
+  readonly mode: Mode;
+  readonly text: string | null;
+  readonly scene: any;
+}
+
+/**
+ * A player.  Only `step` must be there.
+ *
+ * One instance may hold several seats at once, of one episode or of `capacity` many.  Every verb may answer
+ * with a promise: decisions of different seats may then overlap, all other verbs wait for one another.
+ */
+export interface Agent {
+  /** Take a seat of a match; throwing a `DovetailError` says in one line why it cannot play. */
+  init?(seat: Seat): Awaitable<void>;
+  /** Answer the first decision of an episode with an action; `step` if absent. */
+  start?(decision: Decision): unknown;
+  /** Answer a decision with an action. */
+  step(decision: Decision): unknown;
+  /** Hear that an episode is over.  A seat that never had to decide hears it too. */
+  end?(end: End): Awaitable<void>;
+  /** Answer a message of the experiment. */
+  message?(body: any): unknown;
+  /** Return everything that `load` needs to go on as if nothing had happened. */
+  save?(): Awaitable<Uint8Array>;
+  /** Go on from what `save` returned. */
+  load?(state: Uint8Array): Awaitable<void>;
+  /** Let go of resources; nothing is called afterwards. */
+  cleanup?(): Awaitable<void>;
+}
+
+/** What a program offers: how agents of a type are described and made. */
+export interface AgentType {
+  /** What runs and others call it. */
+  readonly name: string;
+  /** One sentence for a person. */
+  readonly description?: string;
+  /** Its options with their defaults. */
+  readonly parameters?: Options;
+  /** What the environment is to add to each decision. */
+  readonly wants?: readonly Want[];
+  /** Episodes that one instance plays at once, 1 if absent; 0 is no limit. */
+  readonly capacity?: number;
+  /** Make an agent; `seed` is for the random choices that belong to no episode. */
+  create(parameters: Record<string, any>, seed: Int): Agent;
+}

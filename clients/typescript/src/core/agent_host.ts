@@ -1,0 +1,450 @@
+/**
+ * The program around agents: messages of the broker in, frames to the broker out.
+ *
+ * Answers are kept as the frames that they were, so that what comes twice is answered alike without asking
+ * an agent twice.
+ * @module
+ */
+
+import { Decision } from "./agent.js";
+import type { Agent, AgentType, End, Play, Seat } from "./agent.js";
+import { encode } from "./encode.js";
+import { DovetailError, describe } from "./errors.js";
+import { Recent, Turnstile, errorFrame } from "./host.js";
+import type { Host } from "./host.js";
+import { unmask } from "./legal.js";
+import { positionsOf } from "./messages.js";
+import type {
+  AgentMessage,
+  AgentStart,
+  AgentStep,
+  Cleanup,
+  Create,
+  EndMessage,
+  ErrorMessage,
+  Init,
+  Load,
+  Offer,
+  Position,
+  Reply,
+  Save,
+  ToAgent,
+} from "./messages.js";
+import { readOptions } from "./options.js";
+import type { Int } from "./values.js";
+
+const ANSWERS_KEPT = 256;
+const ENDED_KEPT = 4096;
+
+/** An agent and the order of its calls. */
+class Player {
+  readonly turnstile = new Turnstile();
+  constructor(
+    readonly agent: Agent,
+    readonly name: string,
+  ) {}
+}
+
+/** A seat that a player holds. */
+interface Held {
+  readonly player: Player;
+  readonly seat: Seat;
+}
+
+/** A seat's episode in progress. */
+class Playing implements Play {
+  random = null;
+  turn = -1;
+  /** The answer to the decision of `turn`; null while it is being thought about. */
+  answer: Uint8Array | null = null;
+  readonly questions = new Map<number, Question>();
+
+  constructor(
+    readonly player: Player,
+    readonly seat: Seat,
+    readonly mode: AgentStart["mode"],
+    readonly seed: Int,
+  ) {}
+}
+
+/** A lookahead whose answer has not come. */
+interface Question {
+  readonly playing: Playing;
+  readonly frame: Uint8Array;
+  readonly resolve: (positions: Position[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+type Request = Create | Save | Load | AgentMessage | Cleanup;
+
+/** Holds the agents of one program. */
+export class AgentHost implements Host<"agent"> {
+  readonly role = "agent";
+  later: (frames: Uint8Array[]) => void = () => {};
+  readonly #types = new Map<string, AgentType>();
+  readonly #single: { type: AgentType; player: Player } | null = null;
+  readonly #players = new Map<Int, Player>();
+  readonly #seats = new Map<string, Held>();
+  readonly #playing = new Map<string, Playing>();
+  readonly #ended = new Recent<string, true>(ENDED_KEPT);
+  /** Answers to requests by id; null while it is being worked on. */
+  readonly #answers = new Recent<Int, Uint8Array | null>(ANSWERS_KEPT);
+  readonly #questions = new Map<number, Question>();
+  #asked = 0;
+  /** Rises when everything is gone; what was begun before then is not answered. */
+  #epoch = 0;
+
+  /**
+   * @param offered - the types it can make; or one type of which the program is the only agent, made at
+   *   once and seated by its name
+   */
+  constructor(offered: readonly AgentType[] | AgentType) {
+    if (Array.isArray(offered)) {
+      for (const type of offered as readonly AgentType[]) this.#types.set(type.name, type);
+    } else {
+      const type = offered as AgentType;
+      const agent = type.create(readOptions(type.parameters ?? {}, {}, `agent ${type.name}`), 0);
+      this.#single = { type, player: new Player(agent, type.name) };
+    }
+  }
+
+  offers(): Offer[] {
+    if (this.#single) return [{ ...offer(this.#single.type), instance: true }];
+    return [...this.#types.values()].map(offer);
+  }
+
+  handle(messages: readonly ToAgent[]): Uint8Array[] {
+    const out: Uint8Array[] = [];
+    for (const message of messages) {
+      switch (message.type) {
+        case "step":
+        case "start":
+          this.#decision(message, out);
+          break;
+        case "end":
+          this.#end(message, out);
+          break;
+        case "init":
+          this.#init(message, out);
+          break;
+        case "create":
+        case "save":
+        case "load":
+        case "message":
+        case "cleanup":
+          this.#request(message, out);
+          break;
+        case "leave":
+          this.#leave(message.match);
+          break;
+        case "reply":
+        case "error":
+          this.#answered(message);
+          break;
+        case "welcome":
+          if (!message.resumed) this.#reset();
+          break;
+      }
+    }
+    return out;
+  }
+
+  // -- decisions --------------------------------------------------------------------------------
+
+  #decision(message: AgentStart | AgentStep, out: Uint8Array[]): void {
+    const key = `${message.episode}/${message.seat}`;
+    let playing = this.#playing.get(key);
+    if (playing === undefined) {
+      if (message.type !== "start" || this.#ended.has(key)) return;
+      const held = this.#seats.get(`${message.match}/${message.seat}`);
+      if (held === undefined) return;
+      playing = new Playing(held.player, held.seat, message.mode, message.seed);
+      this.#playing.set(key, playing);
+    }
+    if (message.turn <= playing.turn) {
+      if (message.turn < playing.turn) return;
+      if (playing.answer !== null) out.push(playing.answer);
+      // The question may have been lost with the connection; the broker does not ask for it.
+      for (const question of playing.questions.values()) out.push(question.frame);
+      return;
+    }
+    playing.turn = message.turn;
+    playing.answer = null;
+    const { legal } = message;
+    const decision = new Decision(
+      playing,
+      this.#ask,
+      message.episode,
+      message.turn,
+      message.observation,
+      legal instanceof Uint8Array ? unmask(legal) : (legal as number[] | null),
+      message.reward,
+      message.afterstates,
+      message.text,
+      message.scene,
+      message.clock,
+    );
+    const place = playing;
+    const { agent, name, turnstile } = playing.player;
+    const first = message.type === "start" && agent.start !== undefined;
+    const { episode, seat, turn } = message;
+    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
+      // While it was thought about, the episode may have ended or the broker forgotten it.
+      if (this.#playing.get(key) !== place || place.turn !== turn) return;
+      place.answer = frame;
+      out.push(frame);
+      for (const id of place.questions.keys()) this.#forget(id);
+    };
+    const failed = (error: unknown, out: Uint8Array[]): void =>
+      finish(errorFrame("crashed", describe(error, `${name} in turn ${turn}`), { episode, seat }), out);
+    turnstile.call(
+      false,
+      () => (first ? agent.start!(decision) : agent.step(decision)),
+      (action, out) => {
+        let frame;
+        try {
+          frame = encode({ type: "action", episode, turn, seat, action });
+        } catch (error) {
+          failed(new DovetailError(`the action cannot travel: ${(error as Error).message}`), out);
+          return;
+        }
+        finish(frame, out);
+      },
+      failed,
+      out,
+      this.later,
+    );
+  }
+
+  readonly #ask = (
+    decision: Decision,
+    lines: readonly (readonly unknown[])[],
+    seed: Int,
+  ): Promise<Position[]> => {
+    const playing = this.#playing.get(`${decision.episode}/${decision.seat.seat}`);
+    if (playing === undefined || playing.turn !== decision.turn || playing.answer !== null) {
+      return Promise.reject(new DovetailError("lookahead is for the decision that must be made"));
+    }
+    const id = ++this.#asked;
+    return new Promise((resolve, reject) => {
+      const frame = encode({
+        type: "lookahead",
+        id,
+        episode: decision.episode,
+        seat: decision.seat.seat,
+        turn: decision.turn,
+        lines: lines.map((line) => line.map((each) => (Array.isArray(each) ? each : [each]))),
+        seed,
+      });
+      const question = { playing, frame, resolve, reject };
+      this.#questions.set(id, question);
+      playing.questions.set(id, question);
+      // The call that asks is still under way and its answers are not sent yet.
+      queueMicrotask(() => this.#questions.has(id) && this.later([frame]));
+    });
+  };
+
+  #answered(message: Reply | ErrorMessage): void {
+    const question = typeof message.id === "number" ? this.#forget(message.id) : undefined;
+    if (question === undefined) return;
+    if (message.type === "reply") question.resolve(positionsOf(message.body));
+    else question.reject(new DovetailError(message.message));
+  }
+
+  #forget(id: number): Question | undefined {
+    const question = this.#questions.get(id);
+    this.#questions.delete(id);
+    question?.playing.questions.delete(id);
+    return question;
+  }
+
+  #end(message: EndMessage, out: Uint8Array[]): void {
+    const { episode } = message;
+    const key = `${episode}/${message.seat}`;
+    if (this.#ended.has(key)) return;
+    this.#ended.set(key, true);
+    const playing = this.#playing.get(key);
+    this.#playing.delete(key);
+    for (const id of playing?.questions.keys() ?? []) {
+      this.#forget(id)?.reject(new DovetailError("the episode is over"));
+    }
+    // A seat that never had to decide is known by its match.
+    const held = playing ?? this.#seats.get(`${message.match}/${message.seat}`);
+    if (held === undefined || held.player.agent.end === undefined) return;
+    const { agent, name, turnstile } = held.player;
+    const { type: _type, match: _match, ...rest } = message;
+    const end: End = { ...rest, seat: held.seat };
+    const epoch = this.#epoch;
+    turnstile.call(
+      true,
+      () => agent.end!(end),
+      () => {},
+      (error, out) => {
+        if (epoch !== this.#epoch) return;
+        const text = describe(error, `${name} at the end of an episode`);
+        out.push(errorFrame("crashed", text, { episode, seat: message.seat }));
+      },
+      out,
+      this.later,
+    );
+  }
+
+  // -- seats and instances ----------------------------------------------------------------------
+
+  #player(instance: Int): Player | undefined {
+    return this.#players.get(instance) ?? this.#single?.player;
+  }
+
+  #init(message: Init, out: Uint8Array[]): void {
+    const { match, seat } = message;
+    const player = this.#player(message.instance);
+    if (player === undefined) {
+      out.push(errorFrame("unknown", `there is no agent ${message.instance}`, { match, seat }));
+      return;
+    }
+    const key = `${match}/${seat}`;
+    if (this.#seats.get(key)?.player === player) return;
+    const held = { player, seat: { match, seat, spec: message.spec, lookahead: message.lookahead } };
+    this.#seats.set(key, held);
+    if (player.agent.init === undefined) return;
+    const epoch = this.#epoch;
+    player.turnstile.call(
+      true,
+      () => player.agent.init!(held.seat),
+      () => {},
+      (error, out) => {
+        if (epoch !== this.#epoch) return;
+        const text = describe(error, `${player.name} taking a seat`);
+        out.push(errorFrame("unavailable", text, { match, seat }));
+      },
+      out,
+      this.later,
+    );
+  }
+
+  #leave(match: Int): void {
+    for (const [key, held] of this.#seats) if (held.seat.match === match) this.#seats.delete(key);
+  }
+
+  #request(message: Request, out: Uint8Array[]): void {
+    const { id } = message;
+    const known = this.#answers.get(id);
+    if (known !== undefined) {
+      if (known !== null) out.push(known);
+      return;
+    }
+    this.#answers.set(id, null);
+    const epoch = this.#epoch;
+    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
+      if (epoch !== this.#epoch) return;
+      this.#answers.set(id, frame);
+      out.push(frame);
+    };
+    const failed = (error: unknown, out: Uint8Array[]): void =>
+      finish(errorFrame("crashed", describe(error, message.type), { id }), out);
+    const turnstile =
+      message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
+    (turnstile ?? new Turnstile()).call(
+      true,
+      () => this.#do(message, epoch),
+      (answer, out) => {
+        let frame;
+        try {
+          frame = encode(
+            message.type === "save"
+              ? { type: "saved", id, state: answer }
+              : { type: "reply", id, body: answer },
+          );
+        } catch (error) {
+          failed(new DovetailError(`the answer cannot travel: ${(error as Error).message}`), out);
+          return;
+        }
+        finish(frame, out);
+      },
+      failed,
+      out,
+      this.later,
+    );
+  }
+
+  #do(message: Request, epoch: number): unknown {
+    if (message.type === "create") return this.#create(message, epoch);
+    const player = this.#player(message.instance);
+    if (player === undefined) throw new DovetailError(`there is no agent ${message.instance}`);
+    const { agent } = player;
+    switch (message.type) {
+      case "save":
+        return agent.save?.() ?? new Uint8Array(0);
+      case "load":
+        return agent.load?.(message.state);
+      case "message":
+        return agent.message?.(message.body);
+      case "cleanup":
+        this.#players.delete(message.instance);
+        return agent.cleanup?.();
+    }
+  }
+
+  #create(message: Create, epoch: number): void | PromiseLike<void> {
+    if (this.#players.has(message.instance)) return;
+    const type = this.#types.get(message.agent);
+    if (type === undefined) throw new DovetailError(`this program makes no agent '${message.agent}'`);
+    const parameters = readOptions(type.parameters ?? {}, message.parameters, `agent ${type.name}`);
+    const player = new Player(type.create(parameters, message.seed), type.name);
+    const made = (): void => {
+      if (epoch === this.#epoch) this.#players.set(message.instance, player);
+    };
+    const loading = message.state === null ? undefined : player.agent.load?.(message.state);
+    if (loading === undefined) made();
+    else return loading.then(made);
+  }
+
+  /** Begin anew with a broker that does not know this session: every seat hears the end. */
+  #reset(): void {
+    const unheard: Uint8Array[] = [];
+    for (const [key, playing] of [...this.#playing]) {
+      const { match, seat } = playing.seat;
+      const episode = key.slice(0, key.indexOf("/"));
+      this.#end(
+        {
+          type: "end",
+          episode: Number.isSafeInteger(Number(episode)) ? Number(episode) : BigInt(episode),
+          seat,
+          match,
+          reward: 0,
+          observation: null,
+          outcome: null,
+          reason: "disconnected",
+          blame: null,
+          total: 0,
+          decisions: 0,
+          text: null,
+          scene: null,
+          mode: playing.mode,
+        },
+        unheard,
+      );
+    }
+    this.#epoch++;
+    this.#seats.clear();
+    this.#playing.clear();
+    this.#ended.clear();
+    this.#answers.clear();
+    for (const player of this.#players.values()) {
+      const { agent, turnstile } = player;
+      const nothing = (): void => {};
+      turnstile.call(true, () => agent.cleanup?.(), nothing, nothing, unheard, nothing);
+    }
+    this.#players.clear();
+  }
+}
+
+function offer(type: AgentType): Offer {
+  return {
+    name: type.name,
+    description: type.description ?? "",
+    parameters: { ...type.parameters },
+    wants: type.wants ?? [],
+    capacity: type.capacity ?? 1,
+  };
+}

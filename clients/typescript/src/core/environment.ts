@@ -1,0 +1,69 @@
+/**
+ * What a game implements.  It knows no agent, socket or broker.
+ * @module
+ */
+
+import { IllegalAction } from "./errors.js";
+import type { Awaitable } from "./host.js";
+import type { SpecFields, Turn } from "./messages.js";
+import type { Options } from "./options.js";
+import type { Int } from "./values.js";
+
+/**
+ * The rules of a game, made for one match, which plays one episode after another.
+ *
+ * Every verb may answer with a promise; calls of one environment wait for one another.
+ */
+export interface Environment {
+  /** Return what seats can expect; called once, before any episode. */
+  init(): Awaitable<SpecFields>;
+  /** Begin an episode, dropping one in progress. */
+  start(seed: Int): Awaitable<Turn>;
+  /**
+   * Apply the actions of all seats that had to act, by seat.
+   * @throws IllegalAction: the rules refuse one; the episode is as before.
+   */
+  step(actions: ReadonlyMap<number, any>): Awaitable<Turn>;
+  /** Return the present position for a person: what `seat` may know, or everybody if it is null. */
+  text?(seat: number | null): string;
+  /** Return the present position to be drawn, as SPEC.md says, under the rule of `text`. */
+  scene?(seat: number | null): unknown;
+  /** Return a tensor with one row per legal action, in their order: what `seat` would observe. */
+  afterstates?(seat: number): unknown;
+  /**
+   * Return a copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
+   * chance to come, is drawn from `seed`.  Without it nobody can look ahead.
+   */
+  fork?(seat: number, seed: Int): Environment;
+  /** Answer a message of the experiment. */
+  message?(body: any): unknown;
+  /** Let go of resources; nothing is called afterwards. */
+  cleanup?(): Awaitable<void>;
+}
+
+/** What a program offers: how environments of a type are described and made. */
+export interface EnvironmentType {
+  /** What runs and others call it. */
+  readonly name: string;
+  /** One sentence for a person. */
+  readonly description?: string;
+  /** Its options with their defaults. */
+  readonly configuration?: Options;
+  /** The numbers of seats it can have, if it matters to who chooses. */
+  readonly seats?: readonly number[];
+  /** Make an environment; throwing a `DovetailError` says what is wrong with the options. */
+  create(configuration: Record<string, any>): Environment;
+}
+
+/**
+ * Return the action of the one seat that must act.
+ * @throws IllegalAction: the game is over, or others act, or nobody.
+ */
+export function soleAction(actions: ReadonlyMap<number, any>, seat: number, over: boolean): any {
+  if (over) throw new IllegalAction("the game is over; no action is legal", seat);
+  if (actions.size !== 1 || !actions.has(seat)) {
+    const seats = [...actions.keys()].join(", ");
+    throw new IllegalAction(`seat ${seat} is to act, and only it; got actions of [${seats}]`, seat);
+  }
+  return actions.get(seat);
+}

@@ -1,0 +1,59 @@
+/**
+ * What goes wrong.
+ * @module
+ */
+
+/** Something that a person can mend; the message is one line. */
+export class DovetailError extends Error {
+  override name = "DovetailError";
+}
+
+/** A frame that cannot be read; `code` is one of SPEC.md, section 12. */
+export class ProtocolError extends DovetailError {
+  override name = "ProtocolError";
+  constructor(
+    readonly code: "malformed" | "limit" | "unknown-type" | "invalid",
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The broker, or who it passed a request to, answered with an `error`. */
+export class Refused extends DovetailError {
+  override name = "Refused";
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The broker has left, or does not know this session any more; nothing of it can be asked for. */
+export class SessionLost extends DovetailError {
+  override name = "SessionLost";
+}
+
+/** The rules refuse the action of a seat; the episode is as before. */
+export class IllegalAction extends DovetailError {
+  override name = "IllegalAction";
+  constructor(
+    message: string,
+    readonly seat: number,
+  ) {
+    super(message);
+  }
+}
+
+/** Return one line for a person about whatever was thrown. */
+export function describe(error: unknown, where: string): string {
+  if (error instanceof DovetailError) return oneLine(error.message);
+  const text =
+    error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return oneLine(`${where} threw ${text}`);
+}
+
+function oneLine(text: string): string {
+  return text.split(/\s+/).join(" ").trim().slice(0, 300);
+}

@@ -1,0 +1,430 @@
+/**
+ * Run control as a peer of the broker.
+ * @module
+ */
+
+import { encode } from "./encode.js";
+import { DovetailError, Refused, SessionLost } from "./errors.js";
+import { watchedTurnOf } from "./messages.js";
+import type {
+  Done,
+  Episode,
+  ErrorMessage,
+  Offer,
+  Progress,
+  Reply,
+  RunOptions,
+  Saved,
+  ToExperiment,
+  WatchedTurn,
+  Welcome,
+} from "./messages.js";
+import type { Int } from "./values.js";
+
+/** What an experiment needs of its connection. */
+export interface Connection {
+  /** Send frames to the broker as one message. */
+  send(frames: Uint8Array[]): void;
+  /** Say goodbye and leave; resolved when that is through. */
+  close(): Promise<void>;
+}
+
+/** A request of SPEC.md, section 6, without its `id`. */
+export type Request = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** What the broker tells of runs without being asked. */
+export type ExperimentEvent = Episode | Progress | Done | WatchedTurn;
+
+/** The reply to `catalogue`. */
+export interface Catalogue {
+  peers: { name: string; role: string; state: string; software: string }[];
+  environments: (Offer & { peer: string })[];
+  agents: (Offer & { peer: string })[];
+  instances: { instance: Int; agent: string; peer: string; busy: number }[];
+  runs: Record<string, unknown>[];
+  kept: string[];
+  counters: { turns: number; episodes: number; ignored: number; refused: number };
+}
+
+/** Things that come one after another and are waited for by one reader. */
+class Stream<T> {
+  readonly #items: T[] = [];
+  #wake: (() => void) | null = null;
+  #end: (() => T | undefined) | null = null;
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#wake?.();
+  }
+
+  /** No more will come; `how` is called when all were taken, and may throw. */
+  end(how: () => void): void {
+    this.#end ??= () => {
+      how();
+      return undefined;
+    };
+    this.#wake?.();
+  }
+
+  /** Return the next, or undefined after the last. */
+  async next(): Promise<T | undefined> {
+    for (;;) {
+      if (this.#items.length) return this.#items.shift();
+      if (this.#end) return this.#end();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+      this.#wake = null;
+    }
+  }
+}
+
+/**
+ * A run in progress.  Iterate over it for the results, in the order in which episodes end:
+ *
+ * ```ts
+ * for await (const episode of run) console.log(episode.index, episode.outcome);
+ * ```
+ */
+export class Run implements AsyncIterable<Episode> {
+  /** How far the run is. */
+  progress: Progress;
+  /** How the run ended, once it has. */
+  done: Done | null = null;
+  /** What went wrong, in one line each. */
+  readonly problems: string[] = [];
+  readonly #results = new Stream<Episode>();
+  readonly #seen = new Set<Int>();
+  #askedFor = "";
+
+  /** @internal */
+  constructor(
+    private readonly experiment: Experiment,
+    readonly number: Int,
+    private readonly episodes: number,
+  ) {
+    this.progress = { type: "progress", run: number, finished: 0, running: 0, total: episodes };
+  }
+
+  /** Yield the result of each episode as it comes; interrupted ones have `scored` false. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Episode> {
+    for (let result; (result = await this.#results.next()) !== undefined; ) yield result;
+  }
+
+  /** Return all results, once the run is over. */
+  async results(): Promise<Episode[]> {
+    const all: Episode[] = [];
+    for await (const episode of this) all.push(episode);
+    return all;
+  }
+
+  /** Start no new episodes for now. */
+  async pause(): Promise<void> {
+    await this.#command("pause");
+  }
+
+  /** Go on after `pause`. */
+  async resume(): Promise<void> {
+    await this.experiment.request({ type: "pause", run: this.number, paused: false });
+  }
+
+  /** Finish the episodes in progress and start no other. */
+  async drain(): Promise<void> {
+    this.#askedFor = "drained";
+    await this.#command("drain");
+  }
+
+  /** End everything of this run now. */
+  async cancel(): Promise<void> {
+    this.#askedFor = "cancelled";
+    await this.#command("cancel");
+  }
+
+  /** Stepwise: begin the next episode; return its first turn. */
+  async start(): Promise<WatchedTurn> {
+    return watchedTurnOf(await this.#command("start"));
+  }
+
+  /** Stepwise: let the seats act once; return the turn that follows. */
+  async step(): Promise<WatchedTurn> {
+    return watchedTurnOf(await this.#command("step"));
+  }
+
+  /** Send a message to an environment of this run; return its answer. */
+  message(body: unknown): Promise<any> {
+    return this.experiment.request({ type: "message", run: this.number, body });
+  }
+
+  #command(type: string): Promise<any> {
+    return this.experiment.request({ type, run: this.number });
+  }
+
+  /** @internal */
+  hear(event: Episode | Progress | Done): void {
+    switch (event.type) {
+      case "progress":
+        this.progress = event;
+        break;
+      case "episode":
+        if (this.#seen.has(event.episode)) break;
+        this.#seen.add(event.episode);
+        this.#results.push(event);
+        break;
+      case "done":
+        this.done = event;
+        this.#results.end(() => this.#ended(event));
+    }
+  }
+
+  /** @internal */
+  fail(error: Error): void {
+    this.#results.end(() => {
+      throw error;
+    });
+  }
+
+  #ended({ reason, message, finished }: Done): void {
+    if (reason === "failed") throw new DovetailError(`the run failed: ${message}`);
+    if (reason !== "finished" && reason !== this.#askedFor) {
+      const why = message ? `: ${message}` : "";
+      throw new DovetailError(`the run was ${reason} after ${finished} of ${this.episodes} episodes${why}`);
+    }
+  }
+}
+
+interface Pending {
+  readonly frame: Uint8Array;
+  readonly isRun: boolean;
+  readonly resolve: (answer: Reply | Saved) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A connection of an experiment.  Everything it does is a message of the contract. */
+export class Experiment {
+  readonly role = "experiment";
+  /** The name under which the broker knows this experiment. */
+  name = "";
+  /** Called with each event in the order of arrival, results that come again left out. */
+  onEvent: ((event: ExperimentEvent) => void) | null = null;
+  /** Called once if the broker is gone, or knows this experiment no more. */
+  onLost: ((error: Error) => void) | null = null;
+  #connection: Connection | null = null;
+  #ids = 0;
+  #welcomed = false;
+  #lost: Error | null = null;
+  readonly #pending = new Map<Int, Pending>();
+  readonly #runs = new Map<Int, Run>();
+  /** Events of runs whose reply has not come. */
+  readonly #early = new Map<Int, (Episode | Progress | Done)[]>();
+  readonly #told = new Set<Int>();
+  readonly #turns = new Stream<WatchedTurn>();
+
+  /** @internal Called by who connects it. */
+  attach(connection: Connection): void {
+    this.#connection = connection;
+  }
+
+  // -- what can be asked for --------------------------------------------------------------------
+
+  /** Return what is connected. */
+  catalogue(): Promise<Catalogue> {
+    return this.request({ type: "catalogue" });
+  }
+
+  /** Wait until the named environments and agent types are offered; `timeout` is in seconds. */
+  async expect(environments: readonly string[], agents: readonly string[], timeout = 30): Promise<void> {
+    for (const end = performance.now() + timeout * 1000; ; ) {
+      const present = await this.catalogue();
+      const missing = [
+        ...environments.filter((name) => !present.environments.some((each) => each.name === name)),
+        ...agents.filter((name) => !present.agents.some((each) => each.name === name)),
+      ];
+      if (missing.length === 0) return;
+      if (performance.now() > end) {
+        throw new DovetailError(`nobody offers ${missing.join(", ")} after ${timeout} s`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Make an agent of a type; return the number of the instance. */
+  async create(
+    agent: string,
+    options: {
+      parameters?: Record<string, unknown>;
+      seed?: Int;
+      state?: Uint8Array;
+      kept?: string;
+      peer?: string;
+    } = {},
+  ): Promise<Int> {
+    return (await this.request({ type: "create", agent, ...options })).instance;
+  }
+
+  /** Play episodes; seat by seat an instance's number or the name of a self-offered agent. */
+  async run(
+    environment: string,
+    agents: readonly (Int | string)[],
+    options: RunOptions = {},
+  ): Promise<Run> {
+    const { run: number } = await this.request({ type: "run", environment, agents, ...options });
+    const run = new Run(this, number, options.episodes ?? 1);
+    this.#runs.set(number, run);
+    for (const event of this.#early.get(number) ?? []) this.#hear(run, event);
+    this.#early.delete(number);
+    if (this.#lost) run.fail(this.#lost);
+    return run;
+  }
+
+  /** Return an agent's state; with `keep` the broker keeps it under that name too. */
+  async save(instance: Int, keep?: string): Promise<Uint8Array> {
+    const answer = await this.exchange({ type: "save", instance, keep });
+    if (answer.type !== "saved") throw new DovetailError("the broker answered save without a state");
+    return answer.state;
+  }
+
+  /** Put an agent into a state that was saved, or that the broker keeps under a name. */
+  async load(instance: Int, from: { state?: Uint8Array; kept?: string }): Promise<void> {
+    await this.request({ type: "load", instance, ...from });
+  }
+
+  /** Let an agent go. */
+  async cleanup(instance: Int): Promise<void> {
+    await this.request({ type: "cleanup", instance });
+  }
+
+  /** Send a message to an agent; return its answer. */
+  message(instance: Int, body: unknown): Promise<any> {
+    return this.request({ type: "message", instance, body });
+  }
+
+  /** Ask for the turns of a run, or of all runs; `turns` yields them. */
+  async watch(run: Int | null = null, on = true): Promise<void> {
+    await this.request({ type: "watch", run, on });
+  }
+
+  /** Yield the turns that are watched. */
+  async *turns(): AsyncGenerator<WatchedTurn> {
+    for (let turn; (turn = await this.#turns.next()) !== undefined; ) yield turn;
+  }
+
+  /** Leave; runs in progress are cancelled. */
+  async close(): Promise<void> {
+    this.lose(new SessionLost("this experiment is closed"));
+    await this.#connection?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  // -- the exchange -----------------------------------------------------------------------------
+
+  /**
+   * Send a request and return the body of its reply.
+   * @throws Refused: it got an error instead.
+   * @throws SessionLost: the broker is gone.
+   */
+  async request(request: Request): Promise<any> {
+    const answer = await this.exchange(request);
+    return answer.type === "reply" ? answer.body : null;
+  }
+
+  /** Send a request and return what answers it. */
+  exchange(request: Request): Promise<Reply | Saved> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost) throw this.#lost;
+      const id = ++this.#ids;
+      const frame = encode({ ...request, id });
+      this.#pending.set(id, { frame, isRun: request.type === "run", resolve, reject });
+      this.#connection?.send([frame]);
+    });
+  }
+
+  /** Take messages of the broker; return the frames to send. */
+  handle(messages: readonly ToExperiment[]): Uint8Array[] {
+    let out: Uint8Array[] = [];
+    for (const message of messages) {
+      switch (message.type) {
+        case "reply":
+        case "saved":
+          this.#answered(message.id)?.resolve(message);
+          break;
+        case "error":
+          this.#refused(message);
+          break;
+        case "episode":
+        case "progress":
+        case "done":
+          this.#event(message);
+          break;
+        case "turn":
+          this.onEvent?.(message);
+          this.#turns.push(message);
+          break;
+        case "welcome":
+          out = out.concat(this.#greeted(message));
+          break;
+      }
+    }
+    return out;
+  }
+
+  #answered(id: Int): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    return pending;
+  }
+
+  #refused(message: ErrorMessage): void {
+    if (message.id !== null) {
+      this.#answered(message.id)?.reject(new Refused(message.code, message.message));
+    } else if (message.code === "journal" || message.episode === null) {
+      for (const run of this.#runs.values()) run.problems.push(message.message);
+    }
+  }
+
+  #event(event: Episode | Progress | Done): void {
+    if (event.type === "episode") {
+      if (this.#told.has(event.episode)) return;
+      this.#told.add(event.episode);
+    }
+    this.onEvent?.(event);
+    const run = this.#runs.get(event.run);
+    if (run !== undefined) this.#hear(run, event);
+    else {
+      // The reply that names the run may come later, or be here already and not taken.
+      const early = this.#early.get(event.run);
+      if (early) early.push(event);
+      else this.#early.set(event.run, [event]);
+      if (this.#early.size > 64) this.#early.delete(this.#early.keys().next().value as Int);
+    }
+  }
+
+  #hear(run: Run, event: Episode | Progress | Done): void {
+    run.hear(event);
+    if (event.type !== "done") return;
+    this.#runs.delete(run.number);
+    if (this.#runs.size === 0) this.#told.clear();
+  }
+
+  #greeted(welcome: Welcome): Uint8Array[] {
+    this.name = welcome.name;
+    const first = !this.#welcomed;
+    this.#welcomed = true;
+    if (first) return [];
+    if (welcome.resumed) return [...this.#pending.values()].map((each) => each.frame);
+    this.lose(new SessionLost("the broker restarted and does not know this experiment any more"));
+    return [];
+  }
+
+  /** The broker is gone, or knows this session no more: nothing that was asked will be answered. */
+  lose(error: Error): void {
+    if (this.#lost) return;
+    this.#lost = error;
+    for (const pending of this.#pending.values()) pending.reject(error);
+    this.#pending.clear();
+    for (const run of this.#runs.values()) run.fail(error);
+    this.#runs.clear();
+    this.#turns.end(() => {});
+    this.onLost?.(error);
+  }
+}

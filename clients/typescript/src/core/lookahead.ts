@@ -1,0 +1,89 @@
+/**
+ * Lookahead: what would follow from sequences of actions, played on copies of an episode.
+ * @module
+ */
+
+import type { Environment } from "./environment.js";
+import { IllegalAction } from "./errors.js";
+import type { Turn, ViewFields } from "./messages.js";
+
+/** A `Position` as it is sent. */
+interface Reached {
+  to_act: readonly number[];
+  seats: readonly ViewFields[];
+  rewards: number[];
+  terminated: boolean;
+  truncated: boolean;
+  outcome: readonly number[] | null;
+  applied: number;
+  error: string;
+}
+
+/**
+ * Return what each line leads to.
+ *
+ * @param root - makes a fork of the episode, every time with the same draw
+ * @param toAct - the seats to act there
+ * @param seats - how many there are
+ * @param lines - sequences of entries with one action for each seat to act, in their order
+ */
+export async function positions(
+  root: () => Environment,
+  toAct: readonly number[],
+  seats: number,
+  lines: readonly (readonly (readonly unknown[])[])[],
+): Promise<Reached[]> {
+  const first: Reached = {
+    to_act: toAct,
+    seats: [],
+    rewards: new Array<number>(seats).fill(0),
+    terminated: false,
+    truncated: false,
+    outcome: null,
+    applied: 0,
+    error: "",
+  };
+  const found: Reached[] = [];
+  for (const line of lines) {
+    const game = root();
+    let position = first;
+    for (const actions of line) {
+      position = await after(game, position, actions);
+      if (position.error) break;
+    }
+    found.push(position);
+  }
+  return found;
+}
+
+/** Apply one entry of a line. */
+async function after(
+  game: Environment,
+  before: Reached,
+  actions: readonly unknown[],
+): Promise<Reached> {
+  const { to_act: toAct } = before;
+  if (toAct.length === 0) return { ...before, error: "the episode would be over" };
+  if (actions.length !== toAct.length) {
+    return { ...before, error: `${actions.length} actions for the seats [${toAct.join(", ")}]` };
+  }
+  let turn: Turn;
+  try {
+    turn = await game.step(new Map(toAct.map((seat, i) => [seat, actions[i]])));
+  } catch (error) {
+    if (error instanceof IllegalAction) return { ...before, error: error.message };
+    throw error;
+  }
+  const rewards = [...before.rewards];
+  for (const view of turn.seats) rewards[view.seat] += view.reward ?? 0;
+  return {
+    to_act: turn.to_act ?? [],
+    seats: turn.seats,
+    rewards,
+    terminated: turn.terminated ?? false,
+    truncated: turn.truncated ?? false,
+    outcome: turn.outcome ?? null,
+    applied: before.applied + 1,
+    error: "",
+  };
+}

@@ -1,0 +1,171 @@
+/**
+ * A peer's connection to a broker over ZeroMQ: a DEALER socket around a `Session`.
+ *
+ * What waits is read together and what is to say is sent together.
+ * @module
+ */
+
+import { Dealer } from "zeromq";
+import { DovetailError, Session } from "../core/index.js";
+import type { Heard, Hello, Role } from "../core/index.js";
+
+/** Where a broker is, unless told otherwise. */
+export const ADDRESS = "tcp://127.0.0.1:5757";
+
+/** Frames that are read together at the most, so that answers go out in between. */
+const BATCH = 4096;
+/** How often, in milliseconds, it is looked whether the broker is silent. */
+const WATCH = 250;
+
+const clock = (): number => performance.now() / 1000;
+
+/** What a link tells its role. */
+export interface Listener<R extends Role> {
+  /** Messages came; what is returned is sent. */
+  handle(messages: readonly Heard[R][]): Uint8Array[];
+  /** The link is closed: the broker said `bye`, or refused, or something failed. */
+  closed(error: Error | null): void;
+}
+
+/** A connection that makes itself anew when it breaks. */
+export class Link<R extends Role> {
+  readonly session: Session<R>;
+  #socket: Dealer | null = null;
+  #watch: NodeJS.Timeout | null = null;
+  #outbox: Uint8Array[] = [];
+  #sending = false;
+  #closing: Promise<void> | null = null;
+
+  /**
+   * @param address - a ZeroMQ endpoint of the broker
+   * @param role - what this peer is
+   * @param hello - who it is
+   * @param listener - what hears
+   */
+  constructor(
+    readonly address: string,
+    role: R,
+    hello: Hello,
+    private readonly listener: Listener<R>,
+  ) {
+    this.session = new Session(role, hello);
+  }
+
+  /** Open the socket and say hello. */
+  open(): void {
+    this.#connect();
+    this.#watch = setInterval(() => this.#look(), WATCH);
+  }
+
+  #connect(): void {
+    this.#drop(0);
+    const socket = new Dealer({
+      reconnectInterval: 100,
+      reconnectMaxInterval: 1000,
+      heartbeatInterval: 5000,
+      sendHighWaterMark: 0,
+      receiveHighWaterMark: 0,
+      linger: 0,
+    });
+    try {
+      socket.connect(this.address);
+    } catch (error) {
+      socket.close();
+      const why = error instanceof Error ? error.message : String(error);
+      throw new DovetailError(
+        `'${this.address}' is no address of a broker (${why}); write it like ${ADDRESS}`,
+      );
+    }
+    this.#socket = socket;
+    this.#sending = false;
+    this.#outbox = [this.session.greet(clock())];
+    void this.#flush();
+    this.#listen(socket).catch((error: unknown) => this.#fail(error));
+  }
+
+  #drop(linger: number): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    if (socket === null || socket.closed) return;
+    socket.linger = linger;
+    socket.close();
+  }
+
+  async #listen(socket: Dealer): Promise<void> {
+    while (socket === this.#socket) {
+      let frames: Uint8Array[];
+      try {
+        frames = await socket.receive();
+        while (frames.length < BATCH && socket.readable) frames.push(...(await socket.receive()));
+      } catch (error) {
+        // A socket that was closed to make a new one ends what it waited for.
+        if (socket !== this.#socket || socket.closed) return;
+        throw error;
+      }
+      if (socket !== this.#socket) return;
+      this.#take(frames);
+    }
+  }
+
+  #take(frames: Uint8Array[]): void {
+    const { messages, answers } = this.session.receive(frames, clock());
+    // Answers to pings and to bad frames do not wait for what the role does.
+    if (answers.length) this.send(answers);
+    if (messages.length) this.send(this.listener.handle(messages));
+    if (this.session.departed) void this.close(false);
+  }
+
+  #look(): void {
+    // A program that was busy for long has not read what is there; that is no silence.
+    if (this.#socket?.readable || !this.session.silent(clock())) return;
+    try {
+      this.#connect();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    void this.close(false, error instanceof Error ? error : new Error(String(error)));
+  }
+
+  /** Send frames; those that are said before they can go out go together. */
+  send(frames: Uint8Array[]): void {
+    if (frames.length === 0 || this.#socket === null) return;
+    if (this.#outbox.length === 0) this.#outbox = frames;
+    else this.#outbox.push(...frames);
+    if (!this.#sending) void this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const socket = this.#socket;
+    this.#sending = true;
+    while (socket !== null && socket === this.#socket && this.#outbox.length) {
+      const frames = this.#outbox;
+      this.#outbox = [];
+      try {
+        await socket.send(frames);
+      } catch (error) {
+        if (socket === this.#socket && !socket.closed) this.#fail(error);
+        return;
+      }
+    }
+    if (socket === this.#socket) this.#sending = false;
+  }
+
+  /** Leave; with a goodbye the broker keeps nothing for a return. */
+  close(goodbye = true, error: Error | null = null): Promise<void> {
+    return (this.#closing ??= this.#leave(goodbye, error));
+  }
+
+  async #leave(goodbye: boolean, error: Error | null): Promise<void> {
+    if (this.#watch) clearInterval(this.#watch);
+    if (goodbye && this.#socket) {
+      // {"type": "bye"}
+      this.send([Uint8Array.of(0x81, 0xa4, 0x74, 0x79, 0x70, 0x65, 0xa3, 0x62, 0x79, 0x65)]);
+      for (let i = 0; this.#sending && i < 50; i++) await new Promise((go) => setTimeout(go, 10));
+    }
+    this.#drop(goodbye ? 500 : 0);
+    this.listener.closed(error);
+  }
+}
