@@ -192,6 +192,13 @@ class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_f
     playout_depth: Annotated[
         int, Meta(ge=1, le=100, description="Plies of search in the continuations.")
     ] = 2
+    playout_actions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Actions of a continuation at most, then who has earned most has won; 0 plays to the end.",
+        ),
+    ] = 0
 
 
 class Continuations(Evaluated):
@@ -214,6 +221,7 @@ class Continuations(Evaluated):
             depth=given.depth,
             candidates=given.candidates,
             playout_depth=given.playout_depth,
+            playout_actions=given.playout_actions,
             table=decision.seat.spec.perfect_information,
         )
         return (yield from found)

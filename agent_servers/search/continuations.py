@@ -20,6 +20,7 @@ def search(
     depth: int,
     candidates: int,
     playout_depth: int,
+    playout_actions: int = 0,
     table: bool,
 ) -> Generator[Expand, list[Node], int]:
     """Return one of the best actions whose continuation was won, or if none was, one of the best; by lot.
@@ -31,6 +32,7 @@ def search(
         depth: plies of the search that ranks the actions.
         candidates: how many of the best are played out; equals at the last place are drawn by lot.
         playout_depth: plies of search in the continuations, by whoever acts.
+        playout_actions: of a continuation at most, then rewards decide; 0 plays to the end.
         table: whether searches remember positions.
     """
     seat = start.seat
@@ -45,7 +47,8 @@ def search(
     good = []
     for action in best:
         (node,) = yield Expand(start, [action])
-        while node.seat is not None:
+        last = len(node.line) + playout_actions
+        while node.seat is not None and (not playout_actions or len(node.line) < last):
             player = AlphaBeta(node.seat, evaluate, table=table)
             result = yield from player.deepen(node, playout_depth)
             (node,) = yield Expand(node, [pick(result, rng)])

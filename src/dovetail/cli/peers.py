@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any
 
 import typer
@@ -51,6 +52,9 @@ class _Peer(TyperCommand):
                     found = plugins.find(self.kind, word)
                 except DovetailError:
                     continue
+                about = inspect.cleandoc(found.__doc__ or "")
+                if about:
+                    print(f"{about}\n")
                 show(table(self.kind, word, found))
 
 

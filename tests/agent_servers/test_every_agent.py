@@ -1,0 +1,86 @@
+"""Every agent in every game: it plays, or says in one line why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.random_agent import Random
+from dovetail.protocol import plugins
+
+SMALL: dict[str, dict[str, Any]] = {
+    "alpha-beta": {"depth": 1},
+    "continuations": {"depth": 1, "candidates": 2, "playout_depth": 1, "playout_actions": 1},
+    "mcts": {"simulations": 1},
+    "scripted": {"actions": [0], "after": "random"},
+    "amazons-player": {"playouts": False, "depth": 1},
+}
+"""So that a decision takes milliseconds."""
+BOARDS: dict[str, dict[str, Any]] = {
+    "amazons": {"rows": 5, "columns": 5},
+    "rlgame": {"size": 5, "pawns": 3},
+    "dots": {"rows": 3, "columns": 3},
+}
+FILES = {"recorded": {"journal": "no such file"}, "sb3": {"path": "no such file"}}
+"""Agents that need a file; without it they say so."""
+PLAYS = {
+    "random": {"connect_four", "amazons", "2048", "dominion", "dots", "rlgame", "tetris"},
+    "td": {"connect_four", "amazons", "dots", "rlgame"},
+    "alpha-beta": {"connect_four", "amazons", "dots", "rlgame"},
+    "mcts": {"connect_four", "amazons", "dots", "rlgame"},
+    "amazons-player": {"amazons"},
+    "dots-player": {"dots"},
+    "tetris-player": {"tetris"},
+    "ntuple-2048": {"2048"},
+    "dominion-q": {"dominion"},
+}
+"""Games that some of them must play, lest a refusal of everything pass."""
+
+
+def play(agent: str, game: str) -> set[str]:
+    """Return how two episodes of at most three turns ended."""
+    environment = plugins.find("environment", game)
+    with InProcess([environment], [plugins.find("agent", agent), Random]) as experiment:
+        parameters = SMALL.get(agent) or FILES.get(agent) or {}
+        player = experiment.create(agent, parameters=parameters, seed=1)
+        other = experiment.create("random", seed=2)
+        offered = experiment.catalogue()["environments"][0]
+        seats = [player] + [other] * (_seats(offered, environment) - 1)
+        run = experiment.run(
+            game,
+            seats,
+            configuration=BOARDS.get(game, {}),
+            episodes=2,
+            seed=3,
+            max_turns=3,
+            retries=0,
+            lookahead=True,
+        )
+        results = run.wait()
+    problems = {each.message for each in results if each.reason == "crashed"}
+    assert all("Error:" not in each and "\n" not in each for each in problems), problems
+    return {each.reason for each in results}
+
+
+def _seats(offered: Any, environment: Any) -> int:
+    return int(environment(environment.Configuration()).init().seats)
+
+
+@pytest.mark.parametrize("game", plugins.names("environment"))
+@pytest.mark.parametrize("agent", [each for each in plugins.names("agent") if each != "human"])
+def test_it_plays_or_says_in_one_line_why_not(agent: str, game: str) -> None:
+    try:
+        reasons = play(agent, game)
+    except DovetailError as error:
+        text = str(error)
+        assert "\n" not in text
+        assert "Traceback" not in text
+        assert len(text) > 20
+        assert game not in PLAYS.get(agent, ()), text
+        return
+    fine = {"terminated", "truncated"}
+    if agent == "scripted":
+        fine.add("illegal-action")
+    assert reasons <= (fine if game in PLAYS.get(agent, ()) else {*fine, "crashed"}), reasons
