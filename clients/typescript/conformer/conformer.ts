@@ -13,7 +13,7 @@ import {
   parseReading,
   serve,
   spaceOf,
-} from "../src/node/index.js";
+} from "dovetail-client";
 import type {
   Agent,
   AgentType,
@@ -27,7 +27,7 @@ import type {
   Spec,
   Turn,
   ViewFields,
-} from "../src/node/index.js";
+} from "dovetail-client";
 
 class Conformer implements Agent {
   decisions = 0;

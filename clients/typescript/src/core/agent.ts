@@ -7,6 +7,7 @@ import type { Awaitable } from "./host.js";
 import type { Clock, Mode, Position, Reason, Spec, Want } from "./messages.js";
 import type { Options } from "./options.js";
 import { Random } from "./random.js";
+import type { Space } from "./spaces.js";
 import type { Int } from "./values.js";
 
 /** A place in a match, as an agent is told of it. */
@@ -55,6 +56,12 @@ export class Decision {
 
   get seat(): Seat {
     return this.play.seat;
+  }
+
+  /** The space of this seat's actions. */
+  get space(): Space {
+    const { seat, spec } = this.play.seat;
+    return spec.action_spaces[spec.action_spaces.length > 1 ? seat : 0];
   }
 
   /** In `evaluate` an agent must not change. */

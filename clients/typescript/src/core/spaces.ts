@@ -7,6 +7,7 @@ import * as d from "./decode.js";
 import { encode } from "./encode.js";
 import { ProtocolError } from "./errors.js";
 import * as s from "./schema.js";
+import type { Random } from "./random.js";
 import { DTYPES, Tensor, isDtype } from "./values.js";
 import type { Dtype, Int, Numbers } from "./values.js";
 
@@ -258,4 +259,54 @@ function holds(dtype: string, value: Element): boolean {
   const wide = room instanceof BigInt64Array || room instanceof BigUint64Array;
   (room as { [i: number]: Element })[0] = wide ? BigInt(value) : Number(value);
   return BigInt(room[0]) === BigInt(value);
+}
+
+/** Return a random value of a space; elements of a `Box` without a bound are within 1000 of the other, or of 0. */
+export function sample(space: Space, random: Random): unknown {
+  switch (space.space) {
+    case "Discrete":
+      return typeof space.n === "number" && typeof space.start === "number"
+        ? space.start + random.below(space.n)
+        : space.start;
+    case "Box":
+      return sampleBox(space, random);
+    case "MultiDiscrete":
+      return space.nvec.map((n) => random.below(Number(n)));
+    case "MultiBinary": {
+      const length = space.shape.reduce((product, side) => product * side, 1);
+      return new Tensor("int8", space.shape, new Int8Array(length).map(() => random.below(2)));
+    }
+    case "Text": {
+      const characters = [...(space.charset ?? "abcdefghijklmnopqrstuvwxyz")];
+      const length = space.min_length + random.below(space.max_length - space.min_length + 1);
+      return Array.from({ length: characters.length ? length : 0 }, () => random.choice(characters)).join("");
+    }
+    case "Tuple":
+      return space.spaces.map((each) => sample(each, random));
+    case "Dict":
+      return Object.fromEntries(
+        Object.entries(space.spaces).map(([key, each]) => [key, sample(each, random)]),
+      );
+  }
+}
+
+function sampleBox({ shape, dtype, low, high }: Box, random: Random): Tensor {
+  const name = dtype as Dtype;
+  const length = shape.reduce((product, side) => product * side, 1);
+  const data = new (DTYPES[name].array as new (n: number) => Numbers)(length);
+  const [least, greatest] = [spread(low, shape), spread(high, shape)];
+  const whole = !name.startsWith("float");
+  const unsigned = name.startsWith("u") || name === "bool";
+  const most = name === "bool" ? 1 : name.endsWith("int8") ? 127 : 1000;
+  for (let i = 0; i < length; i++) {
+    let from = least?.(i) ?? -Infinity;
+    let to = greatest?.(i) ?? Infinity;
+    if (unsigned) from = Math.max(from, 0);
+    if (from === -Infinity) from = (to === Infinity ? 0 : to) - (unsigned ? 0 : most);
+    if (to === Infinity) to = from + most;
+    const value = whole ? from + random.below(to - from + 1) : from + random.next() * (to - from);
+    (data as { [i: number]: number | bigint })[i] =
+      data instanceof BigInt64Array || data instanceof BigUint64Array ? BigInt(Math.trunc(value)) : value;
+  }
+  return new Tensor(name, shape, data);
 }
