@@ -10,6 +10,6 @@ public class RandomAgent implements Agent {
     }
 
     public static void main(String[] arguments) {
-        Dovetail.main(AgentType.of("random-java", RandomAgent::new));
+        Dovetail.main(AgentType.of("random-java", RandomAgent::new).playing(0));
     }
 }

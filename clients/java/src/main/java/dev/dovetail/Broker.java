@@ -18,9 +18,13 @@ public record Broker(String address, String token, String name) {
      * @return the broker
      */
     public static Broker usual() {
-        String address = System.getenv("DOVETAIL_BROKER");
-        return new Broker(
-                address == null || address.isEmpty() ? ADDRESS : address, System.getenv("DOVETAIL_TOKEN"), "");
+        String address = variable("DOVETAIL_BROKER");
+        return new Broker(address == null ? ADDRESS : address, variable("DOVETAIL_TOKEN"), "");
+    }
+
+    private static String variable(String name) {
+        String value = System.getenv(name);
+        return value == null || value.isEmpty() ? null : value;
     }
 
     /**

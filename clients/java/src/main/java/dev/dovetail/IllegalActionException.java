@@ -3,6 +3,8 @@ package dev.dovetail;
 /** The rules refuse an action; the message names it and what is legal. */
 public class IllegalActionException extends DovetailException {
     private static final long serialVersionUID = 1L;
+
+    /** The seat to blame, or null. */
     private final Integer seat;
 
     /**

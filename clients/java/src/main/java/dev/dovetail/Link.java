@@ -52,7 +52,7 @@ final class Link implements AutoCloseable {
     private void connect() {
         if (socket != null) {
             socket.setLinger(0);
-            context.destroySocket(socket);
+            socket.close();
         }
         socket = context.createSocket(SocketType.DEALER);
         socket.setLinger(0);
@@ -137,7 +137,7 @@ final class Link implements AutoCloseable {
             } else {
                 socket.setLinger(0);
             }
-            context.destroySocket(socket);
+            socket.close();
             socket = null;
         }
         context.close();

@@ -3,6 +3,8 @@ package dev.dovetail;
 /** A frame or message that the contract refuses. */
 public class ProtocolException extends DovetailException {
     private static final long serialVersionUID = 1L;
+
+    /** One of the error codes. */
     private final String code;
 
     /**

@@ -3,6 +3,8 @@ package dev.dovetail;
 /** A request that the broker, or whom it was for, refused with an {@code error}. */
 public class RefusedException extends DovetailException {
     private static final long serialVersionUID = 1L;
+
+    /** One of the error codes. */
     private final String code;
 
     /**

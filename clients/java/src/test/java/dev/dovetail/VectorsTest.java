@@ -8,13 +8,16 @@ import dev.dovetail.examples.Reading;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** The codec against protocol/vectors. */
@@ -83,6 +86,30 @@ class VectorsTest {
                             assertThrows(ProtocolException.class, () -> decoder(each).message(frame(each)));
                     assertEquals(each.get("code"), error.code(), error.getMessage());
                 }));
+    }
+
+    /** Whatever a frame is: it is read, or refused as SPEC.md says, and nothing worse. */
+    @Test
+    void damagedFramesAreReadOrRefused() throws IOException {
+        SplittableRandom random = new SplittableRandom(1);
+        Decoder decoder = new Decoder();
+        for (Map<String, Object> each : read("valid.json", "messages")) {
+            for (int i = 0; i < 300; i++) {
+                byte[] frame = frame(each);
+                for (int k = random.nextInt(3); k >= 0; k--) {
+                    frame[random.nextInt(frame.length)] = (byte) random.nextInt(256);
+                }
+                if (random.nextInt(4) == 0) {
+                    frame = Arrays.copyOf(frame, random.nextInt(frame.length));
+                }
+                Role role = ROLES.contains(each.get("receiver")) ? role(each) : Role.AGENT;
+                try {
+                    Incoming.read(role, decoder.message(frame));
+                } catch (ProtocolException error) {
+                    assertTrue(Set.of("malformed", "limit", "unknown-type", "invalid").contains(error.code()));
+                }
+            }
+        }
     }
 
     private static Decoder decoder(Map<String, Object> vector) {
