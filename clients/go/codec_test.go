@@ -234,7 +234,13 @@ func TestSpaces(t *testing.T) {
 
 // FuzzDecode looks for frames that do worse than to be refused.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte{0x81, 0xa4, 't', 'y', 'p', 'e', 0xa4, 'p', 'i', 'n', 'g'})
+	text, _ := os.ReadFile(filepath.Join("..", "..", "protocol", "vectors", "valid.json"))
+	var file struct{ Messages []vector }
+	_ = json.Unmarshal(text, &file)
+	for _, v := range file.Messages {
+		frame, _ := hex.DecodeString(v.Hex)
+		f.Add(frame)
+	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		for _, role := range []dovetail.Role{"environment", "agent", "experiment"} {
 			if message, wrong := dovetail.NewDecoder(role).Decode(frame); wrong == nil {

@@ -41,12 +41,15 @@ func newRequests() *requests {
 		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
 }
 
-// ask numbers a request and returns its frame.
-func (r *requests) ask(kind string, values map[string]any) (int64, []byte, error) {
+// ask numbers a request and returns its frame; isRun says that a Run is to come of it.
+func (r *requests) ask(kind string, values map[string]any, isRun bool, limit int) (int64, []byte, error) {
 	r.ids++
 	frame, err := Encode(&Request{Type: kind, ID: r.ids, Fields: values})
+	if err == nil && len(frame) > limit {
+		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
+	}
 	if err == nil {
-		r.open = append(r.open, pending{r.ids, kind == "run", frame})
+		r.open = append(r.open, pending{r.ids, isRun, frame})
 	}
 	return r.ids, frame, err
 }
@@ -227,10 +230,14 @@ func (e *Experiment) Wait(ctx context.Context) error {
 // Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
 // answers it. An error of the broker is a *RefusedError.
 func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
+	return e.request(ctx, kind, values, false)
+}
+
+func (e *Experiment) request(ctx context.Context, kind string, values map[string]any, isRun bool) (Message, error) {
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(kind, values)
+	id, frame, err := e.state.ask(kind, values, isRun, e.link.session.Reads().Frame)
 	if err != nil {
 		return nil, err
 	}
@@ -259,10 +266,14 @@ func (e *Experiment) Request(ctx context.Context, kind string, values map[string
 
 // ask is a request that is answered with a reply.
 func (e *Experiment) ask(ctx context.Context, kind string, values map[string]any) (any, error) {
-	answer, err := e.Request(ctx, kind, values)
+	answer, err := e.request(ctx, kind, values, false)
 	if err != nil {
 		return nil, err
 	}
+	return body(kind, answer)
+}
+
+func body(kind string, answer Message) (any, error) {
 	reply, ok := answer.(*Reply)
 	if !ok {
 		return nil, fmt.Errorf("the broker answered %s with a %s", kind, answer.kind())

@@ -90,11 +90,15 @@ type Run struct {
 
 // Run begins to play episodes.
 func (e *Experiment) Run(ctx context.Context, o RunOptions) (*Run, error) {
-	body, err := e.ask(ctx, "run", o.values())
+	answer, err := e.request(ctx, "run", o.values(), true)
 	if err != nil {
 		return nil, err
 	}
-	m, _ := body.(map[string]any)
+	reply, err := body("run", answer)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := reply.(map[string]any)
 	number, _ := AsInt(m["run"])
 	run := e.state.runs[number]
 	if run == nil {

@@ -33,11 +33,29 @@ func Serve(ctx context.Context, config Config, host Host) error {
 			}
 			continue
 		}
-		if err := l.send(host.Handle(ctx, messages)); err != nil {
+		if err := l.send(fit(host.Handle(ctx, messages), l.session.Reads().Frame)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fit replaces answers that the broker would not read, and that might cost the connection, by errors.
+func fit(frames [][]byte, limit int) [][]byte {
+	for i, frame := range frames {
+		if len(frame) <= limit {
+			continue
+		}
+		refused := &Error{Code: CodeCrashed, Message: fmt.Sprintf("an answer of %d bytes; the broker reads at most %d", len(frame), limit)}
+		w := wire{decoding: true}
+		w.open(frame)
+		nilInt(&w, "id", &refused.ID)
+		nilInt(&w, "episode", &refused.Episode)
+		nilInt(&w, "seat", &refused.Seat)
+		nilInt(&w, "match", &refused.Match)
+		frames[i] = mustEncode(refused)
+	}
+	return frames
 }
 
 // ServeAgents serves agent types; see Serve.
