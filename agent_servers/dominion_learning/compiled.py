@@ -163,6 +163,11 @@ class Compiled:
         visits = now.visits.reshape(-1, width)[:used]
         self.tables = self._sparse(now.keys[:used], values, visits, 2 * len(now.keys))
 
+    def rehash(self) -> None:
+        """Find anew where the states are whose rows are in use."""
+        self.tables.slots[:] = -1
+        kernels.place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
+
     def give(self) -> None:
         """Put what was learned into the agent."""
         table = self.agent.table

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import itertools
+import math
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail import Decision, DovetailError
+from dovetail import Decision, DovetailError, InProcess
 from dovetail.agent_servers.agent import Agent, End, Seat
 from dovetail.agent_servers.dominion_bots import (
     DominionBlacksmith,
@@ -18,10 +21,23 @@ from dovetail.agent_servers.dominion_bots import (
     DominionRandom,
 )
 from dovetail.agent_servers.dominion_learning import kernels
+from dovetail.agent_servers.dominion_learning.__main__ import main
 from dovetail.agent_servers.dominion_learning.compiled import PLAYERS, Compiled, play, rules
+from dovetail.agent_servers.dominion_learning.study import (
+    Point,
+    Result,
+    Study,
+    bots,
+    first_good,
+    run,
+    smoothed,
+    table_of,
+    tune,
+)
 from dovetail.agent_servers.dominion_q import REWARDS, DominionQ, DominionQParameters
 from dovetail.env_servers.dominion import Configuration, Dominion, Game
 from dovetail.env_servers.dominion.cards import KINDS, KINGDOM
+from dovetail.experiments.statistics import wilson
 
 TWO = ("Smithy", "Chapel")
 BOTS: dict[str, type[Agent]] = {
@@ -183,3 +199,148 @@ def test_version_0_and_evaluation_are_the_same_and_change_nothing() -> None:
         )
         np.testing.assert_array_equal(found, expected)
         assert fast.save() == slow.save() == DominionQ(parameters, seed=3).save()
+
+
+# -- the study ---------------------------------------------------------------------------------------------
+
+SEATS = ["money", "blacksmith", "greedy"]
+FOUR = table_of(4)
+QUICK: dict[str, Any] = {"rate_power": 0.5, "learning_rate": 1.0}
+
+
+def point(trained: int, won: float) -> Point:
+    none = Result(1, [], [], 0.0, [])
+    return Point(trained, won, 0, 0, none)
+
+
+def test_first_good_and_means_of_a_series_made_by_hand() -> None:
+    """0.4 is below the mean of what follows, 0.6 the first above it."""
+    series = [point(n, won) for n, won in enumerate([0.1, 0.4, 0.6, 0.5, 0.55, 0.5])]
+    found = first_good(series)
+    assert found is not None
+    assert found.trained == 2
+    assert first_good([point(1, 0.1), point(2, 0.2)]) is None
+    assert smoothed([1, 2, 3, 4, 5, 6, 8], 5) == [3.0, 7.0]
+
+
+@pytest.mark.parametrize("table", ["dense", "sparse"])
+def test_stopped_and_resumed_is_the_same_as_never_stopping(table: Any) -> None:
+    parameters = DominionQParameters(table=table, **QUICK)
+    whole = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+    expected = list(whole.points(900, 300, 50))
+    half = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+    first = list(half.points(600, 300, 50))
+    again = DominionQ()
+    again.load(half.save())
+    rest = Study(again, FOUR, SEATS, seed=7)
+    assert first + list(rest.points(900, 300, 50)) == expected
+    assert rest.save() == whole.save()
+
+
+def test_tests_change_nothing_and_sparse_is_dense() -> None:
+    found = []
+    for table in ("dense", "sparse"):
+        parameters = DominionQParameters(version="14.5", table=table, **QUICK)  # type: ignore[arg-type]
+        study = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+        study.train(3000)
+        state = study.save()
+        found.append((study.train(500), study.test(500)))
+        after = study.save()
+        study.test(500, ["random"] * 3)
+        assert study.save() == after != state
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("table", ["dense", "sparse"])
+def test_the_best_table_is_left_and_wins_as_often_through_the_broker(table: Any) -> None:
+    agent = DominionQ(DominionQParameters(table=table, **QUICK), 2)
+    study = Study(agent, FOUR, ["random"] * 3, seed=7)
+    points = run(study, 6000, 1500, 500)
+    best = max(points, key=lambda each: each.won)
+    assert (agent.episodes, study.compiled.counts(1)) == (best.trained, best.explored)
+    compiled = study.test(4000)
+    assert compiled.share[3] > 0.9
+    state = study.save()
+    with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
+        learner = experiment.create("dominion-q", state=state)
+        other = experiment.create("dominion-random", seed=4)
+        options = {"players": 4, "kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
+        games = experiment.run(
+            "dominion",
+            [other, other, other, learner],
+            configuration=options,
+            episodes=60,
+            seed=3,
+            mode="evaluate",
+        )
+        won = sum(each.outcome[3] for each in games if each.outcome)
+        assert experiment.save(learner) == state
+    found = wilson(won, 60)
+    assert found.low <= compiled.share[3] <= found.high
+
+
+def test_bots_win_as_the_study_says() -> None:
+    """Table 3.3.1: Money against Greedy 62.58 %, with ties to the last seat."""
+    found = bots(table_of(2, tie="highest-seat"), ["money", "greedy"], 4000, 1)
+    assert abs(found.share[0] - 0.6258) < 0.05
+    assert bots(table_of(2), ["random", "money"], 500, 1).share == [0.0, 1.0]
+
+
+def test_a_full_sparse_table_stops_in_one_line() -> None:
+    agent = DominionQ(DominionQParameters(version="23-2", table="sparse", memory=3), 2)
+    study = Study(agent, table_of(4, KINGDOM), SEATS, seed=7)
+    with pytest.raises(DovetailError, match="the 3 MiB that are allowed are full with"):
+        study.train(20_000)
+
+
+def test_bounds_are_tuned_to_the_means() -> None:
+    steps = tune(
+        DominionQParameters(version="14.0", **QUICK), table_of(2), ["money"], 3, 2000, 1000, 500
+    )
+    assert [len(steps), steps[0].states] == [6, 50 * 5 * 5 * 10 * 10]
+    for before, after in itertools.pairwise(steps):
+        assert after.states <= before.states
+        for name, bound in after.bounds.items():
+            expected = max(7 if name == "Copper" else 0, math.ceil(before.means[name]))
+            assert bound in (before.bounds[name], expected)
+
+
+def command(*arguments: str) -> int:
+    return main(list(arguments))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, points = tmp_path / "best.state", tmp_path / "points.jsonl"
+    base = ["train", "--games", "400", "--every", "200", "--tests", "100", "--again", "100"]
+    assert command(*base, "--out", str(state), "--points", str(points), "--set", "version=12") == 0
+    assert "tested again, ties fair" in capsys.readouterr().out
+    DominionQ().load(state.read_bytes())
+    assert len(points.read_text().splitlines()) == 2
+    compared = ["compare", "--games", "200", "--every", "100", "--tests", "50", "--again", "50"]
+    assert command(*compared, "--seeds", "1") == 0
+    out = capsys.readouterr().out
+    assert "epsilon-greedy | 1 |" in out
+    assert "forced 10 | 1 |" in out
+    assert command("bots", "money,chapel", "--games", "100") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("train --set x=1", "agent dominion-q has no option 'x'"),
+        ("train --opponents x", "there is no player 'x'; there are random, money"),
+        ("train --opponents money,money", "2 players are named, but 3 others play"),
+        ("train --set version=13", "option 'version'"),
+        ("train --resume nowhere/x", "cannot read nowhere/x"),
+        ("train --set reward=environment", 'has no reward "environment"'),
+        ("bots money", "1 players are named; 2 to 4 can play"),
+        ("train --players 7", "see `dominion_learning train --help`"),
+    ],
+)
+def test_errors_take_one_line(
+    arguments: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*arguments.split()) in (1, 2)
+    error = capsys.readouterr().err
+    assert text in error
+    assert error.count("\n") == 1
