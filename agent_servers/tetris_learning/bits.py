@@ -329,7 +329,7 @@ def play(
     width: int,
     pieces: Array,
     most: int,
-    seed: int,
+    seed: int | np.uint64,
     numbers: Array,
     filters: Array,
     reals: Array,

@@ -210,7 +210,7 @@ def play(
     width: int,
     pieces: Array,
     most: int,
-    seed: int,
+    seed: int | np.uint64,
     kind: int,
     weights: Array,
     reward: float,

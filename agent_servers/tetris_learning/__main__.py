@@ -1,0 +1,329 @@
+"""``python -m dovetail.agent_servers.tetris_learning``: train Tetris players, and measure them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import typer
+
+from dovetail.agent_servers.feature_network import handmade
+from dovetail.agent_servers.feature_network.genome import Network, genes
+from dovetail.agent_servers.feature_network.saved import Genome
+from dovetail.agent_servers.tetris_learning import games, train
+from dovetail.agent_servers.tetris_learning.searches import (
+    CMAES,
+    CrossEntropy,
+    Noise,
+    Search,
+    noise,
+)
+from dovetail.agent_servers.tetris_learning.weights import PLAYERS, Features, Weights, size
+from dovetail.env_servers.tetris import PIECES
+from dovetail.experiments.statistics import mean
+from dovetail.protocol.errors import DovetailError
+
+app = typer.Typer(add_completion=False, help="Train Tetris players, and measure them.")
+
+Out = Annotated[Path, typer.Argument(help="The file to write; the agent's state.")]
+Height = Annotated[int, typer.Option(min=4, max=40, help="Rows of the board.")]
+Width = Annotated[int, typer.Option(min=4, max=30, help="Columns of the board.")]
+Pieces = Annotated[str, typer.Option(help="What pieces come.")]
+Most = Annotated[int, typer.Option(min=0, help="Pieces of a game at most; 0 for no end.")]
+Seed = Annotated[int, typer.Option(min=0)]
+Generations = Annotated[int, typer.Option(min=1)]
+Each = Annotated[int, typer.Option("--games", min=1, help="Games of each candidate.")]
+Final = Annotated[int, typer.Option(min=1, help="Games of what was learned, each generation.")]
+Workers = Annotated[int, typer.Option(min=1, help="Threads; they change no result.")]
+Set = Annotated[Features, typer.Option(help="What a board is described by.")]
+Method = Literal["cross-entropy", "cma-es"]
+
+
+def _command() -> str:
+    return "python -m dovetail.agent_servers.tetris_learning " + " ".join(sys.argv[1:])
+
+
+def _run(
+    progress: Iterator[train.Progress],
+    out: Path,
+    bytes_of: Callable[[Any, dict[str, Any]], bytes],
+    keep: str,
+) -> None:
+    """Show each generation and save what it learned."""
+    begun = time.monotonic()
+    history: list[train.Progress] = []
+    for found in progress:
+        history.append(found)
+        typer.echo(f"{time.monotonic() - begun:7.0f} s  {found.text()}", err=True)
+        if keep == "best" and train.best_of(history) is not found:
+            continue
+        records = [each.record() for each in history]
+        made = {"command": _command(), "generation": found.generation, "history": records}
+        part = out.with_name(out.name + ".part")
+        part.write_bytes(bytes_of(found.vector, made))
+        part.replace(out)
+
+
+def _search(
+    method: Method,
+    start: Any,
+    sigma: float,
+    population: int,
+    seed: int,
+    elite: float,
+    variance: Callable[[int], float],
+    **options: Any,
+) -> Search:
+    if method == "cma-es":
+        return CMAES(start, sigma, population, seed, **options)
+    rng = np.random.default_rng(seed)
+    spread = np.full(len(start), sigma**2)
+    return CrossEntropy(start, spread, population, elite, rng, variance)
+
+
+@app.command()
+def weights(
+    out: Out,
+    method: Annotated[Method, typer.Option()] = "cross-entropy",
+    features: Set = "dt-diversity",
+    height: Height = 10,
+    width: Width = 10,
+    pieces: Pieces = PIECES,
+    most: Most = 0,
+    generations: Generations = 30,
+    population: Annotated[int, typer.Option(min=2)] = 100,
+    each: Each = 3,
+    final: Final = 10,
+    sigma: Annotated[float, typer.Option(help="Standard deviation at first.")] = 10.0,
+    elite: Annotated[float, typer.Option(help="Cross-entropy: share that is selected.")] = 0.1,
+    noisy: Annotated[
+        Noise, typer.Option("--noise", help="Cross-entropy: variance added.")
+    ] = "constant",
+    size_of_noise: Annotated[float, typer.Option("--noise-size")] = 4.0,
+    seed: Seed = 1,
+    workers: Workers = 1,
+) -> None:
+    """Search for weights of tetris-player, from nothing."""
+    start = np.zeros(size(features, width))
+    found = _search(
+        method,
+        start,
+        sigma,
+        population,
+        seed,
+        elite,
+        lambda generation: noise(noisy, generation, size_of_noise),
+    )
+    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
+    progress = train.search(found, train.linear(features), trials, generations)
+
+    def write(vector: Any, made: dict[str, Any]) -> bytes:
+        return Weights(1, features, vector.tolist(), 0.0, width, made).bytes()
+
+    _run(progress, out, write, "last")
+
+
+@app.command()
+def network(
+    out: Out,
+    method: Annotated[Method, typer.Option()] = "cma-es",
+    vary: Annotated[train.Vary, typer.Option(help="The units' weights, or all genes.")] = "weights",
+    start: Annotated[
+        Literal["study", "exact", "half"],
+        typer.Option(help="Units set by hand, or genes of 0.5 for six units."),
+    ] = "study",
+    genome: Annotated[Path | None, typer.Option(help="A genome file to begin from.")] = None,
+    height: Height = 10,
+    width: Width = 10,
+    target: Annotated[int, typer.Option(help="Rows of the board that the file is for.")] = 20,
+    pieces: Pieces = PIECES,
+    most: Most = 0,
+    generations: Generations = 30,
+    population: Annotated[int, typer.Option(min=2)] = 50,
+    each: Each = 10,
+    final: Final = 20,
+    sigma: Annotated[
+        float, typer.Option(help="Standard deviation at first, of weights or of genes.")
+    ] = 0.5,
+    scales: Annotated[
+        Literal["study", "gentle"],
+        typer.Option(help="All genes: alike, or less of biases and weights than of choices."),
+    ] = "gentle",
+    diagonal: Annotated[bool, typer.Option()] = False,
+    elitist: Annotated[bool, typer.Option()] = False,
+    elite: Annotated[float, typer.Option(help="Cross-entropy: share that is selected.")] = 0.1,
+    seed: Seed = 1,
+    workers: Workers = 1,
+) -> None:
+    """Search for a feature network: CMA-ES over its genes as in the study, or over its weights."""
+    board = handmade.PLANES, height, width
+    if genome is not None:
+        first = train.resized(_genome(genome).network(), height)
+    elif start == "half":
+        half = Genome.of_genes(np.full(6 * genes(height, width), 0.5), board)
+        first = half.network()
+    else:
+        first = handmade.network(start, *board)
+    options: dict[str, Any] = {"diagonal": diagonal, "elitist": elitist}
+    if vary == "genome":
+        options["bounds"] = (0.0, 1.0)
+        if scales == "gentle":
+            options["scales"] = train.gentle(len(first.units), height, width)
+    begin = train.start_of(first, vary)
+    found = _search(method, begin, sigma, population, seed, elite, lambda _: 0.0, **options)
+    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
+    progress = train.search(found, train.networked(first, vary), trials, generations)
+
+    def write(vector: Any, made: dict[str, Any]) -> bytes:
+        learned = train.network_of(vector, first, vary)
+        return Genome.of(train.resized(learned, target), made).bytes()
+
+    _run(progress, out, write, "last")
+
+
+@app.command()
+def lstd(
+    out: Out,
+    features: Set = "bertsekas",
+    height: Height = 20,
+    width: Width = 10,
+    pieces: Pieces = PIECES,
+    most: Most = 0,
+    generations: Generations = 15,
+    each: Each = 100,
+    final: Final = 50,
+    trace: Annotated[float, typer.Option("--lambda", min=0, max=1)] = 0.6,
+    discount: Annotated[float, typer.Option(min=0.01, max=1)] = 1.0,
+    ridge: Annotated[float, typer.Option(min=0)] = 1e-3,
+    part: Annotated[float, typer.Option(min=0, max=1, help="How far weights move a time.")] = 1.0,
+    keep: Annotated[
+        Literal["best", "last"], typer.Option(help="Which generation is saved.")
+    ] = "best",
+    seed: Seed = 1,
+) -> None:
+    """Learn a value by least squares, again and again from games of its own: policy iteration."""
+    value = train.Value(features, trace, discount)
+    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
+    start = train.first_weights(features, width)
+    progress = train.least_squares(value, start, trials, generations, ridge, part)
+    _run(progress, out, lambda vector, made: value.weights(vector, width, made).bytes(), keep)
+
+
+@app.command()
+def td(
+    out: Out,
+    features: Set = "bertsekas",
+    height: Height = 20,
+    width: Width = 10,
+    pieces: Pieces = PIECES,
+    most: Most = 0,
+    generations: Generations = 30,
+    each: Each = 50,
+    final: Final = 50,
+    trace: Annotated[float, typer.Option("--lambda", min=0, max=1)] = 0.6,
+    discount: Annotated[float, typer.Option(min=0.01, max=1)] = 1.0,
+    rate: Annotated[float, typer.Option(min=0, help="Step size at first.")] = 0.01,
+    falling: Annotated[
+        float, typer.Option(min=0, help="The step size is rate / (1 + falling * generation).")
+    ] = 0.0,
+    keep: Annotated[
+        Literal["best", "last"], typer.Option(help="Which generation is saved.")
+    ] = "best",
+    seed: Seed = 1,
+) -> None:
+    """Learn a value by TD(lambda)."""
+    value = train.Value(features, trace, discount)
+    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
+    start = train.first_weights(features, width)
+    sizes = train.scales(features, width, start, trials)
+    progress = train.temporal_differences(
+        value, start, trials, generations, lambda n: rate / (1 + falling * n), sizes
+    )
+    _run(progress, out, lambda vector, made: value.weights(vector, width, made).bytes(), keep)
+
+
+def _genome(path: Path) -> Genome:
+    try:
+        return Genome.read(path.read_bytes())
+    except OSError as error:
+        raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Player:
+    """Return a published player, hand-made units, or what a file says."""
+    if who in PLAYERS:
+        return games.Linear(PLAYERS[who], avoid is not False)
+    board = handmade.PLANES, height, width
+    made: Network
+    if who in ("study", "exact"):
+        made = handmade.network("study" if who == "study" else "exact", *board)
+        return games.Networked(made, bool(avoid))
+    path = Path(who)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        names = ", ".join([*PLAYERS, "study", "exact"])
+        raise DovetailError(f"{who} is none of {names}, nor a file: {error.strerror}") from None
+    try:
+        kind = msgspec.json.decode(data).get("agent")
+    except (msgspec.DecodeError, AttributeError):
+        raise DovetailError(f"{who} is no file that training wrote") from None
+    if kind == "dovetail.feature-network":
+        found = Genome.read(data)
+        made = train.resized(found.network(), height) if found.rows != height else found.network()
+        return games.Networked(made, bool(avoid))
+    read = Weights.read(data)
+    read.check(width)
+    return games.Linear(read, avoid is not False)
+
+
+@app.command()
+def measure(
+    who: Annotated[
+        str, typer.Argument(help="A published player, study or exact (hand-made units), or a file.")
+    ],
+    count: Annotated[int, typer.Option("--games", min=1)] = 100,
+    height: Height = 20,
+    width: Width = 10,
+    pieces: Pieces = PIECES,
+    most: Most = 0,
+    avoid: Annotated[
+        bool | None,
+        typer.Option(help="Avoid placements that end the game; weights do and networks do not."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the games; other than in training.")] = 1_000_001,
+    workers: Workers = 1,
+) -> None:
+    """Play games; print the mean of the rows cleared with a 95 % interval."""
+    game = games.Game(height, width, pieces, most)
+    player = _player(who, height, width, avoid)
+    results = games.play([player], game, games.seeds(seed, 0, count), workers)[0]
+    lines = mean(results[:, 0].tolist())
+    low, middle, high = np.percentile(results[:, 0], [0, 50, 100])
+    typer.echo(
+        f"{who}, {height} x {width}, {count} games: {lines.value:.1f} rows a game "
+        f"({lines.low:.1f}..{lines.high:.1f}); least {low:.0f}, median {middle:.0f}, most {high:.0f}"
+    )
+    ended = int(results[:, 2].sum())
+    if ended < count:
+        typer.echo(
+            f"{count - ended} games were cut short at {most} pieces; {results[:, 0].sum()} rows in all and "
+            f"{ended} ends"
+        )
+
+
+def main() -> None:
+    """Run a command; what cannot be done is said in one line."""
+    try:
+        app()
+    except DovetailError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()
