@@ -119,6 +119,7 @@ func (r *Run) hear(message Message, of *requests) {
 		r.Progress = *m
 	case *Done:
 		r.Done = m
+		r.Progress.Finished, r.Progress.Running = m.Finished, 0
 		if r.experiment != nil { // else nobody has got it yet
 			delete(of.runs, r.Number)
 		}

@@ -1,0 +1,135 @@
+package dovetail
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	zmq "github.com/pebbe/zmq4"
+)
+
+// router is a broker's socket under the control of a test.
+type router struct {
+	t       *testing.T
+	context *zmq.Context
+	socket  *zmq.Socket
+	address string
+	peer    []byte
+}
+
+func bind(t *testing.T, address string) *router {
+	t.Helper()
+	context, err := zmq.NewContext()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := context.NewSocket(zmq.ROUTER)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := socket.Bind(address); err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := socket.GetLastEndpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &router{t: t, context: context, socket: socket, address: endpoint}
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *router) close() {
+	if r.socket != nil {
+		_ = r.socket.SetLinger(0)
+		_ = r.socket.Close()
+		_ = r.context.Term()
+		r.socket = nil
+	}
+}
+
+// hear returns the next frames, in short, or "" after a time.
+func (r *router) hear(wait time.Duration, fields ...string) string {
+	r.t.Helper()
+	_ = r.socket.SetRcvtimeo(wait)
+	parts, err := r.socket.RecvMessageBytes(0)
+	if err != nil {
+		return ""
+	}
+	r.peer = parts[0]
+	return hear(r.t, parts[1:], fields...)
+}
+
+func (r *router) say(messages ...Message) {
+	r.t.Helper()
+	parts := []any{r.peer}
+	for _, m := range messages {
+		parts = append(parts, mustEncode(m))
+	}
+	if _, err := r.socket.SendMessage(parts...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+type thinker struct{ wake chan struct{} }
+
+func (a *thinker) Step(context.Context, *Decision) (any, error) {
+	<-a.wake
+	return 1, nil
+}
+
+func TestPingsAreAnsweredWhileAnAgentThinks(t *testing.T) {
+	r := bind(t, "tcp://127.0.0.1:*")
+	agent := &thinker{make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- ServeAgents(ctx, Config{Address: r.address}, AgentType{Name: "thinker",
+			New: func(Options, int64) (Agent, error) { return agent, nil }})
+	}()
+	want(t, r.hear(5*time.Second, "role"), "hello role=agent")
+	r.say(&Welcome{Session: "s", Heartbeat: 30, Patience: 30, Limits: DefaultLimits},
+		&Create{ID: 1, Instance: 1, Agent: "thinker"},
+		&Init{Match: 1, Instance: 1, Spec: &Spec{Seats: 1}})
+	want(t, r.hear(5*time.Second), "reply")
+	r.say(&AgentStart{seen: seen{Episode: 1}, Match: 1, Mode: Learn})
+	time.Sleep(50 * time.Millisecond)
+	r.say(&Ping{1}, &Ping{2})
+	want(t, r.hear(5*time.Second, "number"), "pong number=1; pong number=2")
+	close(agent.wake)
+	want(t, r.hear(5*time.Second, "action"), "action action=1")
+	cancel()
+	want(t, r.hear(5*time.Second), "bye")
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestANewConnectionAfterSilence(t *testing.T) {
+	r := bind(t, "tcp://127.0.0.1:*")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- ServeEnvironments(ctx, Config{Address: r.address}) }()
+	want(t, r.hear(5*time.Second, "resume"), "hello")
+	r.say(&Welcome{Session: "s", Heartbeat: 0.1, Patience: 30, Limits: DefaultLimits})
+	first := string(r.peer)
+	want(t, r.hear(5*time.Second, "resume"), "hello resume=s")
+	if string(r.peer) == first {
+		t.Error("it said hello on the old connection")
+	}
+	r.say(&Error{Code: CodeNameTaken, Message: "go away"})
+	if err := <-served; err == nil {
+		t.Error("it goes on after a refusal")
+	}
+}
+
+func TestNoBroker(t *testing.T) {
+	_, err := Connect(context.Background(), Config{Address: "tcp://127.0.0.1:1", Wait: 200 * time.Millisecond})
+	if err == nil {
+		t.Error("connected to nobody")
+	}
+	if _, err = Connect(context.Background(), Config{Address: "nonsense"}); err == nil {
+		t.Error("connected to nonsense")
+	}
+}
