@@ -217,7 +217,7 @@ async function experiment(): Promise<void> {
     const command = parseReading(line) as Request;
     try {
       if (command.type === "wait") {
-        for (let type; type !== command["for"]; ) {
+        for (let type; type !== command["for"];) {
           while (events.length === 0) {
             if (lost) throw lost;
             await new Promise<void>((resolve) => (wake = resolve));

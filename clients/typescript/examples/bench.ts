@@ -54,4 +54,7 @@ const roles: Record<string, () => Promise<void>> = {
   agent: () => serve({ agents: [first] }),
   environment: () => serve({ environments: [game] }),
 };
-main(roles[process.argv[2]] ?? (() => Promise.reject(new DovetailError("say: bench agent, or: bench environment"))));
+main(
+  roles[process.argv[2]] ??
+    (() => Promise.reject(new DovetailError("say: bench agent, or: bench environment"))),
+);

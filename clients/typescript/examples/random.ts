@@ -32,7 +32,8 @@ function greedy(decision: Decision): unknown {
 
 const greedyAgent: AgentType = {
   name: "greedy-typescript",
-  description: "Wants as much as possible of its own on the board at once; random in games without afterstates.",
+  description:
+    "Wants as much as possible of its own on the board at once; random in games without afterstates.",
   wants: ["afterstates"],
   capacity: 0,
   create: () => ({ step: greedy }),

@@ -28,7 +28,7 @@ export class Board {
     const corner = (size / 2 - 1) * size + size / 2 - 1;
     this.squares[corner] = this.squares[corner + size + 1] = 1;
     this.squares[corner + 1] = this.squares[corner + size] = 0;
-    this.legal = this.#moves();
+    this.legal = this.moves();
   }
 
   /** The action that is no square. */
@@ -37,10 +37,8 @@ export class Board {
   }
 
   copy(): Board {
-    const twin = Object.create(Board.prototype) as { -readonly [K in keyof Board]: Board[K] };
-    const { size, mover, over, last, legal } = this;
-    Object.assign(twin, { size, mover, over, last, legal, squares: this.squares.slice() });
-    return twin as Board;
+    const twin = Object.create(Board.prototype) as Board;
+    return Object.assign(twin, this, { squares: this.squares.slice() });
   }
 
   /** How many discs each player has. */
@@ -62,9 +60,9 @@ export class Board {
       this.squares[action] = this.mover;
       this.last = action;
     }
-    this.#next();
+    this.next();
     if (this.legal.length) return;
-    this.#next();
+    this.next();
     // After a pass the other must have a move, or the game was over before it.
     if (this.legal.length === 0) this.over = true;
     else {
@@ -73,12 +71,12 @@ export class Board {
     }
   }
 
-  #next(): void {
+  private next(): void {
     this.mover = other(this.mover);
-    this.legal = this.#moves();
+    this.legal = this.moves();
   }
 
-  #moves(): number[] {
+  private moves(): number[] {
     const moves: number[] = [];
     for (let square = 0; square < this.squares.length; square++) {
       if (this.squares[square] !== EMPTY) continue;

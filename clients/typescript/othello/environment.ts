@@ -1,7 +1,14 @@
 /** Othello as an environment. */
 
 import { IllegalAction, Tensor, box, discrete, soleAction } from "dovetail-client/core";
-import type { Environment, EnvironmentType, SpecFields, Symmetry, Turn, ViewFields } from "dovetail-client/core";
+import type {
+  Environment,
+  EnvironmentType,
+  SpecFields,
+  Symmetry,
+  Turn,
+  ViewFields,
+} from "dovetail-client/core";
 import { Board, turned } from "./board.js";
 
 /**

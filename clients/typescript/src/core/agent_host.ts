@@ -342,8 +342,7 @@ export class AgentHost implements Host<"agent"> {
     };
     const failed = (error: unknown, out: Uint8Array[]): void =>
       finish(errorFrame("crashed", describe(error, message.type), { id }), out);
-    const turnstile =
-      message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
+    const turnstile = message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
     (turnstile ?? new Turnstile()).call(
       true,
       () => this.#do(message, epoch),

@@ -31,16 +31,9 @@ let at = 0;
  * Read a frame with a reader of this module's kind.
  * @throws ProtocolError
  */
-export function readFrame<T>(
-  frame: Uint8Array,
-  reader: () => T,
-  limits: Limits = LIMITS,
-): T {
+export function readFrame<T>(frame: Uint8Array, reader: () => T, limits: Limits = LIMITS): T {
   if (frame.length > limits.frame) {
-    throw new ProtocolError(
-      "limit",
-      `frame of ${frame.length} bytes; at most ${limits.frame} are read`,
-    );
+    throw new ProtocolError("limit", `frame of ${frame.length} bytes; at most ${limits.frame} are read`);
   }
   bytes = frame;
   view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
@@ -59,8 +52,8 @@ export function decode(frame: Uint8Array, limits: Limits = LIMITS): unknown {
 
 /** Bytes that follow the header 0xc0 + i, if it alone tells; -1 bad, -2 a length, -3 a container. */
 const FOLLOW = [
-  0, -1, 0, 0, -2, -2, -2, -2, -2, -2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17, -2, -2, -2, -3,
-  -3, -3, -3,
+  0, -1, 0, 0, -2, -2, -2, -2, -2, -2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17, -2, -2, -2, -3, -3, -3,
+  -3,
 ];
 /** For those with a length: how many bytes it has, and how many come between it and the content. */
 const WIDTH: Record<number, [number, number]> = {

@@ -121,13 +121,7 @@ function writeBig(value: bigint): void {
 }
 
 /** Write a header whose length is in the byte itself, or in 1, 2 or 4 bytes after it. */
-function header(
-  length: number,
-  fix: number,
-  fixed: number,
-  one: number,
-  two: number,
-): void {
+function header(length: number, fix: number, fixed: number, one: number, two: number): void {
   if (length < fixed) bytes[at++] = fix | length;
   else if (one && length < 0x100) {
     bytes[at++] = one;

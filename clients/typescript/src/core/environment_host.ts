@@ -291,13 +291,10 @@ export class EnvironmentHost implements Host<"environment"> {
       out.push(frame);
     };
     const match =
-      message.type === "message"
-        ? this.#matches.get(message.match)
-        : this.#episodes.get(message.episode);
+      message.type === "message" ? this.#matches.get(message.match) : this.#episodes.get(message.episode);
     (match?.turnstile ?? new Turnstile()).call(
       true,
-      (): unknown =>
-        message.type === "message" ? said(match, message) : this.#lookahead(match, message),
+      (): unknown => (message.type === "message" ? said(match, message) : this.#lookahead(match, message)),
       (body, out) => {
         try {
           finish(encode({ type: "reply", id, body }), out);

@@ -49,8 +49,7 @@ export class IllegalAction extends DovetailError {
 /** Return one line for a person about whatever was thrown. */
 export function describe(error: unknown, where: string): string {
   if (error instanceof DovetailError) return oneLine(error.message);
-  const text =
-    error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return oneLine(`${where} threw ${text}`);
 }
 

@@ -106,7 +106,7 @@ export class Run implements AsyncIterable<Episode> {
 
   /** Yield the result of each episode as it comes; interrupted ones have `scored` false. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Episode> {
-    for (let result; (result = await this.#results.next()) !== undefined; ) yield result;
+    for (let result; (result = await this.#results.next()) !== undefined;) yield result;
   }
 
   /** Return all results, once the run is over. */
@@ -231,7 +231,7 @@ export class Experiment {
 
   /** Wait until the named environments and agent types are offered; `timeout` is in seconds. */
   async expect(environments: readonly string[], agents: readonly string[], timeout = 30): Promise<void> {
-    for (const end = performance.now() + timeout * 1000; ; ) {
+    for (const end = performance.now() + timeout * 1000; ;) {
       const present = await this.catalogue();
       const missing = [
         ...environments.filter((name) => !present.environments.some((each) => each.name === name)),
@@ -260,11 +260,7 @@ export class Experiment {
   }
 
   /** Play episodes; seat by seat an instance's number or the name of a self-offered agent. */
-  async run(
-    environment: string,
-    agents: readonly (Int | string)[],
-    options: RunOptions = {},
-  ): Promise<Run> {
+  async run(environment: string, agents: readonly (Int | string)[], options: RunOptions = {}): Promise<Run> {
     const { run: number } = await this.request({ type: "run", environment, agents, ...options });
     const run = new Run(this, number, options.episodes ?? 1);
     this.#runs.set(number, run);
@@ -303,7 +299,7 @@ export class Experiment {
 
   /** Yield the turns that are watched. */
   async *turns(): AsyncGenerator<WatchedTurn> {
-    for (let turn; (turn = await this.#turns.next()) !== undefined; ) yield turn;
+    for (let turn; (turn = await this.#turns.next()) !== undefined;) yield turn;
   }
 
   /** Leave; runs in progress are cancelled. */

@@ -71,9 +71,7 @@ export class Turnstile {
 }
 
 function isPromise<T>(value: Awaitable<T>): value is PromiseLike<T> {
-  return (
-    typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function"
-  );
+  return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
 }
 
 /** A map that forgets its oldest entries. */
@@ -103,10 +101,6 @@ export class Recent<K, V> {
 }
 
 /** Return the frame of an `error`. */
-export function errorFrame(
-  code: string,
-  message: string,
-  about: Record<string, unknown>,
-): Uint8Array {
+export function errorFrame(code: string, message: string, about: Record<string, unknown>): Uint8Array {
   return encode({ type: "error", code, message, ...about });
 }

@@ -10,9 +10,7 @@ import type { Dtype, Numbers } from "./values.js";
 export function parseReading(text: string): unknown {
   // JSON.parse would round integers beyond 2⁵³; they are put aside as text first.
   const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-  const exact = text.replace(token, (match) =>
-    /^-?\d{16,}$/.test(match) ? `{"$int":"${match}"}` : match,
-  );
+  const exact = text.replace(token, (match) => (/^-?\d{16,}$/.test(match) ? `{"$int":"${match}"}` : match));
   return unread(JSON.parse(exact));
 }
 

@@ -57,11 +57,7 @@ export async function positions(
 }
 
 /** Apply one entry of a line. */
-async function after(
-  game: Environment,
-  before: Reached,
-  actions: readonly unknown[],
-): Promise<Reached> {
+async function after(game: Environment, before: Reached, actions: readonly unknown[]): Promise<Reached> {
   const { to_act: toAct } = before;
   if (toAct.length === 0) return { ...before, error: "the episode would be over" };
   if (actions.length !== toAct.length) {

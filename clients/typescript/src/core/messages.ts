@@ -677,14 +677,7 @@ export type ToAgent =
   | AgentMessage
   | Leave
   | Cleanup;
-export type ToExperiment =
-  | SessionMessage
-  | Reply
-  | Saved
-  | Episode
-  | Progress
-  | Done
-  | WatchedTurn;
+export type ToExperiment = SessionMessage | Reply | Saved | Episode | Progress | Done | WatchedTurn;
 
 /** What a peer of each role hears. */
 export interface Heard {

@@ -67,9 +67,7 @@ function is(type: NonNullable<Option["type"]>, value: unknown): boolean {
     case "array":
       return Array.isArray(value);
     case "object":
-      return (
-        typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
-      );
+      return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
     default:
       return typeof value === type;
   }

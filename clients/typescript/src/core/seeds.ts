@@ -23,7 +23,7 @@ function fractions(root: number, n: number): Uint32Array {
     let prime = true;
     for (let i = 2; i * i <= candidate; i++) if (candidate % i === 0) prime = false;
     // Doubles have 52 bits after the comma and a root below 8 needs 3 before it: 32 are exact.
-    if (prime) out[found++] = ((candidate ** (1 / root)) % 1) * 0x100000000;
+    if (prime) out[found++] = (candidate ** (1 / root) % 1) * 0x100000000;
   }
   return out;
 }
@@ -54,10 +54,8 @@ function sha256(text: Uint8Array): Uint8Array<ArrayBuffer> {
     }
     let [a, b, c, d, e, f, g, h] = hash;
     for (let i = 0; i < 64; i++) {
-      const first =
-        (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i]) | 0;
-      const second =
-        ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      const first = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i]) | 0;
+      const second = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
       [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
     }
     [a, b, c, d, e, f, g, h].forEach((each, i) => (hash[i] += each));

@@ -80,11 +80,12 @@ export const multiDiscrete = (nvec: Int[]): MultiDiscrete => ({ space: "MultiDis
 
 export const multiBinary = (shape: number[]): MultiBinary => ({ space: "MultiBinary", shape });
 
-export const textSpace = (
-  max_length: number,
-  min_length = 0,
-  charset: string | null = null,
-): Text => ({ space: "Text", max_length, min_length, charset });
+export const textSpace = (max_length: number, min_length = 0, charset: string | null = null): Text => ({
+  space: "Text",
+  max_length,
+  min_length,
+  charset,
+});
 
 export const tuple = (...spaces: Space[]): Tuple => ({ space: "Tuple", spaces });
 
@@ -125,11 +126,10 @@ export const space: s.Reader<Space> = s.union<Space>(
       { nvec: s.required(s.array(atLeastOne)) },
       ["space", "MultiDiscrete"],
     ).read as s.Reader<MultiDiscrete>,
-    MultiBinary: s.struct<Omit<MultiBinary, "space">>(
+    MultiBinary: s.struct<Omit<MultiBinary, "space">>("MultiBinary", { shape: s.required(shape) }, [
+      "space",
       "MultiBinary",
-      { shape: s.required(shape) },
-      ["space", "MultiBinary"],
-    ).read as s.Reader<MultiBinary>,
+    ]).read as s.Reader<MultiBinary>,
     Text: s.struct<Omit<Text, "space">>(
       "Text",
       {
@@ -139,16 +139,14 @@ export const space: s.Reader<Space> = s.union<Space>(
       },
       ["space", "Text"],
     ).read as s.Reader<Text>,
-    Tuple: s.struct<Omit<Tuple, "space">>(
+    Tuple: s.struct<Omit<Tuple, "space">>("Tuple", { spaces: s.required(s.array((): Space => space())) }, [
+      "space",
       "Tuple",
-      { spaces: s.required(s.array((): Space => space())) },
-      ["space", "Tuple"],
-    ).read as s.Reader<Tuple>,
-    Dict: s.struct<Omit<Dict, "space">>(
+    ]).read as s.Reader<Tuple>,
+    Dict: s.struct<Omit<Dict, "space">>("Dict", { spaces: s.required(s.map((): Space => space())) }, [
+      "space",
       "Dict",
-      { spaces: s.required(s.map((): Space => space())) },
-      ["space", "Dict"],
-    ).read as s.Reader<Dict>,
+    ]).read as s.Reader<Dict>,
   },
   "invalid",
 );
@@ -165,9 +163,7 @@ export function spaceOf(value: unknown): Space {
 export function contains(space: Space, value: unknown): boolean {
   switch (space.space) {
     case "Discrete":
-      return (
-        isInt(value) && value >= space.start && BigInt(value) < BigInt(space.start) + BigInt(space.n)
-      );
+      return isInt(value) && value >= space.start && BigInt(value) < BigInt(space.start) + BigInt(space.n);
     case "Box":
       return inBox(space, value);
     case "MultiDiscrete": {
@@ -200,8 +196,7 @@ export function contains(space: Space, value: unknown): boolean {
         Object.keys(value).length === keys.length &&
         keys.every(
           (key) =>
-            Object.hasOwn(value, key) &&
-            contains(space.spaces[key], (value as Record<string, unknown>)[key]),
+            Object.hasOwn(value, key) && contains(space.spaces[key], (value as Record<string, unknown>)[key]),
         )
       );
     }
@@ -274,7 +269,11 @@ export function sample(space: Space, random: Random): unknown {
       return space.nvec.map((n) => random.below(Number(n)));
     case "MultiBinary": {
       const length = space.shape.reduce((product, side) => product * side, 1);
-      return new Tensor("int8", space.shape, new Int8Array(length).map(() => random.below(2)));
+      return new Tensor(
+        "int8",
+        space.shape,
+        new Int8Array(length).map(() => random.below(2)),
+      );
     }
     case "Text": {
       const characters = [...(space.charset ?? "abcdefghijklmnopqrstuvwxyz")];

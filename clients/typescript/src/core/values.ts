@@ -85,15 +85,11 @@ export class Tensor<A extends Numbers = Numbers> {
   ) {
     if (!isDtype(dtype)) throw new TypeError(`no tensor has the dtype ${dtype}`);
     if (!(data instanceof DTYPES[dtype].array)) {
-      throw new TypeError(
-        `elements of ${dtype} are kept in a ${DTYPES[dtype].array.name}`,
-      );
+      throw new TypeError(`elements of ${dtype} are kept in a ${DTYPES[dtype].array.name}`);
     }
     const length = shape.reduce((product, side) => product * side, 1);
     if (shape.length > 32 || length !== data.length) {
-      throw new TypeError(
-        `a tensor of shape [${shape.join(", ")}] does not have ${data.length} elements`,
-      );
+      throw new TypeError(`a tensor of shape [${shape.join(", ")}] does not have ${data.length} elements`);
     }
   }
 

@@ -32,9 +32,7 @@ export interface ServeOptions extends ConnectOptions {
 
 /** What a program serves: agent types, one agent that it is itself, or environment types. */
 export type Served =
-  | { agents: readonly AgentType[] }
-  | { agent: AgentType }
-  | { environments: readonly EnvironmentType[] };
+  { agents: readonly AgentType[] } | { agent: AgentType } | { environments: readonly EnvironmentType[] };
 
 function greeting(options: ConnectOptions): { address: string; hello: Omit<Hello, "role"> } {
   const env = process.env;
@@ -79,17 +77,22 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
       if (error) reject(error);
       else resolve();
     };
-    const link = new Link<R>(address, host.role, { ...hello, role: host.role, offers: host.offers() }, {
-      handle: (messages) => {
-        if (!greeted && link.session.welcome) {
-          greeted = true;
-          clearTimeout(patience);
-          options.ready?.(link.session.welcome);
-        }
-        return host.handle(messages);
+    const link = new Link<R>(
+      address,
+      host.role,
+      { ...hello, role: host.role, offers: host.offers() },
+      {
+        handle: (messages) => {
+          if (!greeted && link.session.welcome) {
+            greeted = true;
+            clearTimeout(patience);
+            options.ready?.(link.session.welcome);
+          }
+          return host.handle(messages);
+        },
+        closed: finish,
       },
-      closed: finish,
-    });
+    );
     host.later = (frames) => link.send(frames);
     const patience = giveUp(options.wait, address, (error) => void link.close(false, error));
     process.once("SIGTERM", stop);
@@ -104,11 +107,7 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
   });
 }
 
-function giveUp(
-  wait = 10,
-  address: string,
-  then: (error: Error) => void,
-): NodeJS.Timeout | undefined {
+function giveUp(wait = 10, address: string, then: (error: Error) => void): NodeJS.Timeout | undefined {
   if (wait === Infinity) return undefined;
   const text = `no broker answers at ${address}; start one with \`dovetail broker\``;
   return setTimeout(() => then(new DovetailError(text)), wait * 1000);
@@ -123,21 +122,26 @@ export function connect(options: ConnectOptions = {}): Promise<Experiment> {
   const { address, hello } = greeting(options);
   return new Promise((resolve, reject) => {
     const experiment = new Experiment();
-    const link = new Link<"experiment">(address, "experiment", { ...hello, role: "experiment" }, {
-      handle: (messages) => {
-        const answers = experiment.handle(messages);
-        if (link.session.welcome) {
+    const link = new Link<"experiment">(
+      address,
+      "experiment",
+      { ...hello, role: "experiment" },
+      {
+        handle: (messages) => {
+          const answers = experiment.handle(messages);
+          if (link.session.welcome) {
+            clearTimeout(patience);
+            resolve(experiment);
+          }
+          return answers;
+        },
+        closed: (error) => {
           clearTimeout(patience);
-          resolve(experiment);
-        }
-        return answers;
+          experiment.lose(error ?? new SessionLost("the broker has left"));
+          reject(error ?? new SessionLost("the broker has left"));
+        },
       },
-      closed: (error) => {
-        clearTimeout(patience);
-        experiment.lose(error ?? new SessionLost("the broker has left"));
-        reject(error ?? new SessionLost("the broker has left"));
-      },
-    });
+    );
     experiment.attach(link);
     const patience = giveUp(options.wait, address, (error) => void link.close(false, error));
     try {

@@ -1,0 +1,140 @@
+/** Values, spaces, seeds and masks. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  Random,
+  Tensor,
+  box,
+  contains,
+  decode,
+  derive,
+  dict,
+  discrete,
+  encode,
+  mask,
+  multiBinary,
+  multiDiscrete,
+  readOptions,
+  sample,
+  spaceOf,
+  textSpace,
+  toHex,
+  tuple,
+  unmask,
+} from "dovetail-client/core";
+import { fromHalf, toHalf } from "../src/core/values.js";
+
+test("integers are exact, numbers where that is possible", () => {
+  for (const value of [2n ** 63n - 1n, -(2n ** 63n), 2n ** 64n - 1n, 2n ** 53n, -(2n ** 53n)]) {
+    assert.equal(decode(encode(value)), value);
+  }
+  for (const value of [
+    0,
+    -1,
+    -33,
+    2 ** 31,
+    -(2 ** 31) - 1,
+    Number.MAX_SAFE_INTEGER,
+    Number.MIN_SAFE_INTEGER,
+  ]) {
+    assert.equal(decode(encode(value)), value);
+    assert.equal(decode(encode(BigInt(value))), value);
+  }
+  assert.throws(() => encode(2n ** 64n), TypeError);
+});
+
+test("numbers that are no integers stay what they are", () => {
+  for (const value of [0.5, -0, 1e300, 2 ** 60, Infinity, NaN])
+    assert.ok(Object.is(decode(encode(value)), value));
+});
+
+test("what cannot travel says so", () => {
+  const circle: unknown[] = [];
+  circle.push(circle);
+  for (const value of [() => 0, Symbol("s"), new Date(), circle, new Map([[1, 2]])]) {
+    assert.throws(() => encode(value), TypeError);
+  }
+  assert.deepEqual(decode(encode({ a: undefined, b: [undefined] })), { b: [null] });
+});
+
+test("the tensor of SPEC.md", () => {
+  assert.equal(toHex(encode(new Int8Array([1, 2]))), "c70c0193a4696e74389102c4020102");
+});
+
+test("tensors of every length of header", () => {
+  for (const length of [0, 1, 2, 3, 200, 300, 70000]) {
+    const tensor = new Tensor(
+      "float64",
+      [length],
+      Float64Array.from({ length }, (_, i) => i / 2),
+    );
+    assert.deepEqual(decode(encode({ odd: 1, tensor })), { odd: 1, tensor });
+  }
+});
+
+test("float16 is rounded to the nearest", () => {
+  for (let bits = 0; bits < 0x7c00; bits += 7) assert.equal(toHalf(fromHalf(bits)), bits);
+  assert.equal(toHalf(65519), 0x7bff);
+  assert.equal(toHalf(65520), 0x7c00);
+  assert.equal(toHalf(1 + 2 ** -11), 0x3c00);
+  assert.equal(toHalf(1 + 3 * 2 ** -11), 0x3c02);
+  assert.equal(toHalf(2 ** -25), 0);
+  assert.equal(toHalf(-1.5), 0xbe00);
+  assert.ok(Number.isNaN(fromHalf(toHalf(NaN))));
+});
+
+test("masks", () => {
+  assert.deepEqual([...mask([0, 9], 10)], [1, 2]);
+  assert.deepEqual(unmask(mask([3, 7, 8, 21], 25)), [3, 7, 8, 21]);
+});
+
+test("seeds are derived as SPEC.md says", () => {
+  assert.equal(derive(1, "episode", 0), 4384949654484100906n);
+  assert.equal(derive(7, "seat", 1), 2741667346559110548n);
+});
+
+test("spaces contain what is sampled from them, and travel", () => {
+  const random = new Random(5);
+  const spaces = [
+    discrete(5, -2),
+    box([2, 3], -1, 1),
+    box([], 0, 255, "uint8"),
+    box([2], [0, -3], [1, 3], "int64"),
+    multiDiscrete([2, 9]),
+    multiBinary([4]),
+    textSpace(5, 2, "abc"),
+    tuple(discrete(2), dict({ a: discrete(3), b: box([1]) })),
+  ];
+  for (const space of spaces) {
+    assert.deepEqual(spaceOf(decode(encode(space))), space);
+    for (let i = 0; i < 50; i++) assert.ok(contains(space, sample(space, random)), space.space);
+    assert.ok(!contains(space, { none: "of them" }));
+  }
+  assert.ok(contains(box([2], 0, 1), [0, 0.5]));
+  assert.ok(!contains(box([2], 0, 1), [0, 2]));
+  assert.ok(!contains(box([1], 0, 9, "int8"), [0.5]));
+  assert.throws(() => spaceOf({ space: "Square" }));
+  assert.throws(() => spaceOf({ space: "Discrete", n: 0 }));
+});
+
+test("options are checked", () => {
+  const options = { size: { type: "integer", enum: [4, 8], default: 8 } } as const;
+  assert.deepEqual(readOptions(options, {}, "it"), { size: 8 });
+  assert.deepEqual(readOptions(options, { size: 4 }, "it"), { size: 4 });
+  assert.throws(() => readOptions(options, { size: 5 }, "it"), /'size': expected one of 4, 8/);
+  assert.throws(() => readOptions(options, { side: 5 }, "it"), /no option 'side'; it has size/);
+});
+
+test("the same seed gives the same numbers", () => {
+  const [one, two, three] = [new Random(2n ** 60n), new Random(2n ** 60n), new Random(1)];
+  const first = Array.from({ length: 5 }, () => one.bits());
+  assert.deepEqual(
+    Array.from({ length: 5 }, () => two.bits()),
+    first,
+  );
+  assert.notDeepEqual(
+    Array.from({ length: 5 }, () => three.bits()),
+    first,
+  );
+});

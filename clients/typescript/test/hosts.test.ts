@@ -1,0 +1,278 @@
+/** Sessions and hosts without a socket: repeats, resumption, and user code that is slow or fails. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  AgentHost,
+  EnvironmentHost,
+  Experiment,
+  Refused,
+  Session,
+  SessionLost,
+  decode,
+  discrete,
+  encode,
+  read,
+} from "dovetail-client/core";
+import type {
+  Agent,
+  Decision,
+  End,
+  Environment,
+  ToAgent,
+  ToEnvironment,
+  ToExperiment,
+} from "dovetail-client/core";
+
+const said = (frames: Uint8Array[]): any[] => frames.map((frame) => decode(frame));
+const toAgent = (...all: object[]): ToAgent[] => all.map((each) => read("agent", encode(each)));
+const toGame = (...all: object[]): ToEnvironment[] => all.map((each) => read("environment", encode(each)));
+const toExperiment = (...all: object[]): ToExperiment[] =>
+  all.map((each) => read("experiment", encode(each)));
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const spec = { type: "spec", seats: 2, action_spaces: [discrete(3)] };
+const welcome = (resumed: boolean): object => ({ type: "welcome", session: "s", name: "n", resumed });
+
+/** An agent that writes down what it hears. */
+function agents(step: (decision: Decision) => unknown): { host: AgentHost; heard: string[]; later: any[] } {
+  const heard: string[] = [];
+  const later: any[] = [];
+  const agent: Agent = {
+    init: ({ seat }) => void heard.push(`init ${seat}`),
+    step: (decision) => {
+      heard.push(`step ${decision.episode}/${decision.turn}`);
+      return step(decision);
+    },
+    end: ({ episode, reason }: End) => void heard.push(`end ${episode} ${reason}`),
+    message: (body) => heard.push(`message ${body}`),
+    cleanup: () => void heard.push("cleanup"),
+  };
+  const host = new AgentHost([{ name: "it", create: () => agent }]);
+  host.later = (frames) => later.push(...said(frames));
+  host.handle(toAgent({ type: "create", id: 1, instance: 9, agent: "it" }));
+  host.handle(toAgent({ type: "init", match: 2, seat: 0, instance: 9, spec }));
+  return { host, heard, later };
+}
+
+const start = { type: "start", episode: 5, match: 2, seat: 0, turn: 0, seed: 2n ** 62n, legal: [1, 2] };
+const end = { type: "end", episode: 5, seat: 0, match: 2 };
+
+test("a decision that comes again is answered alike and not made again", () => {
+  const { host, heard } = agents(({ random, legal }) => random.choice(legal!));
+  const [first] = said(host.handle(toAgent(start)));
+  assert.deepEqual(said(host.handle(toAgent(start, start))), [first, first]);
+  const [second] = said(host.handle(toAgent({ ...start, type: "step", turn: 3 })));
+  assert.equal(second.turn, 3);
+  assert.deepEqual(host.handle(toAgent(start)), []);
+  assert.deepEqual(host.handle(toAgent(end, end, start)), []);
+  assert.deepEqual(heard, ["init 0", "step 5/0", "step 5/3", "end 5 terminated"]);
+});
+
+test("a request that comes again is answered alike and not done again", () => {
+  const { host, heard } = agents(() => 1);
+  const ask = { type: "message", id: 7, instance: 9, body: "hi" };
+  const [first] = said(host.handle(toAgent(ask)));
+  assert.deepEqual(said(host.handle(toAgent(ask))), [first]);
+  assert.deepEqual(heard, ["init 0", "message hi"]);
+});
+
+test("a slow agent is not asked twice, and answers when it knows", async () => {
+  let decide = (_: number): void => {};
+  const { host, heard, later } = agents(() => new Promise<number>((resolve) => (decide = resolve)));
+  assert.deepEqual(host.handle(toAgent(start)), []);
+  assert.deepEqual(host.handle(toAgent(start, welcome(true), start)), []);
+  decide(2);
+  await soon();
+  assert.deepEqual(later, [{ type: "action", episode: 5, turn: 0, seat: 0, action: 2 }]);
+  assert.deepEqual(said(host.handle(toAgent(start))), later);
+  assert.deepEqual(heard, ["init 0", "step 5/0"]);
+});
+
+test("a slow agent whose episode ended says nothing", async () => {
+  let decide = (_: number): void => {};
+  const { host, later } = agents(() => new Promise<number>((resolve) => (decide = resolve)));
+  host.handle(toAgent(start, end));
+  decide(2);
+  await soon();
+  assert.deepEqual(later, []);
+});
+
+test("an agent that fails, or answers what cannot travel, is crashed and lives on", () => {
+  const { host } = agents(({ turn }) => {
+    if (turn === 0) throw new Error("no idea");
+    return () => turn;
+  });
+  const [first] = said(host.handle(toAgent(start)));
+  assert.deepEqual([first.type, first.code, first.episode, first.seat], ["error", "crashed", 5, 0]);
+  assert.match(first.message, /it in turn 0 threw Error: no idea/);
+  assert.deepEqual(said(host.handle(toAgent(start))), [first]);
+  const [second] = said(host.handle(toAgent({ ...start, type: "step", turn: 1 })));
+  assert.match(second.message, /the action cannot travel/);
+});
+
+test("a lost session ends every seat and lets all go", () => {
+  const { host, heard } = agents(() => 1);
+  host.handle(toAgent(start));
+  assert.deepEqual(host.handle(toAgent(welcome(false))), []);
+  assert.deepEqual(heard.slice(2), ["end 5 disconnected", "cleanup"]);
+  assert.deepEqual(host.handle(toAgent(start)), []);
+  const [answer] = said(host.handle(toAgent({ type: "save", id: 3, instance: 9 })));
+  assert.equal(answer.type, "error");
+});
+
+test("an agent that looks ahead asks, waits and acts; a repeat asks again", async () => {
+  const { host, later } = agents(async (decision) => {
+    const positions = await decision.lookahead([[1], [2]]);
+    return positions[1].rewards[0] > positions[0].rewards[0] ? 2 : 1;
+  });
+  assert.deepEqual(host.handle(toAgent(start)), []);
+  await soon();
+  const [question] = later;
+  assert.deepEqual([question.type, question.turn, question.lines], ["lookahead", 0, [[[1]], [[2]]]]);
+  assert.deepEqual(said(host.handle(toAgent(start))), [question]);
+  host.handle(toAgent({ type: "reply", id: question.id, body: [{ rewards: [0, 0] }, { rewards: [1, -1] }] }));
+  await soon();
+  assert.equal(later[1].action, 2);
+});
+
+/** A game of three turns that writes down what is asked of it. */
+function games(delay = false): { host: EnvironmentHost; heard: string[]; later: any[] } {
+  const heard: string[] = [];
+  const later: any[] = [];
+  let turn = 0;
+  const make = (): Environment => ({
+    init: () => ({ seats: 2, action_spaces: [discrete(3)] }),
+    start: (seed) => {
+      heard.push(`start ${seed}`);
+      turn = 0;
+      return { to_act: [0], seats: [{ seat: 0, observation: seed }] };
+    },
+    step: (actions) => {
+      heard.push(`step ${[...actions]}`);
+      turn++;
+      const made = { to_act: turn < 3 ? [0] : [], seats: [{ seat: 0, reward: 1 }], terminated: turn === 3 };
+      return delay ? soon().then(() => made) : made;
+    },
+    text: (seat) => `${seat}`,
+  });
+  const host = new EnvironmentHost([{ name: "it", create: make }]);
+  host.later = (frames) => later.push(...said(frames));
+  host.handle(toGame({ type: "open", match: 4, environment: "it" }));
+  return { host, heard, later };
+}
+
+const begin = {
+  type: "start",
+  match: 4,
+  episode: 8,
+  seed: 2n ** 63n - 1n,
+  wants: [["text"], []],
+  watched: true,
+};
+const act = (turn: number): object => ({ type: "step", episode: 8, turn, actions: [[0, turn]] });
+
+test("a step that comes again is answered alike and not taken again", () => {
+  const { host, heard } = games();
+  const [zero] = said(host.handle(toGame(begin)));
+  assert.equal(zero.seats[0].observation, 2n ** 63n - 1n);
+  assert.deepEqual([zero.text, zero.seats[0].text], ["null", "0"]);
+  assert.deepEqual(said(host.handle(toGame(begin))), [zero]);
+  const [one] = said(host.handle(toGame(act(0))));
+  assert.equal(one.turn, 1);
+  assert.deepEqual(said(host.handle(toGame(act(0), begin, act(5)))), [one]);
+  const [, three] = said(host.handle(toGame(act(1), act(2))));
+  assert.equal(three.terminated, true);
+  assert.deepEqual(said(host.handle(toGame(act(2), act(3)))), [three]);
+  assert.deepEqual(heard, ["start 9223372036854775807", "step 0,0", "step 0,1", "step 0,2"]);
+});
+
+test("a slow environment is not stepped twice; what it says of an abandoned episode is dropped", async () => {
+  const { host, heard, later } = games(true);
+  host.handle(toGame(begin, act(0)));
+  assert.deepEqual(host.handle(toGame(act(0))), []);
+  await soon();
+  await soon();
+  assert.deepEqual(
+    later.map((each) => each.turn),
+    [1],
+  );
+  host.handle(toGame(act(1), { ...begin, episode: 9 }));
+  for (let i = 0; i < 4; i++) await soon();
+  assert.deepEqual(
+    later.slice(1).map((each) => [each.episode, each.turn]),
+    [[9, 0]],
+  );
+  assert.equal(heard.length, 4);
+});
+
+test("an open that is refused is refused alike, and closed matches are gone", () => {
+  const { host } = games();
+  const bad = { type: "open", match: 6, environment: "it", configuration: { size: 1 } };
+  const [first] = said(host.handle(toGame(bad)));
+  assert.deepEqual([first.code, first.match], ["unavailable", 6]);
+  assert.deepEqual(said(host.handle(toGame(bad))), [first]);
+  host.handle(toGame({ type: "close", match: 4 }, { type: "close", match: 4 }));
+  const [unknown] = said(host.handle(toGame(begin)));
+  assert.equal(unknown.code, "unknown");
+});
+
+test("a session greets, answers pings, refuses bad frames and greets again", () => {
+  const session = new Session("agent", { role: "agent", token: "t" });
+  const hello: any = decode(session.greet(0));
+  assert.deepEqual([hello.type, hello.version, hello.role, hello.token], ["hello", 1, "agent", "t"]);
+  const frames = [encode(welcome(false)), encode({ type: "ping", number: 2n ** 60n }), Uint8Array.of(0xc1)];
+  const { messages, answers } = session.receive(frames, 1);
+  assert.deepEqual(
+    messages.map((each) => each.type),
+    ["welcome"],
+  );
+  assert.deepEqual(
+    said(answers).map((each) => each.number ?? each.code),
+    [2n ** 60n, "malformed"],
+  );
+  assert.ok(!session.silent(4.9));
+  assert.ok(session.silent(5.1));
+  const first = encode({ type: "error", code: "hello-first", message: "who?" });
+  const again = said(session.receive([first, first], 2).answers);
+  assert.deepEqual(
+    again.map((each) => [each.type, each.resume]),
+    [["hello", "s"]],
+  );
+  const refusal = encode({ type: "error", code: "access", message: "no" });
+  assert.throws(() => session.receive([refusal], 3), Refused);
+});
+
+test("an experiment asks again after resumption, and counts each result once", async () => {
+  const sent: any[] = [];
+  const experiment = new Experiment();
+  experiment.attach({ send: (frames) => sent.push(...said(frames)), close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const asked = experiment.run("game", [1, 2], { episodes: 2 });
+  assert.deepEqual(
+    sent.map((each) => each.type),
+    ["run"],
+  );
+  assert.deepEqual(said(experiment.handle(toExperiment(welcome(true)))), sent);
+  const result = { type: "episode", run: 3, index: 0, episode: 7, seed: 1, reason: "terminated", seats: [] };
+  // The first result overtakes the reply.
+  experiment.handle(toExperiment(result, { type: "reply", id: sent[0].id, body: { run: 3 } }, result));
+  const run = await asked;
+  experiment.handle(
+    toExperiment(result, { ...result, episode: 8, index: 1 }, { type: "done", run: 3, finished: 2 }),
+  );
+  assert.deepEqual(
+    (await run.results()).map((each) => each.episode),
+    [7, 8],
+  );
+});
+
+test("an experiment whose session is lost says so", async () => {
+  const experiment = new Experiment();
+  experiment.attach({ send: () => {}, close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const asked = experiment.catalogue();
+  experiment.handle(toExperiment(welcome(false)));
+  await assert.rejects(asked, SessionLost);
+  await assert.rejects(experiment.catalogue(), SessionLost);
+});
