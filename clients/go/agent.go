@@ -67,6 +67,19 @@ type AgentType struct {
 	New func(options Options, seed int64) (Agent, error)
 }
 
+// AgentFunc is an Agent that is one function and remembers nothing.
+type AgentFunc func(ctx context.Context, decision *Decision) (action any, err error)
+
+// Step implements Agent.
+func (f AgentFunc) Step(ctx context.Context, decision *Decision) (any, error) {
+	return f(ctx, decision)
+}
+
+// Stateless returns an agent type whose instances remember nothing and play any number of episodes at once.
+func Stateless(name string, step AgentFunc) AgentType {
+	return AgentType{Name: name, Capacity: Unlimited, New: func(Options, int64) (Agent, error) { return step, nil }}
+}
+
 // Unlimited is the capacity of agents that play any number of episodes at once.
 const Unlimited = -1
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 // broker starts the real broker on a free port of the loopback and returns its address.

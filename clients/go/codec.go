@@ -37,20 +37,40 @@ func NewDecoder(role Role) *Decoder { return &Decoder{Role: role, Limits: Defaul
 
 // Decode reads one frame; the error is a *ProtocolError with the code that the sender must get.
 func (d *Decoder) Decode(frame []byte) (Message, *ProtocolError) {
+	w := &d.w
+	*w = wire{decoding: true, entries: w.entries[:0]}
 	if err := d.Limits.check(frame); err != nil {
 		return nil, err
 	}
-	w := &d.w
-	*w = wire{decoding: true, entries: w.entries[:0]}
 	if _, ok := w.open(frame); !ok {
 		return nil, protocolErrorf(CodeInvalid, "the frame is no map")
 	}
-	m, err := d.message()
-	if err != nil {
-		clear(w.entries[:cap(w.entries)]) // they hold the frame
-		return nil, err
+	return d.message()
+}
+
+// Refusal returns the error that answers the frame that Decode refused last; it names what the frame is about if
+// that can be told.
+func (d *Decoder) Refusal(wrong *ProtocolError) *Error {
+	refused := &Error{Code: wrong.Code, Message: wrong.Text}
+	d.w.about(refused)
+	return refused
+}
+
+// about fills in the id, episode, seat and match that are fields of the innermost map.
+func (w *wire) about(refused *Error) {
+	number := func(key string) *int64 {
+		w.err = nil
+		var p *int64
+		if nilInt(w, key, &p); w.err != nil {
+			return nil
+		}
+		return p
 	}
-	return m, nil
+	refused.ID, refused.Episode, refused.Match = number("id"), number("episode"), number("match")
+	if seat := number("seat"); seat != nil {
+		n := int(*seat)
+		refused.Seat = &n
+	}
 }
 
 func (d *Decoder) message() (Message, *ProtocolError) {

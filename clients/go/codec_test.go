@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"dovetail.example/go"
-	"dovetail.example/go/internal/reading"
+	"dovetail.example/dovetail"
+	"dovetail.example/dovetail/internal/reading"
 )
 
 func vectors(t *testing.T, name string, into any) {

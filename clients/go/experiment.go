@@ -188,13 +188,13 @@ func Connect(ctx context.Context, config Config) (*Experiment, error) {
 	}
 	e := &Experiment{link: l, state: newRequests()}
 	if config.Ready != nil {
-		config.Ready(l.session.Welcome)
+		config.Ready(l.welcome())
 	}
 	return e, nil
 }
 
 // Name returns the peer's name: its own, or the one that the broker chose.
-func (e *Experiment) Name() string { return e.link.session.Welcome.Name }
+func (e *Experiment) Name() string { return e.link.welcome().Name }
 
 // OnEvent has a function called with each *Episode, *Progress, *Done and *WatchedTurn in the order of arrival, while
 // a method of the experiment waits for something. An episode that comes twice is told once.
@@ -237,7 +237,7 @@ func (e *Experiment) request(ctx context.Context, kind string, values map[string
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(kind, values, isRun, e.link.session.Reads().Frame)
+	id, frame, err := e.state.ask(kind, values, isRun, e.link.welcome().Limits.Frame)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-module dovetail.example/go
+module dovetail.example/dovetail
 
 go 1.24
 

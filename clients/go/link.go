@@ -188,6 +188,13 @@ func (l *link) receive(wait time.Duration) ([]Message, error) {
 	return messages, nil
 }
 
+// welcome returns the broker's latest.
+func (l *link) welcome() *Welcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session.Welcome
+}
+
 func (l *link) departed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

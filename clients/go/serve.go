@@ -20,7 +20,7 @@ func Serve(ctx context.Context, config Config, host Host) error {
 	}
 	defer l.close()
 	if config.Ready != nil {
-		config.Ready(l.session.Welcome)
+		config.Ready(l.welcome())
 	}
 	for ctx.Err() == nil {
 		messages, err := l.receive(slice)
@@ -33,7 +33,7 @@ func Serve(ctx context.Context, config Config, host Host) error {
 			}
 			continue
 		}
-		if err := l.send(fit(host.Handle(ctx, messages), l.session.Reads().Frame)); err != nil {
+		if err := l.send(fit(host.Handle(ctx, messages), l.welcome().Limits.Frame)); err != nil {
 			return err
 		}
 	}
@@ -49,10 +49,7 @@ func fit(frames [][]byte, limit int) [][]byte {
 		refused := &Error{Code: CodeCrashed, Message: fmt.Sprintf("an answer of %d bytes; the broker reads at most %d", len(frame), limit)}
 		w := wire{decoding: true}
 		w.open(frame)
-		nilInt(&w, "id", &refused.ID)
-		nilInt(&w, "episode", &refused.Episode)
-		nilInt(&w, "seat", &refused.Seat)
-		nilInt(&w, "match", &refused.Match)
+		w.about(refused)
 		frames[i] = mustEncode(refused)
 	}
 	return frames

@@ -39,7 +39,7 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 	for _, frame := range frames {
 		message, wrong := s.decoder.Decode(frame)
 		if wrong != nil {
-			answers = append(answers, mustEncode(&Error{Code: wrong.Code, Message: wrong.Text}))
+			answers = append(answers, mustEncode(s.decoder.Refusal(wrong)))
 			continue
 		}
 		switch m := message.(type) {
@@ -92,12 +92,4 @@ func (s *Session) Silent(now time.Time) bool {
 		patience = max(patience, 4*s.Welcome.Heartbeat)
 	}
 	return now.Sub(s.heard).Seconds() > patience
-}
-
-// Reads says what the broker reads.
-func (s *Session) Reads() Limits {
-	if s.Welcome == nil {
-		return DefaultLimits
-	}
-	return s.Welcome.Limits
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 var agentType = dovetail.AgentType{

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 var environmentType = dovetail.EnvironmentType{

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"dovetail.example/go"
-	"dovetail.example/go/internal/reading"
+	"dovetail.example/dovetail"
+	"dovetail.example/dovetail/internal/reading"
 )
 
 func write(key string, value any) {

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 // Connect Four is observed as uint8, shape (2, rows, columns), row 0 at the bottom: the own discs, then the

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 var agentType = dovetail.AgentType{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 // see returns the observation of a board that is drawn from the top, x the player's own discs.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 type agent struct{}

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dovetail.example/go"
+	"dovetail.example/dovetail"
 )
 
 // Of returns what encoding/json writes as the reading of a decoded value.
