@@ -166,10 +166,11 @@ def rate(experiment: Any, agent: int, other: int, games: int) -> float:
 
 def test_it_learns_and_evaluation_changes_nothing() -> None:
     with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
-        agent = experiment.create("dominion-q", seed=1)
+        fast = {"learning_rate": 1.0, "rate_power": 0.5, "forced": 2}
+        agent = experiment.create("dominion-q", parameters=fast, seed=1)
         other = experiment.create("dominion-random")
         before = rate(experiment, agent, other, 60)
-        run = experiment.run("dominion", [agent, other], configuration=TWO, episodes=500, seed=1)
+        run = experiment.run("dominion", [agent, other], configuration=TWO, episodes=200, seed=1)
         run.wait()
         state = experiment.save(agent)
         after = rate(experiment, agent, other, 60)
