@@ -1,0 +1,113 @@
+//! The conformer's agent: counts what it hears.
+
+use dovetail::messages::{Mode, Want};
+use dovetail::{map, Agent, AgentType, Decision, End, Failure, Seat, Space, Spec, Value};
+
+#[derive(Default)]
+struct Conformer {
+    refuse: bool,
+    decisions: i64,
+    ends: i64,
+    reward: f64,
+    spec: Option<Spec>,
+    last: Value,
+}
+
+pub fn kind() -> AgentType {
+    AgentType::new("conformer", |options, _seed| {
+        Ok(Conformer {
+            refuse: options.take("refuse", false)?,
+            ..Conformer::default()
+        })
+    })
+    .description("Counts what it hears.")
+    .option("refuse", false)
+    .wants(&[Want::Text])
+    .capacity(0)
+}
+
+fn spaces(spaces: &[Space]) -> Value {
+    Value::Array(spaces.iter().map(Space::to_value).collect())
+}
+
+impl Agent for Conformer {
+    fn init(&mut self, seat: &Seat) -> Result<(), Failure> {
+        if self.refuse {
+            return Err("the conformer was told to refuse".into());
+        }
+        self.spec = Some(seat.spec.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
+        if decision.observation.as_str() == Some("crash") {
+            panic!("told to crash");
+        }
+        if decision.mode == Mode::Learn {
+            self.decisions += 1;
+            self.reward += decision.reward;
+        }
+        let clock = decision.clock.as_ref().map(|clock| {
+            map! { "decision" => clock.decision, "left" => clock.left, "last" => clock.last }
+        });
+        self.last = map! {
+            "clock" => clock,
+            "text" => decision.text.take(),
+            "mode" => decision.mode.as_str(),
+            "seed" => decision.seed,
+        }
+        .into();
+        Ok(match &decision.legal {
+            Some(legal) => legal.iter().max().copied().into(),
+            None => std::mem::take(&mut decision.observation),
+        })
+    }
+
+    fn end(&mut self, end: &End) -> Result<(), Failure> {
+        if end.mode == Mode::Learn {
+            self.ends += 1;
+            self.reward += end.reward;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, body: Value) -> Result<Value, Failure> {
+        Ok(match body.as_str() {
+            Some("crash") => return Err("told to crash".into()),
+            Some("counters") => map! {
+                "decisions" => self.decisions, "ends" => self.ends, "reward" => self.reward,
+            }
+            .into(),
+            Some("last") => self.last.clone(),
+            Some("spec") => {
+                let spec = self.spec.as_ref().ok_or("there was no init")?;
+                map! {
+                    "observation_spaces" => spaces(&spec.observation_spaces),
+                    "action_spaces" => spaces(&spec.action_spaces),
+                }
+                .into()
+            }
+            _ => body,
+        })
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>, Failure> {
+        // `{:?}` writes a float with a point, `4.0` and not `4`.
+        Ok(format!("{} {} {:?}", self.decisions, self.ends, self.reward).into_bytes())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<(), Failure> {
+        let read = || {
+            let mut parts = std::str::from_utf8(state).ok()?.split_ascii_whitespace();
+            let counters = (
+                parts.next()?.parse().ok()?,
+                parts.next()?.parse().ok()?,
+                parts.next()?.parse().ok()?,
+            );
+            parts.next().is_none().then_some(counters)
+        };
+        (self.decisions, self.ends, self.reward) =
+            read().ok_or("these bytes are not a saved conformer")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! What a player implements.
+
+use std::sync::Arc;
+
+use crate::error::Failure;
+use crate::messages::{Clock, Mode, Offer, Position, Reason, Spec, Want};
+use crate::options::{schema, FromValue, Options};
+use crate::random::Random;
+use crate::value::Value;
+
+/// A seat that an agent has taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seat {
+    /// The match.
+    pub match_id: i64,
+    /// Its number, from 0.
+    pub seat: usize,
+    /// What the environment said of itself.
+    pub spec: Spec,
+    /// Whether the agent may ask what would follow from actions.
+    pub lookahead: bool,
+}
+
+/// What one seat must do in one turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// The seat.
+    pub seat: Arc<Seat>,
+    /// The broker's number of the episode.
+    pub episode: i64,
+    /// The number of the turn in the episode.
+    pub turn: i64,
+    /// What the seat sees.
+    pub observation: Value,
+    /// The legal actions in rising order; `None`: whatever the action space contains.
+    pub legal: Option<Vec<i64>>,
+    /// What the seat earned since its last decision.
+    pub reward: f64,
+    /// Whether the agent may change.
+    pub mode: Mode,
+    /// If wanted: an array with one row per legal action, what the seat would observe after it.
+    pub afterstates: Value,
+    /// If wanted: the position for a person to read.
+    pub text: Option<String>,
+    /// If wanted: the position to be drawn.
+    pub scene: Value,
+    /// What the seat may use; nothing if no clock runs.
+    pub clock: Option<Clock>,
+    /// The seed of the seat's random choices in this episode.
+    pub seed: i64,
+    /// Random numbers from that seed, which go on from decision to decision.
+    pub random: Random,
+}
+
+impl Decision {
+    /// A legal action drawn at random.
+    ///
+    /// # Errors
+    /// The environment says neither what is legal nor what its action space is.
+    pub fn any(&mut self) -> Result<Value, Failure> {
+        if let Some(legal) = &self.legal {
+            let action = self.random.choose(legal).ok_or("no action is legal")?;
+            return Ok(Value::Int(*action));
+        }
+        let space = self.seat.spec.action_space(self.seat.seat);
+        let space = space.ok_or("the environment tells no action space")?;
+        Ok(space.sample(&mut self.random))
+    }
+}
+
+/// The end of an episode for a seat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// The seat.
+    pub seat: Arc<Seat>,
+    /// The broker's number of the episode.
+    pub episode: i64,
+    /// What the seat earned since its last decision.
+    pub reward: f64,
+    /// The last position as the seat sees it.
+    pub observation: Value,
+    /// A score per seat: 1 won, 0 lost.
+    pub outcome: Option<Vec<f64>>,
+    /// Why it is over.
+    pub reason: Reason,
+    /// The seat at fault, if one is.
+    pub blame: Option<i64>,
+    /// All rewards of the episode.
+    pub total: f64,
+    /// How many decisions the seat had.
+    pub decisions: i64,
+    /// Whether the agent may change.
+    pub mode: Mode,
+    /// If wanted: the last position for a person to read.
+    pub text: Option<String>,
+    /// If wanted: the last position to be drawn.
+    pub scene: Value,
+}
+
+/// A question to the environment: what would follow from sequences of actions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lookahead {
+    /// Sequences of actions; at each point one action for each seat to act.
+    pub lines: Vec<Vec<Vec<Value>>>,
+    /// For what the seat cannot know and for chance.
+    pub seed: i64,
+}
+
+/// A player.  Only `step` must be written.
+///
+/// An error, or a panic, of any of these is reported to the broker and ends nothing but what it
+/// is about.
+pub trait Agent: Send {
+    /// Takes a seat of a match.
+    ///
+    /// # Errors
+    /// It cannot play this game; the text says why.
+    fn init(&mut self, seat: &Seat) -> Result<(), Failure> {
+        let _ = seat;
+        Ok(())
+    }
+
+    /// Makes the first decision of an episode.
+    ///
+    /// # Errors
+    /// It failed; the episode ends as `crashed`.
+    fn start(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
+        self.step(decision)
+    }
+
+    /// Makes a decision: a legal action, or a value of the action space if `legal` is `None`.
+    ///
+    /// # Errors
+    /// It failed; the episode ends as `crashed`.
+    fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure>;
+
+    /// Asks the environment before a decision, if `decision.seat.lookahead` allows it.
+    ///
+    /// It is called with no answer at first and then with each answer, until it asks no more;
+    /// then comes `start` or `step`.
+    ///
+    /// # Errors
+    /// It failed; the episode ends as `crashed`.
+    fn ask(
+        &mut self,
+        decision: &mut Decision,
+        answer: Option<Result<Vec<Position>, Failure>>,
+    ) -> Result<Option<Lookahead>, Failure> {
+        let _ = (decision, answer);
+        Ok(None)
+    }
+
+    /// Hears that an episode is over.
+    ///
+    /// # Errors
+    /// It failed.
+    fn end(&mut self, end: &End) -> Result<(), Failure> {
+        let _ = end;
+        Ok(())
+    }
+
+    /// Answers a message of the experiment.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn message(&mut self, body: Value) -> Result<Value, Failure> {
+        let _ = body;
+        Ok(Value::Nil)
+    }
+
+    /// Gives its state as bytes.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn save(&mut self) -> Result<Vec<u8>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Takes a state that it gave.
+    ///
+    /// # Errors
+    /// These bytes are none.
+    fn load(&mut self, state: &[u8]) -> Result<(), Failure> {
+        let _ = state;
+        Ok(())
+    }
+
+    /// Lets go of resources; nothing is called afterwards.
+    fn cleanup(&mut self) {}
+}
+
+type Make = dyn FnMut(&mut Options, i64) -> Result<Box<dyn Agent>, Failure> + Send;
+
+/// An agent type on offer: its name, its options, and how an instance is made.
+pub struct AgentType {
+    pub(crate) offer: Offer,
+    pub(crate) make: Box<Make>,
+}
+
+impl AgentType {
+    /// An agent type; `make` gets the options, from which it takes what it has, and a seed.
+    pub fn new<A: Agent + 'static>(
+        name: &str,
+        mut make: impl FnMut(&mut Options, i64) -> Result<A, Failure> + Send + 'static,
+    ) -> Self {
+        let offer = Offer {
+            name: name.to_owned(),
+            ..Offer::default()
+        };
+        let make = Box::new(move |options: &mut Options, seed: i64| {
+            make(options, seed).map(|agent| Box::new(agent) as Box<dyn Agent>)
+        });
+        Self { offer, make }
+    }
+
+    /// One sentence for a person.
+    pub fn description(mut self, description: &str) -> Self {
+        self.offer.description = description.to_owned();
+        self
+    }
+
+    /// An option, with its default.
+    pub fn option<T: FromValue + Into<Value>>(mut self, name: &str, default: T) -> Self {
+        self.offer.parameters.insert(name.to_owned(), schema(default));
+        self
+    }
+
+    /// What the environment is to add to this agent's decisions.
+    pub fn wants(mut self, wants: &[Want]) -> Self {
+        self.offer.wants = wants.to_vec();
+        self
+    }
+
+    /// Episodes that one instance plays at once; 0 is no limit.
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.offer.capacity = capacity;
+        self
+    }
+
+    /// The program is this one agent, made at once without options; a run seats it by its name.
+    pub fn instance(mut self) -> Self {
+        self.offer.instance = true;
+        self
+    }
+}

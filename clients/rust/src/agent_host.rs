@@ -1,0 +1,540 @@
+//! The program around agents: messages of the broker in, frames to the broker out.
+//!
+//! A decision that comes twice is answered with the same action, without asking the agent again,
+//! so that a reconnection cannot make a learner learn twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::agent::{Agent, AgentType, Decision, End, Seat};
+use crate::answers::Answers;
+use crate::error::{code, guarded, line, Failure};
+use crate::field::Field;
+use crate::legal::Legal;
+use crate::messages::{
+    Action, AgentCreate, AgentLookahead, AgentStart, Clock, EndMessage, ErrorMessage, Init, Mode,
+    Offer, Position, Reason, Reply, Saved, ToAgent,
+};
+use crate::options::Options;
+use crate::random::Random;
+use crate::recent::Recent;
+use crate::session::{Event, Host};
+use crate::value::{Payload, Value};
+use crate::wire::Reader;
+
+/// Ended episodes that are remembered, so that what comes twice is not played twice.
+const ENDED_KEPT: usize = 4096;
+
+/// The number under which the agent is kept that the program itself is.
+const SINGLE: i64 = i64::MIN;
+
+type SeatKey = (i64, usize);
+
+/// A seat's episode in progress.
+struct Play {
+    instance: i64,
+    seat: Arc<Seat>,
+    mode: Mode,
+    seed: i64,
+    random: Random,
+    turn: i64,
+    /// The frame that answered the last decision, or the question that is still open.
+    answer: Option<Vec<u8>>,
+    /// The decision whose question to the environment is still open.
+    thought: Option<Thought>,
+}
+
+struct Thought {
+    id: i64,
+    first: bool,
+    decision: Decision,
+}
+
+/// The fields that `start` and `step` have in common.
+struct Asked {
+    turn: i64,
+    reward: f64,
+    observation: Payload,
+    legal: Option<Legal>,
+    afterstates: Payload,
+    text: Option<String>,
+    scene: Payload,
+    clock: Option<Clock>,
+}
+
+/// Holds the agents of one program.
+pub struct AgentHost {
+    types: Vec<AgentType>,
+    instances: BTreeMap<i64, Box<dyn Agent>>,
+    seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
+    playing: HashMap<SeatKey, Play>,
+    ended: Recent<SeatKey>,
+    answers: Answers,
+    questions: HashMap<i64, SeatKey>,
+    next_question: i64,
+}
+
+impl AgentHost {
+    /// A program that can make agents of these types, or is one of them.
+    ///
+    /// # Errors
+    /// The agent that the program is cannot be made.
+    pub fn new(types: impl IntoIterator<Item = AgentType>) -> Result<Self, Failure> {
+        let mut host = Self {
+            types: types.into_iter().collect(),
+            instances: BTreeMap::new(),
+            seats: HashMap::new(),
+            playing: HashMap::new(),
+            ended: Recent::new(ENDED_KEPT),
+            answers: Answers::default(),
+            questions: HashMap::new(),
+            next_question: 0,
+        };
+        for kind in &mut host.types {
+            if kind.offer.instance {
+                let agent = (kind.make)(&mut Options::default(), 0)?;
+                host.instances.insert(SINGLE, agent);
+            }
+        }
+        Ok(host)
+    }
+
+    /// What this program can be asked for.
+    pub fn offers(&self) -> Vec<Offer> {
+        self.types.iter().map(|each| each.offer.clone()).collect()
+    }
+
+    /// The number under which an instance is kept.
+    fn resolve(&self, instance: i64) -> Option<i64> {
+        [instance, SINGLE]
+            .into_iter()
+            .find(|number| self.instances.contains_key(number))
+    }
+
+    fn start(&mut self, start: AgentStart, out: &mut Vec<Vec<u8>>) {
+        let key = (start.episode, start.seat);
+        if !self.playing.contains_key(&key) {
+            if self.ended.contains(&key) {
+                return;
+            }
+            let Some((instance, seat)) = self.seats.get(&(start.match_id, start.seat)) else {
+                return;
+            };
+            let play = Play {
+                instance: *instance,
+                seat: seat.clone(),
+                mode: start.mode,
+                seed: start.seed,
+                random: Random::new(start.seed as u64),
+                turn: -1,
+                answer: None,
+                thought: None,
+            };
+            self.playing.insert(key, play);
+        }
+        let asked = Asked {
+            turn: start.turn,
+            reward: start.reward,
+            observation: start.observation,
+            legal: start.legal,
+            afterstates: start.afterstates,
+            text: start.text,
+            scene: start.scene,
+            clock: start.clock,
+        };
+        self.decide(key, asked, true, out);
+    }
+
+    fn decide(&mut self, key: SeatKey, asked: Asked, first: bool, out: &mut Vec<Vec<u8>>) {
+        let Some(play) = self.playing.get_mut(&key) else {
+            return;
+        };
+        if asked.turn <= play.turn {
+            if asked.turn == play.turn {
+                out.extend(play.answer.clone());
+            }
+            return;
+        }
+        play.turn = asked.turn;
+        play.answer = None;
+        if let Some(thought) = play.thought.take() {
+            self.questions.remove(&thought.id);
+        }
+        let opened = asked.observation.open().and_then(|observation| {
+            Ok((observation, asked.afterstates.open()?, asked.scene.open()?))
+        });
+        let (observation, afterstates, scene) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let text = format!("turn {} cannot be read: {error}", asked.turn);
+                let answer = about_seat(code::MALFORMED, text, key).encode();
+                play.answer = Some(answer.clone());
+                out.push(answer);
+                return;
+            }
+        };
+        let decision = Decision {
+            seat: play.seat.clone(),
+            episode: key.0,
+            turn: asked.turn,
+            observation,
+            legal: asked.legal.map(Legal::into_list),
+            reward: asked.reward,
+            mode: play.mode,
+            afterstates,
+            text: asked.text,
+            scene,
+            clock: asked.clock,
+            seed: play.seed,
+            random: play.random.clone(),
+        };
+        self.think(key, decision, first, None, out);
+    }
+
+    /// Lets the agent go on until its next question or its action.
+    fn think(
+        &mut self,
+        key: SeatKey,
+        mut decision: Decision,
+        first: bool,
+        answer: Option<Result<Vec<Position>, Failure>>,
+        out: &mut Vec<Vec<u8>>,
+    ) {
+        let Some(play) = self.playing.get_mut(&key) else {
+            return;
+        };
+        let Some(agent) = self.instances.get_mut(&play.instance) else {
+            return;
+        };
+        let acted = guarded(|| {
+            if decision.seat.lookahead {
+                if let Some(question) = agent.ask(&mut decision, answer)? {
+                    return Ok(Err(question));
+                }
+            }
+            let action = if first {
+                agent.start(&mut decision)
+            } else {
+                agent.step(&mut decision)
+            };
+            action.map(Ok)
+        });
+        let frame = match acted {
+            Ok(Ok(action)) => {
+                play.random = decision.random;
+                Action {
+                    episode: key.0,
+                    turn: decision.turn,
+                    seat: key.1,
+                    action,
+                }
+                .encode()
+            }
+            Ok(Err(question)) => {
+                self.next_question += 1;
+                let id = self.next_question;
+                self.questions.insert(id, key);
+                let frame = AgentLookahead {
+                    id,
+                    episode: key.0,
+                    seat: key.1,
+                    turn: decision.turn,
+                    lines: question.lines,
+                    seed: question.seed,
+                }
+                .encode();
+                play.thought = Some(Thought {
+                    id,
+                    first,
+                    decision,
+                });
+                frame
+            }
+            Err(failure) => {
+                let text = format!("turn {}: {}", decision.turn, line(&failure));
+                about_seat(code::CRASHED, text, key).encode()
+            }
+        };
+        play.answer = Some(frame.clone());
+        out.push(frame);
+    }
+
+    /// Takes the answer to a question.
+    fn answered(
+        &mut self,
+        id: i64,
+        answer: Result<Vec<Position>, Failure>,
+        out: &mut Vec<Vec<u8>>,
+    ) {
+        let Some(key) = self.questions.remove(&id) else {
+            return;
+        };
+        let thought = self.playing.get_mut(&key).and_then(|play| play.thought.take());
+        if let Some(thought) = thought {
+            self.think(key, thought.decision, thought.first, Some(answer), out);
+        }
+    }
+
+    fn end(&mut self, end: EndMessage, out: &mut Vec<Vec<u8>>) {
+        let key = (end.episode, end.seat);
+        if !self.ended.insert(key) {
+            return;
+        }
+        let (instance, seat) = match self.playing.remove(&key) {
+            Some(play) => {
+                if let Some(thought) = play.thought {
+                    self.questions.remove(&thought.id);
+                }
+                (play.instance, play.seat)
+            }
+            // The episode ended before this seat had to decide.
+            None => match self.seats.get(&(end.match_id, end.seat)) {
+                Some((instance, seat)) => (*instance, seat.clone()),
+                None => return,
+            },
+        };
+        let Some(agent) = self.instances.get_mut(&instance) else {
+            return;
+        };
+        let told = End {
+            seat,
+            episode: end.episode,
+            reward: end.reward,
+            observation: end.observation.open().unwrap_or_default(),
+            outcome: end.outcome,
+            reason: end.reason,
+            blame: end.blame,
+            total: end.total,
+            decisions: end.decisions,
+            mode: end.mode,
+            text: end.text,
+            scene: end.scene.open().unwrap_or_default(),
+        };
+        if let Err(failure) = guarded(|| agent.end(&told)) {
+            out.push(about_seat(code::CRASHED, line(&failure), key).encode());
+        }
+    }
+
+    fn init(&mut self, init: Init, out: &mut Vec<Vec<u8>>) {
+        let refused = |code: &str, text: String| {
+            let mut error = ErrorMessage::new(code, text);
+            error.match_id = Some(init.match_id);
+            error.seat = Some(init.seat as i64);
+            error.encode()
+        };
+        let Some(number) = self.resolve(init.instance) else {
+            let text = format!("there is no agent {}", init.instance);
+            out.push(refused(code::UNKNOWN, text));
+            return;
+        };
+        let key = (init.match_id, init.seat);
+        if self.seats.get(&key).is_some_and(|(holder, _)| *holder == number) {
+            return;
+        }
+        let seat = Arc::new(Seat {
+            match_id: init.match_id,
+            seat: init.seat,
+            spec: init.spec,
+            lookahead: init.lookahead,
+        });
+        self.seats.insert(key, (number, seat.clone()));
+        let Some(agent) = self.instances.get_mut(&number) else {
+            return;
+        };
+        if let Err(failure) = guarded(|| agent.init(&seat)) {
+            out.push(refused(code::UNAVAILABLE, line(&failure)));
+        }
+    }
+
+    /// Answers a request once, and a repeated one with the same answer.
+    fn request(
+        &mut self,
+        id: i64,
+        out: &mut Vec<Vec<u8>>,
+        answer: impl FnOnce(&mut Self) -> Result<Vec<u8>, Failure>,
+    ) {
+        if let Some(known) = self.answers.get(id) {
+            out.push(known.to_vec());
+            return;
+        }
+        let frame = answer(self).unwrap_or_else(|failure| {
+            let mut error = ErrorMessage::new(code::CRASHED, line(&failure));
+            error.id = Some(id);
+            error.encode()
+        });
+        self.answers.keep(id, frame.clone());
+        out.push(frame);
+    }
+
+    fn instance(&mut self, number: i64) -> Result<&mut Box<dyn Agent>, Failure> {
+        let found = self.resolve(number);
+        found
+            .and_then(|number| self.instances.get_mut(&number))
+            .ok_or_else(|| format!("there is no agent {number}").into())
+    }
+
+    fn create(&mut self, create: AgentCreate) -> Result<(), Failure> {
+        if self.instances.contains_key(&create.instance) {
+            return Ok(());
+        }
+        let kind = self
+            .types
+            .iter_mut()
+            .find(|kind| kind.offer.name == create.agent && !kind.offer.instance)
+            .ok_or_else(|| format!("this program makes no agent '{}'", create.agent))?;
+        let mut options = Options::new(create.parameters);
+        let agent = guarded(|| {
+            let mut agent = (kind.make)(&mut options, create.seed)?;
+            options.finish()?;
+            if let Some(state) = &create.state {
+                agent.load(state)?;
+            }
+            Ok(agent)
+        })
+        .map_err(|failure| format!("agent {}: {failure}", create.agent))?;
+        self.instances.insert(create.instance, agent);
+        Ok(())
+    }
+
+    /// Begins anew with a broker that does not know the session: every seat hears the end.
+    fn reset(&mut self) {
+        let playing: Vec<(SeatKey, Mode, i64)> = self
+            .playing
+            .iter()
+            .map(|(key, play)| (*key, play.mode, play.seat.match_id))
+            .collect();
+        // The new session knows none of these episodes, so it hears nothing about them.
+        let mut unheard = Vec::new();
+        for ((episode, seat), mode, match_id) in playing {
+            let end = EndMessage {
+                episode,
+                seat,
+                match_id,
+                reason: Reason::Disconnected,
+                mode,
+                ..EndMessage::default()
+            };
+            self.end(end, &mut unheard);
+        }
+        self.playing.clear();
+        self.questions.clear();
+        self.seats.clear();
+        self.ended.clear();
+        self.answers.clear();
+        let single = self.instances.remove(&SINGLE);
+        for agent in self.instances.values_mut() {
+            let _ = guarded(|| {
+                agent.cleanup();
+                Ok(())
+            });
+        }
+        self.instances.clear();
+        if let Some(single) = single {
+            self.instances.insert(SINGLE, single);
+        }
+    }
+
+    fn message(&mut self, message: ToAgent, out: &mut Vec<Vec<u8>>) {
+        match message {
+            ToAgent::Step(step) => {
+                let key = (step.episode, step.seat);
+                let asked = Asked {
+                    turn: step.turn,
+                    reward: step.reward,
+                    observation: step.observation,
+                    legal: step.legal,
+                    afterstates: step.afterstates,
+                    text: step.text,
+                    scene: step.scene,
+                    clock: step.clock,
+                };
+                self.decide(key, asked, false, out);
+            }
+            ToAgent::Start(start) => self.start(start, out),
+            ToAgent::End(end) => self.end(end, out),
+            ToAgent::Init(init) => self.init(init, out),
+            ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.match_id),
+            ToAgent::Create(create) => self.request(create.id, out, |host| {
+                let id = create.id;
+                host.create(create)?;
+                Ok(done(id))
+            }),
+            ToAgent::Save(save) => self.request(save.id, out, |host| {
+                let agent = host.instance(save.instance)?;
+                let state = guarded(|| agent.save())?;
+                Ok(Saved { id: save.id, state }.encode())
+            }),
+            ToAgent::Load(load) => self.request(load.id, out, |host| {
+                let agent = host.instance(load.instance)?;
+                guarded(|| agent.load(&load.state))?;
+                Ok(done(load.id))
+            }),
+            ToAgent::Message(message) => self.request(message.id, out, |host| {
+                let body = message.body.open()?;
+                let agent = host.instance(message.instance)?;
+                let body = guarded(|| agent.message(body))?;
+                Ok(Reply {
+                    id: message.id,
+                    body: body.into(),
+                }
+                .encode())
+            }),
+            ToAgent::Cleanup(cleanup) => self.request(cleanup.id, out, |host| {
+                host.instance(cleanup.instance)?;
+                if let Some(mut agent) = host.instances.remove(&cleanup.instance) {
+                    guarded(|| {
+                        agent.cleanup();
+                        Ok(())
+                    })?;
+                }
+                Ok(done(cleanup.id))
+            }),
+            ToAgent::Reply(reply) => {
+                let answer = positions(reply.body);
+                self.answered(reply.id, answer, out);
+            }
+        }
+    }
+}
+
+impl Host for AgentHost {
+    type Incoming = ToAgent;
+
+    fn handle(&mut self, events: Vec<Event<ToAgent>>, out: &mut Vec<Vec<u8>>) {
+        for event in events {
+            match event {
+                Event::Message(message) => self.message(message, out),
+                Event::Welcome(welcome) => {
+                    if !welcome.resumed {
+                        self.reset();
+                    }
+                }
+                Event::Error(error) => {
+                    if let Some(id) = error.id {
+                        self.answered(id, Err(error.message.into()), out);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn done(id: i64) -> Vec<u8> {
+    Reply {
+        id,
+        body: Value::Nil.into(),
+    }
+    .encode()
+}
+
+fn about_seat(code: &str, text: String, (episode, seat): SeatKey) -> ErrorMessage {
+    let mut error = ErrorMessage::new(code, text);
+    error.episode = Some(episode);
+    error.seat = Some(seat as i64);
+    error
+}
+
+fn positions(body: Payload) -> Result<Vec<Position>, Failure> {
+    let frame = body.open()?.encode();
+    Ok(Vec::<Position>::read(&mut Reader::new(&frame))?)
+}

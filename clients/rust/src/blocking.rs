@@ -1,0 +1,163 @@
+//! Programs of the protocol for those who wait: each call returns when it is done.
+
+use std::time::{Duration, Instant};
+
+use crate::agent::AgentType;
+use crate::agent_host::AgentHost;
+use crate::broker::{Broker, Stop};
+use crate::control::{Answer, Control, Happening, Request};
+use crate::environment::EnvironmentType;
+use crate::environment_host::EnvironmentHost;
+use crate::error::Error;
+use crate::experiment::{experiment, RunNumber};
+use crate::link::{broken, Link, NAP};
+use crate::messages::{
+    Cancel, Catalogue, Cleanup, Create, Done, Drain, Episode, ExperimentMessage, ExperimentStart,
+    ExperimentStep, Incoming, Load, Offer, Pause, Progress, Role, Run, Save, ToExperiment, Watch,
+    WatchedTurn,
+};
+use crate::session::{Event, Host};
+use crate::value::Value;
+
+/// Takes what has come, waiting for it for a while.
+fn receive<I: Incoming>(
+    link: &mut Link<I>,
+    events: &mut Vec<Event<I>>,
+    patience: Duration,
+) -> Result<(), Error> {
+    if link.take(events)? {
+        return Ok(());
+    }
+    let patience = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
+    match link.socket.poll(zmq::POLLIN, patience) {
+        Ok(0) => link.idle(),
+        Ok(_) => link.take(events).map(drop),
+        // A signal; whoever waits looks at what it says.
+        Err(zmq::Error::EINTR) => Ok(()),
+        Err(error) => Err(broken(error)),
+    }
+}
+
+/// Waits for the broker to answer the first `hello`.
+fn open<I: Incoming>(
+    broker: &Broker,
+    role: Role,
+    offers: Vec<Offer>,
+    events: &mut Vec<Event<I>>,
+) -> Result<Link<I>, Error> {
+    let mut link = Link::new(broker, role, offers)?;
+    while !link.welcomed() && !broker.stop.stopped() {
+        receive(&mut link, events, Duration::from_millis(100))?;
+    }
+    Ok(link)
+}
+
+fn serve<H: Host>(
+    mut host: H,
+    broker: &Broker,
+    role: Role,
+    offers: Vec<Offer>,
+) -> Result<(), Error> {
+    let signals = Stop::default();
+    let mut registered = Vec::new();
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        registered.extend(signal_hook::flag::register(signal, signals.0.clone()));
+    }
+    let mut events = Vec::new();
+    let result = (|| {
+        let mut link = open(broker, role, offers, &mut events)?;
+        let mut out = Vec::new();
+        loop {
+            if !events.is_empty() {
+                host.handle(std::mem::take(&mut events), &mut out);
+                link.send(std::mem::take(&mut out))?;
+            }
+            if link.departed() {
+                return Ok(());
+            }
+            if broker.stop.stopped() || signals.stopped() {
+                link.goodbye();
+                return Ok(());
+            }
+            receive(&mut link, &mut events, NAP)?;
+        }
+    })();
+    for id in registered {
+        signal_hook::low_level::unregister(id);
+    }
+    result
+}
+
+/// Runs a program that makes agents, until the broker leaves, or SIGTERM or SIGINT comes.
+///
+/// # Errors
+/// No broker answers, or it refuses this program; or the agent that this program is cannot be made.
+pub fn serve_agents(
+    types: impl IntoIterator<Item = AgentType>,
+    broker: &Broker,
+) -> Result<(), Error> {
+    let host = AgentHost::new(types).map_err(|failure| Error::Connection(failure.to_string()))?;
+    let offers = host.offers();
+    serve(host, broker, Role::Agent, offers)
+}
+
+/// Runs a program that makes environments, until the broker leaves, or SIGTERM or SIGINT comes.
+///
+/// # Errors
+/// No broker answers, or it refuses this program.
+pub fn serve_environments(
+    types: impl IntoIterator<Item = EnvironmentType>,
+    broker: &Broker,
+) -> Result<(), Error> {
+    let host = EnvironmentHost::new(types);
+    let offers = host.offers();
+    serve(host, broker, Role::Environment, offers)
+}
+
+/// Run control: a connection of an experiment to the broker.
+///
+/// Dropping it says goodbye; runs in progress are cancelled.
+pub struct Experiment {
+    link: Link<ToExperiment>,
+    control: Control,
+}
+
+impl Experiment {
+    /// Connects to a broker.
+    ///
+    /// # Errors
+    /// None answers, or it refuses this peer.
+    pub fn connect(broker: &Broker) -> Result<Self, Error> {
+        let mut events = Vec::new();
+        let link = open(broker, Role::Experiment, Vec::new(), &mut events)?;
+        let mut control = Control::default();
+        control.handle(events, &mut Vec::new());
+        Ok(Self { link, control })
+    }
+
+    /// The results of a run as an iterator, which ends after the last or with an error.
+    pub fn episodes(
+        &mut self,
+        run: RunNumber,
+    ) -> impl Iterator<Item = Result<Episode, Error>> + use<'_> {
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let episode = self.episode(run).transpose();
+            failed = matches!(episode, Some(Err(_)));
+            episode
+        })
+    }
+
+    fn receive(
+        &mut self,
+        events: &mut Vec<Event<ToExperiment>>,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        receive(&mut self.link, events, patience)
+    }
+}
+
+experiment!({} {});

@@ -1,0 +1,81 @@
+//! Where the broker is, and who connects to it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where a broker is, unless told otherwise.
+pub const ADDRESS: &str = "tcp://127.0.0.1:5757";
+
+/// Where the broker is, what it is told of this program, and how long to wait for it.
+#[derive(Clone, Debug)]
+pub struct Broker {
+    pub(crate) address: String,
+    pub(crate) token: Option<String>,
+    pub(crate) name: String,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) stop: Stop,
+}
+
+impl Broker {
+    /// A broker at a ZeroMQ endpoint.
+    pub fn at(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            token: None,
+            name: String::new(),
+            wait: Some(Duration::from_secs(10)),
+            stop: Stop::default(),
+        }
+    }
+
+    /// The broker that `DOVETAIL_BROKER` names, with the access token `DOVETAIL_TOKEN`.
+    pub fn from_env() -> Self {
+        let address = std::env::var("DOVETAIL_BROKER").unwrap_or_default();
+        let address = if address.is_empty() { ADDRESS } else { &address };
+        Self {
+            token: std::env::var("DOVETAIL_TOKEN").ok(),
+            ..Self::at(address)
+        }
+    }
+
+    /// The access token.
+    pub fn token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    /// This program's name among the peers; the broker chooses one otherwise.
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// How long to wait for the broker's first answer, 10 s otherwise; `None` waits for ever.
+    pub fn wait(mut self, wait: Option<Duration>) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// What ends a program that serves, beside the broker and the system's signals.
+    pub fn stop(mut self, stop: &Stop) -> Self {
+        self.stop = stop.clone();
+        self
+    }
+}
+
+/// Ends a program that serves, from another thread or a signal's handler.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(pub(crate) Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks it to say goodbye and end; it does so within half a second.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was asked.
+    pub fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

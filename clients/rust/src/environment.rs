@@ -1,0 +1,115 @@
+//! What the rules of a game implement.
+
+use crate::error::Failure;
+use crate::messages::{Offer, Spec, Turn};
+use crate::options::{schema, FromValue, Options};
+use crate::value::Value;
+
+/// The rules of a game, made for one match.
+///
+/// An error, or a panic, of any of these is reported to the broker and ends nothing but what it
+/// is about.
+pub trait Environment: Send {
+    /// Says what seats can expect; called once, before any episode.
+    ///
+    /// # Errors
+    /// The configuration makes no game; the text names the option.
+    fn init(&mut self) -> Result<Spec, Failure>;
+
+    /// Begins an episode, dropping one in progress: a turn with `to_act`, and a view of each seat
+    /// in it.
+    ///
+    /// # Errors
+    /// The rules failed.
+    fn start(&mut self, seed: i64) -> Result<Turn, Failure>;
+
+    /// Applies the actions of all seats that had to act, by seat.
+    ///
+    /// # Errors
+    /// An [`IllegalAction`](crate::IllegalAction), after which the episode must be as before;
+    /// any other error is a fault of the rules.
+    fn step(&mut self, actions: Vec<(usize, Value)>) -> Result<Turn, Failure>;
+
+    /// One row per legal action of `seat`: what it would observe after it.
+    ///
+    /// # Errors
+    /// This environment cannot say.
+    fn afterstates(&mut self, seat: usize) -> Result<Value, Failure> {
+        let _ = seat;
+        Err("this environment gives no afterstates".into())
+    }
+
+    /// The position for a person to read, as `seat` may know it, or everybody if it is `None`.
+    fn text(&mut self, seat: Option<usize>) -> String {
+        let _ = seat;
+        String::new()
+    }
+
+    /// The position to be drawn, under the rule of `text`.
+    fn scene(&mut self, seat: Option<usize>) -> Value {
+        let _ = seat;
+        Value::Nil
+    }
+
+    /// A copy of the episode as `seat` knows it, to be played on by itself; what it cannot know,
+    /// and chance to come, is drawn from `seed`.  `None`: this environment allows no lookahead.
+    fn fork(&self, seat: usize, seed: i64) -> Option<Box<dyn Environment>> {
+        let _ = (seat, seed);
+        None
+    }
+
+    /// Answers a message of the experiment.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn message(&mut self, body: Value) -> Result<Value, Failure> {
+        let _ = body;
+        Ok(Value::Nil)
+    }
+
+    /// Lets go of resources; nothing is called afterwards.
+    fn cleanup(&mut self) {}
+}
+
+type Make = dyn FnMut(&mut Options) -> Result<Box<dyn Environment>, Failure> + Send;
+
+/// An environment on offer: its name, its options, and how one is made for a match.
+pub struct EnvironmentType {
+    pub(crate) offer: Offer,
+    pub(crate) make: Box<Make>,
+}
+
+impl EnvironmentType {
+    /// An environment; `make` gets the options, from which it takes what it has.
+    pub fn new<E: Environment + 'static>(
+        name: &str,
+        mut make: impl FnMut(&mut Options) -> Result<E, Failure> + Send + 'static,
+    ) -> Self {
+        let offer = Offer {
+            name: name.to_owned(),
+            ..Offer::default()
+        };
+        let make = Box::new(move |options: &mut Options| {
+            make(options).map(|made| Box::new(made) as Box<dyn Environment>)
+        });
+        Self { offer, make }
+    }
+
+    /// One sentence for a person.
+    pub fn description(mut self, description: &str) -> Self {
+        self.offer.description = description.to_owned();
+        self
+    }
+
+    /// An option, with its default.
+    pub fn option<T: FromValue + Into<Value>>(mut self, name: &str, default: T) -> Self {
+        self.offer.parameters.insert(name.to_owned(), schema(default));
+        self
+    }
+
+    /// The numbers of seats it can have.
+    pub fn seats(mut self, seats: &[i64]) -> Self {
+        self.offer.seats = Some(seats.to_vec());
+        self
+    }
+}

@@ -1,0 +1,370 @@
+//! The program around environments: messages of the broker in, frames to the broker out.
+//!
+//! A step that comes twice is answered with the same turn, without stepping again.
+
+use std::collections::HashMap;
+
+use crate::answers::Answers;
+use crate::environment::{Environment, EnvironmentType};
+use crate::error::{code, guarded, line, Failure, IllegalAction};
+use crate::field::Field;
+use crate::messages::{
+    EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Offer, Open, Position,
+    Reply, ToEnvironment, Turn, Want,
+};
+use crate::options::Options;
+use crate::session::{Event, Host};
+use crate::value::{Payload, Value};
+use crate::wire::Reader;
+
+/// What was last asked of an episode, and the frame that answered it.
+enum Last {
+    Turn { turn: i64, over: bool },
+    Error,
+}
+
+/// An environment made for a match, and its episode in progress.
+struct Place {
+    environment: Box<dyn Environment>,
+    seats: usize,
+    spec: Vec<u8>,
+    episode: Option<i64>,
+    wants: Vec<Vec<Want>>,
+    watched: bool,
+    to_act: Vec<usize>,
+    /// The number of the turn that the last request asked for.
+    asked: i64,
+    last: Last,
+    answer: Vec<u8>,
+}
+
+/// Holds the environments of one program.
+pub struct EnvironmentHost {
+    types: Vec<EnvironmentType>,
+    open: HashMap<i64, Place>,
+    /// The match of each episode in progress.
+    episodes: HashMap<i64, i64>,
+    answers: Answers,
+}
+
+impl EnvironmentHost {
+    /// A program that can make these environments.
+    pub fn new(types: impl IntoIterator<Item = EnvironmentType>) -> Self {
+        Self {
+            types: types.into_iter().collect(),
+            open: HashMap::new(),
+            episodes: HashMap::new(),
+            answers: Answers::default(),
+        }
+    }
+
+    /// What this program can be asked for.
+    pub fn offers(&self) -> Vec<Offer> {
+        self.types.iter().map(|each| each.offer.clone()).collect()
+    }
+
+    fn step(&mut self, step: EnvironmentStep, out: &mut Vec<Vec<u8>>) {
+        let place = self.episodes.get(&step.episode).and_then(|number| self.open.get_mut(number));
+        let Some(place) = place else { return };
+        if step.turn + 1 == place.asked {
+            out.push(place.answer.clone());
+            return;
+        }
+        match place.last {
+            Last::Turn { turn, over: false } if turn == step.turn => {}
+            _ => return,
+        }
+        place.asked = step.turn + 1;
+        let environment = &mut place.environment;
+        let turn = guarded(|| environment.step(step.actions));
+        place.finish(step.episode, turn, "step", out);
+    }
+
+    fn start(&mut self, start: EnvironmentStart, out: &mut Vec<Vec<u8>>) {
+        let Some(place) = self.open.get_mut(&start.match_id) else {
+            let text = format!("match {} is not open", start.match_id);
+            let mut error = ErrorMessage::new(code::UNKNOWN, text);
+            error.episode = Some(start.episode);
+            out.push(error.encode());
+            return;
+        };
+        if place.episode == Some(start.episode) {
+            if place.asked == 0 {
+                out.push(place.answer.clone());
+            }
+            return;
+        }
+        if let Some(old) = place.episode {
+            self.episodes.remove(&old);
+        }
+        self.episodes.insert(start.episode, start.match_id);
+        place.episode = Some(start.episode);
+        place.wants = start.wants;
+        place.watched = start.watched;
+        place.asked = 0;
+        let environment = &mut place.environment;
+        let turn = guarded(|| environment.start(start.seed));
+        place.finish(start.episode, turn, "start", out);
+    }
+
+    fn make(&mut self, open: Open, out: &mut Vec<Vec<u8>>) {
+        if let Some(place) = self.open.get(&open.match_id) {
+            out.push(place.spec.clone());
+            return;
+        }
+        let name = open.environment;
+        let kind = self.types.iter_mut().find(|kind| kind.offer.name == name);
+        let made = match kind {
+            None => Err(format!("this program makes no environment '{name}'").into()),
+            Some(kind) => guarded(|| {
+                let mut options = Options::new(open.configuration);
+                let mut environment = (kind.make)(&mut options)?;
+                options.finish()?;
+                let spec = environment.init()?;
+                Ok((environment, spec))
+            }),
+        };
+        match made {
+            Ok((environment, mut spec)) => {
+                spec.match_id = open.match_id;
+                if spec.name.is_empty() {
+                    spec.name = name;
+                }
+                let place = Place {
+                    environment,
+                    seats: spec.seats,
+                    spec: spec.encode(),
+                    episode: None,
+                    wants: Vec::new(),
+                    watched: false,
+                    to_act: Vec::new(),
+                    asked: 0,
+                    last: Last::Error,
+                    answer: Vec::new(),
+                };
+                out.push(place.spec.clone());
+                self.open.insert(open.match_id, place);
+            }
+            Err(failure) => {
+                let text = format!("environment {name}: {}", line(&failure));
+                let mut error = ErrorMessage::new(code::UNAVAILABLE, text);
+                error.match_id = Some(open.match_id);
+                out.push(error.encode());
+            }
+        }
+    }
+
+    fn close(&mut self, match_id: i64) {
+        if let Some(mut place) = self.open.remove(&match_id) {
+            if let Some(episode) = place.episode {
+                self.episodes.remove(&episode);
+            }
+            let _ = guarded(|| {
+                place.environment.cleanup();
+                Ok(())
+            });
+        }
+    }
+
+    fn request(
+        &mut self,
+        id: i64,
+        out: &mut Vec<Vec<u8>>,
+        answer: impl FnOnce(&mut Self) -> Result<Value, Failure>,
+    ) {
+        if let Some(known) = self.answers.get(id) {
+            out.push(known.to_vec());
+            return;
+        }
+        let frame = match answer(self) {
+            Ok(body) => Reply {
+                id,
+                body: body.into(),
+            }
+            .encode(),
+            Err(failure) => {
+                let mut error = ErrorMessage::new(code::CRASHED, line(&failure));
+                error.id = Some(id);
+                error.encode()
+            }
+        };
+        self.answers.keep(id, frame.clone());
+        out.push(frame);
+    }
+
+    fn talk(&mut self, match_id: i64, body: Payload) -> Result<Value, Failure> {
+        let body = body.open()?;
+        let place = self.open.get_mut(&match_id);
+        let place = place.ok_or_else(|| format!("match {match_id} is not open"))?;
+        guarded(|| place.environment.message(body))
+    }
+
+    fn lookahead(&mut self, asked: &EnvironmentLookahead) -> Result<Value, Failure> {
+        let place = self.episodes.get(&asked.episode).and_then(|number| self.open.get(number));
+        let Some(place) = place else {
+            return Err(format!("episode {} is not in progress", asked.episode).into());
+        };
+        match place.last {
+            Last::Turn { turn, over: false } if turn == asked.turn => {}
+            _ => return Err(format!("the episode is not at turn {}", asked.turn).into()),
+        }
+        let found = guarded(|| {
+            asked
+                .lines
+                .iter()
+                .map(|line| place.follow(asked, line))
+                .collect::<Result<Vec<Position>, Failure>>()
+        })?;
+        let mut frame = Vec::new();
+        found.write(&mut frame);
+        Ok(Value::read(&mut Reader::new(&frame))?)
+    }
+}
+
+impl Place {
+    /// Fills in what the library knows of a turn, and answers.
+    fn finish(
+        &mut self,
+        episode: i64,
+        turn: Result<Turn, Failure>,
+        verb: &str,
+        out: &mut Vec<Vec<u8>>,
+    ) {
+        let turn = turn.and_then(|turn| guarded(|| self.complete(episode, turn)));
+        self.answer = match turn {
+            Ok(turn) => {
+                self.last = Last::Turn {
+                    turn: turn.turn,
+                    over: turn.to_act.is_empty(),
+                };
+                let frame = turn.encode();
+                self.to_act = turn.to_act;
+                frame
+            }
+            Err(failure) => {
+                self.last = Last::Error;
+                let mut error = match failure.downcast_ref::<IllegalAction>() {
+                    Some(illegal) => {
+                        let mut error = ErrorMessage::new(code::ILLEGAL, line(&failure));
+                        error.seat = illegal.seat.map(|seat| seat as i64);
+                        error
+                    }
+                    None => {
+                        let text = format!("the environment failed in {verb}: {}", line(&failure));
+                        ErrorMessage::new(code::CRASHED, text)
+                    }
+                };
+                error.episode = Some(episode);
+                error.encode()
+            }
+        };
+        out.push(self.answer.clone());
+    }
+
+    fn complete(&mut self, episode: i64, mut turn: Turn) -> Result<Turn, Failure> {
+        turn.episode = episode;
+        turn.turn = self.asked;
+        if self.watched {
+            turn.text = Some(self.environment.text(None));
+        }
+        if !self.wants.is_empty() {
+            for view in &mut turn.seats {
+                let Some(wants) = self.wants.get(view.seat) else {
+                    continue;
+                };
+                for want in wants {
+                    match want {
+                        Want::Text => view.text = Some(self.environment.text(Some(view.seat))),
+                        Want::Scene => view.scene = self.environment.scene(Some(view.seat)),
+                        Want::Afterstates if turn.to_act.contains(&view.seat) => {
+                            view.afterstates = self.environment.afterstates(view.seat)?;
+                        }
+                        Want::Afterstates => {}
+                    }
+                }
+            }
+        }
+        Ok(turn)
+    }
+
+    /// What one line of actions leads to.
+    fn follow(
+        &self,
+        asked: &EnvironmentLookahead,
+        line: &[Vec<Value>],
+    ) -> Result<Position, Failure> {
+        let mut copy = self
+            .environment
+            .fork(asked.seat, asked.seed)
+            .ok_or("this environment allows no lookahead")?;
+        let mut position = Position {
+            to_act: self.to_act.clone(),
+            rewards: vec![0.0; self.seats],
+            ..Position::default()
+        };
+        for actions in line {
+            if position.to_act.is_empty() {
+                position.error = "the episode would be over".to_owned();
+                break;
+            }
+            if actions.len() != position.to_act.len() {
+                position.error = format!("{} actions for the seats {:?}", actions.len(), position.to_act);
+                break;
+            }
+            let pairs = position.to_act.iter().copied().zip(actions.iter().cloned());
+            let turn = match copy.step(pairs.collect()) {
+                Ok(turn) => turn,
+                Err(failure) if failure.is::<IllegalAction>() => {
+                    position.error = crate::error::line(&failure);
+                    break;
+                }
+                Err(failure) => return Err(failure),
+            };
+            for view in &turn.seats {
+                if let Some(reward) = position.rewards.get_mut(view.seat) {
+                    *reward += view.reward;
+                }
+            }
+            position.to_act = turn.to_act;
+            position.seats = turn.seats;
+            position.terminated = turn.terminated;
+            position.truncated = turn.truncated;
+            position.outcome = turn.outcome;
+            position.applied += 1;
+        }
+        Ok(position)
+    }
+}
+
+impl Host for EnvironmentHost {
+    type Incoming = ToEnvironment;
+
+    fn handle(&mut self, events: Vec<Event<ToEnvironment>>, out: &mut Vec<Vec<u8>>) {
+        for event in events {
+            match event {
+                Event::Message(ToEnvironment::Step(step)) => self.step(step, out),
+                Event::Message(ToEnvironment::Start(start)) => self.start(start, out),
+                Event::Message(ToEnvironment::Open(open)) => self.make(open, out),
+                Event::Message(ToEnvironment::Close(close)) => self.close(close.match_id),
+                Event::Message(ToEnvironment::Message(message)) => {
+                    self.request(message.id, out, |host| {
+                        host.talk(message.match_id, message.body)
+                    });
+                }
+                Event::Message(ToEnvironment::Lookahead(asked)) => {
+                    self.request(asked.id, out, |host| host.lookahead(&asked));
+                }
+                Event::Welcome(welcome) => {
+                    if !welcome.resumed {
+                        let all: Vec<i64> = self.open.keys().copied().collect();
+                        for match_id in all {
+                            self.close(match_id);
+                        }
+                        self.answers.clear();
+                    }
+                }
+                Event::Error(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What can go wrong, in one line each.
+
+use std::fmt;
+
+/// The error codes of the protocol.
+pub mod code {
+    /// The frame is not exactly one well-formed MessagePack value, or a tensor contradicts itself.
+    pub const MALFORMED: &str = "malformed";
+    /// The frame is too large, too deep, or has too many values.
+    pub const LIMIT: &str = "limit";
+    /// `type` is missing, is no text, or names no message of this direction.
+    pub const UNKNOWN_TYPE: &str = "unknown-type";
+    /// The frame is no map, or a field is missing, of the wrong type or out of range.
+    pub const INVALID: &str = "invalid";
+    /// The connection has no session.
+    pub const HELLO_FIRST: &str = "hello-first";
+    /// The peers speak different versions.
+    pub const VERSION: &str = "version";
+    /// The access token is missing or wrong.
+    pub const ACCESS: &str = "access";
+    /// Another peer or agent has this name.
+    pub const NAME_TAKEN: &str = "name-taken";
+    /// The message does not fit the state of what it is about.
+    pub const WRONG_STATE: &str = "wrong-state";
+    /// What the message names does not exist.
+    pub const UNKNOWN: &str = "unknown";
+    /// The rules refuse the action of a seat.
+    pub const ILLEGAL: &str = "illegal";
+    /// A request could not be fulfilled.
+    pub const UNAVAILABLE: &str = "unavailable";
+    /// An agent or environment failed.
+    pub const CRASHED: &str = "crashed";
+}
+
+/// Whatever a user's agent or environment fails with; any error and any text converts into it.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A frame that the protocol refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtocolError {
+    /// One of [`code`].
+    pub code: &'static str,
+    /// One line for a person.
+    pub message: String,
+}
+
+impl ProtocolError {
+    pub(crate) fn malformed(message: impl Into<String>) -> Self {
+        Self {
+            code: code::MALFORMED,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self {
+            code: code::INVALID,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self {
+            code: code::LIMIT,
+            message: message.into(),
+        }
+    }
+
+    /// Names the field in which the error was found.
+    #[cold]
+    pub(crate) fn at(mut self, field: &str) -> Self {
+        self.message = format!("`{field}`: {}", self.message);
+        self
+    }
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// What a program of this library can meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The broker does not let this peer in, or no broker answers.
+    Connection(String),
+    /// A request was answered with an `error`.
+    Refused {
+        /// One of [`code`], or one of a later version.
+        code: String,
+        /// The text of who refused it.
+        message: String,
+    },
+    /// The broker left, or does not know this session any more; runs are lost.
+    Lost(String),
+    /// A run did not end as it should.
+    Run(String),
+    /// What came back cannot be read.
+    Protocol(ProtocolError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Connection(text) | Error::Lost(text) | Error::Run(text) => f.write_str(text),
+            Error::Refused { message, .. } => f.write_str(message),
+            Error::Protocol(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ProtocolError> for Error {
+    fn from(error: ProtocolError) -> Self {
+        Error::Protocol(error)
+    }
+}
+
+/// The rules refuse an action: what an environment's `step` fails with, so that the broker
+/// blames the seat and not the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IllegalAction {
+    /// One line that names the action and what is legal.
+    pub message: String,
+    /// Whose action it is.
+    pub seat: Option<usize>,
+}
+
+impl IllegalAction {
+    /// An action of `seat` that the rules refuse.
+    pub fn new(message: impl Into<String>, seat: usize) -> Self {
+        Self {
+            message: message.into(),
+            seat: Some(seat),
+        }
+    }
+}
+
+impl fmt::Display for IllegalAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for IllegalAction {}
+
+/// Calls a user's code; a panic is a failure like any other.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no text".to_owned());
+            Err(format!("panicked: {text}").into())
+        }
+    }
+}
+
+/// One line about a failure, short enough to travel.
+pub(crate) fn line(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if line.chars().count() > 300 {
+        line = line.chars().take(300).collect();
+    }
+    line
+}

@@ -1,0 +1,348 @@
+//! The verbs of an experiment, written once for both shells.
+
+/// What a run is asked for by: its number.
+pub type RunNumber = i64;
+
+/// Declares the verbs: `experiment!({async} {.await})` or `experiment!({} {})`.
+macro_rules! experiment {
+    ({$($asynchronous:tt)*} {$($wait:tt)*}) => {
+        impl Experiment {
+            /// The name under which the broker knows this experiment.
+            pub fn name(&self) -> &str {
+                self.link.name()
+            }
+
+            /// Sends any request and returns its answer.
+            ///
+            /// # Errors
+            /// It was refused, or the session is lost.
+            pub $($asynchronous)* fn request(&mut self, request: impl Request) -> Result<Answer, Error> {
+                let (id, frame) = self.control.request(request)?;
+                self.link.send(vec![frame])?;
+                loop {
+                    if let Some(answer) = self.control.answer(id) {
+                        return answer;
+                    }
+                    self.wait(None)$($wait)*?;
+                }
+            }
+
+            /// What is connected; SPEC.md says in what form.
+            ///
+            /// # Errors
+            /// The session is lost.
+            pub $($asynchronous)* fn catalogue(&mut self) -> Result<Value, Error> {
+                Ok(self.request(Catalogue::default())$($wait)*?.body())
+            }
+
+            /// Waits until environments and agent types are offered.
+            ///
+            /// # Errors
+            /// They are not after `patience`; the text says which.
+            pub $($asynchronous)* fn expect(
+                &mut self,
+                environments: &[&str],
+                agents: &[&str],
+                patience: Duration,
+            ) -> Result<(), Error> {
+                let end = Instant::now() + patience;
+                loop {
+                    let present = self.catalogue()$($wait)*?;
+                    let missing = crate::experiment::missing(&present, environments, agents);
+                    if missing.is_empty() {
+                        return Ok(());
+                    }
+                    if Instant::now() > end {
+                        return Err(Error::Run(format!("nobody offers {missing}")));
+                    }
+                    self.wait(Some(Duration::from_millis(50)))$($wait)*?;
+                }
+            }
+
+            /// Makes an agent of a type with its default options; returns its number.
+            ///
+            /// # Errors
+            /// Nobody offers the type.
+            pub $($asynchronous)* fn create(&mut self, agent: &str, seed: i64) -> Result<i64, Error> {
+                let create = Create { agent: agent.to_owned(), seed, ..Create::default() };
+                self.create_with(create)$($wait)*
+            }
+
+            /// Makes an agent as asked; returns its number.
+            ///
+            /// # Errors
+            /// Nobody offers the type, or it refuses the parameters.
+            pub $($asynchronous)* fn create_with(&mut self, create: Create) -> Result<i64, Error> {
+                let body = self.request(create)$($wait)*?.body();
+                crate::experiment::number(&body, "instance")
+            }
+
+            /// Begins a run; returns its number.
+            ///
+            /// # Errors
+            /// There is no such environment or agent, or the options make no sense.
+            pub $($asynchronous)* fn run(&mut self, run: Run) -> Result<RunNumber, Error> {
+                let body = self.request(run)$($wait)*?.body();
+                crate::experiment::number(&body, "run")
+            }
+
+            /// The next result of a run, in the order in which episodes end; `None` after the last.
+            ///
+            /// Interrupted episodes have `scored` false.
+            ///
+            /// # Errors
+            /// The run did not end as it should, or the session is lost.
+            pub $($asynchronous)* fn episode(&mut self, run: RunNumber) -> Result<Option<Episode>, Error> {
+                loop {
+                    if let Some(episode) = self.control.episode(run)? {
+                        return Ok(episode);
+                    }
+                    self.wait(None)$($wait)*?;
+                }
+            }
+
+            /// All results of a run, once it is over.
+            ///
+            /// # Errors
+            /// The run did not end as it should, or the session is lost.
+            pub $($asynchronous)* fn results(&mut self, run: RunNumber) -> Result<Vec<Episode>, Error> {
+                let mut all = Vec::new();
+                while let Some(episode) = self.episode(run)$($wait)*? {
+                    all.push(episode);
+                }
+                Ok(all)
+            }
+
+            /// How far a run is, as far as has been heard.
+            pub fn progress(&mut self, run: RunNumber) -> Option<Progress> {
+                self.control.progress(run)
+            }
+
+            /// How a run ended, once that has been heard.
+            pub fn done(&mut self, run: RunNumber) -> Option<Done> {
+                self.control.done(run)
+            }
+
+            /// Starts no new episodes for now.
+            ///
+            /// # Errors
+            /// The run is over.
+            pub $($asynchronous)* fn pause(&mut self, run: RunNumber) -> Result<(), Error> {
+                self.request(Pause { run, ..Pause::default() })$($wait)*.map(drop)
+            }
+
+            /// Goes on after `pause`.
+            ///
+            /// # Errors
+            /// The run is over.
+            pub $($asynchronous)* fn resume(&mut self, run: RunNumber) -> Result<(), Error> {
+                self.request(Pause { run, paused: false, ..Pause::default() })$($wait)*.map(drop)
+            }
+
+            /// Finishes the episodes in progress and starts no other.
+            ///
+            /// # Errors
+            /// The run is over.
+            pub $($asynchronous)* fn drain(&mut self, run: RunNumber) -> Result<(), Error> {
+                self.control.asked_for(run, "drained");
+                self.request(Drain { run, ..Drain::default() })$($wait)*.map(drop)
+            }
+
+            /// Ends everything of a run now.
+            ///
+            /// # Errors
+            /// The run is over.
+            pub $($asynchronous)* fn cancel(&mut self, run: RunNumber) -> Result<(), Error> {
+                self.control.asked_for(run, "cancelled");
+                self.request(Cancel { run, ..Cancel::default() })$($wait)*.map(drop)
+            }
+
+            /// Stepwise: begins the next episode; returns its first turn.
+            ///
+            /// # Errors
+            /// An episode is in progress, or the run is not stepwise.
+            pub $($asynchronous)* fn start(&mut self, run: RunNumber) -> Result<WatchedTurn, Error> {
+                let body = self.request(ExperimentStart { run, ..ExperimentStart::default() })$($wait)*?.body();
+                Ok(WatchedTurn::decode(&body.encode())?)
+            }
+
+            /// Stepwise: lets the seats act once; returns the turn that follows.
+            ///
+            /// # Errors
+            /// No episode is in progress, or it ended in a way that has no turn to show.
+            pub $($asynchronous)* fn step(&mut self, run: RunNumber) -> Result<WatchedTurn, Error> {
+                let body = self.request(ExperimentStep { run, ..ExperimentStep::default() })$($wait)*?.body();
+                Ok(WatchedTurn::decode(&body.encode())?)
+            }
+
+            /// An agent's state; with `keep` the broker keeps it under that name too.
+            ///
+            /// # Errors
+            /// The agent cannot be saved.
+            pub $($asynchronous)* fn save(&mut self, instance: i64, keep: Option<&str>) -> Result<Vec<u8>, Error> {
+                let save = Save { instance, keep: keep.map(str::to_owned), ..Save::default() };
+                match self.request(save)$($wait)*? {
+                    Answer::Saved(state) => Ok(state),
+                    Answer::Reply(_) => Ok(Vec::new()),
+                }
+            }
+
+            /// Puts an agent into a state that was saved.
+            ///
+            /// # Errors
+            /// It refuses the bytes.
+            pub $($asynchronous)* fn load(&mut self, instance: i64, state: &[u8]) -> Result<(), Error> {
+                let load = Load { instance, state: state.to_vec(), ..Load::default() };
+                self.request(load)$($wait)*.map(drop)
+            }
+
+            /// Puts an agent into a state that the broker keeps.
+            ///
+            /// # Errors
+            /// There is none, or the agent refuses it.
+            pub $($asynchronous)* fn load_kept(&mut self, instance: i64, kept: &str) -> Result<(), Error> {
+                let load = Load { instance, kept: Some(kept.to_owned()), ..Load::default() };
+                self.request(load)$($wait)*.map(drop)
+            }
+
+            /// Lets an agent go.
+            ///
+            /// # Errors
+            /// There is none of this number.
+            pub $($asynchronous)* fn cleanup(&mut self, instance: i64) -> Result<(), Error> {
+                self.request(Cleanup { instance, ..Cleanup::default() })$($wait)*.map(drop)
+            }
+
+            /// Sends a message to an agent; returns its answer.
+            ///
+            /// # Errors
+            /// It failed.
+            pub $($asynchronous)* fn message(&mut self, instance: i64, body: impl Into<Value>) -> Result<Value, Error> {
+                let message = ExperimentMessage {
+                    instance: Some(instance),
+                    body: body.into(),
+                    ..ExperimentMessage::default()
+                };
+                Ok(self.request(message)$($wait)*?.body())
+            }
+
+            /// Sends a message to an environment of a run; returns its answer.
+            ///
+            /// # Errors
+            /// It failed.
+            pub $($asynchronous)* fn message_environment(
+                &mut self,
+                run: RunNumber,
+                body: impl Into<Value>,
+            ) -> Result<Value, Error> {
+                let message = ExperimentMessage {
+                    run: Some(run),
+                    body: body.into(),
+                    ..ExperimentMessage::default()
+                };
+                Ok(self.request(message)$($wait)*?.body())
+            }
+
+            /// Asks for the turns of a run, or of all runs; `turn` and `happening` tell them.
+            ///
+            /// # Errors
+            /// The run is secret, or over.
+            pub $($asynchronous)* fn watch(&mut self, run: Option<RunNumber>, on: bool) -> Result<(), Error> {
+                self.request(Watch { run, on, ..Watch::default() })$($wait)*.map(drop)
+            }
+
+            /// The next turn that is watched; `None` if none comes for `patience`.
+            ///
+            /// # Errors
+            /// The session is lost.
+            pub $($asynchronous)* fn turn(&mut self, patience: Duration) -> Result<Option<WatchedTurn>, Error> {
+                let end = Instant::now() + patience;
+                loop {
+                    if let Some(turn) = self.control.turn() {
+                        return Ok(Some(turn));
+                    }
+                    self.control.alive()?;
+                    let left = end.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Ok(None);
+                    }
+                    self.wait(Some(left))$($wait)*?;
+                }
+            }
+
+            /// The next event of any run, in the order of arrival.
+            ///
+            /// It is for programs that sort events themselves: `episode`, `progress`, `done` and
+            /// `turn` take all that came, so it should not be used beside them.
+            ///
+            /// # Errors
+            /// The session is lost.
+            pub $($asynchronous)* fn happening(&mut self) -> Result<Happening, Error> {
+                loop {
+                    if let Some(happening) = self.control.happening() {
+                        return Ok(happening);
+                    }
+                    self.control.alive()?;
+                    self.wait(None)$($wait)*?;
+                }
+            }
+
+            /// Takes what the broker has sent, waiting for it if there is nothing.
+            $($asynchronous)* fn wait(&mut self, patience: Option<Duration>) -> Result<(), Error> {
+                let mut events = Vec::new();
+                self.receive(&mut events, patience.unwrap_or(NAP).min(NAP))$($wait)*?;
+                let quiet = events.is_empty();
+                let mut out = Vec::new();
+                self.control.handle(events, &mut out);
+                self.link.send(out)?;
+                // What came before the goodbye counts.
+                if quiet && self.link.departed() {
+                    self.control.lose("the broker has left");
+                }
+                Ok(())
+            }
+
+            /// Leaves; runs in progress are cancelled.
+            pub fn close(self) {}
+        }
+
+        impl Drop for Experiment {
+            fn drop(&mut self) {
+                self.link.goodbye();
+            }
+        }
+    };
+}
+
+pub(crate) use experiment;
+
+use crate::error::{Error, ProtocolError};
+use crate::value::Value;
+
+/// The number in the body of a reply.
+pub(crate) fn number(body: &Value, key: &str) -> Result<i64, Error> {
+    body.get(key).and_then(Value::as_i64).ok_or_else(|| {
+        Error::Protocol(ProtocolError::invalid(format!("the reply has no '{key}'")))
+    })
+}
+
+/// Those that a catalogue does not have, for a person; empty if it has all.
+pub(crate) fn missing(present: &Value, environments: &[&str], agents: &[&str]) -> String {
+    let offered = |kind: &str, name: &str| {
+        let offers = present.get(kind).and_then(Value::as_array).unwrap_or_default();
+        let mut names = offers.iter().filter_map(|offer| offer.get("name")?.as_str());
+        names.any(|each| each == name)
+    };
+    let mut missing = Vec::new();
+    for (kind, what, names) in [
+        ("environments", "environment", environments),
+        ("agents", "agent", agents),
+    ] {
+        for name in names {
+            if !offered(kind, name) {
+                missing.push(format!("{what} '{name}'"));
+            }
+        }
+    }
+    missing.join(", ")
+}

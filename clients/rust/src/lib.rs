@@ -1,0 +1,78 @@
+//! A client of the Dovetail protocol: agents, environments and experiments that meet at a broker.
+//!
+//! An agent implements [`Agent`], an environment [`Environment`]; `blocking::serve_agents` and
+//! `blocking::serve_environments` run a program of them, and `blocking::Experiment` asks for runs.
+//! With the feature `tokio` the same is in the module `tokio`, as futures.
+//!
+//! What a program says and when is decided by state machines without a socket, frames and the time
+//! in, frames out: [`session::Session`], [`AgentHost`], [`EnvironmentHost`] and [`Control`].  Both
+//! shells put a ZeroMQ socket around them, and anything else can.
+//!
+//! ```no_run
+//! use dovetail::{blocking, Agent, AgentType, Broker, Decision, Failure, Value};
+//!
+//! struct Random;
+//!
+//! impl Agent for Random {
+//!     fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
+//!         decision.any()
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), dovetail::Error> {
+//! blocking::serve_agents([AgentType::new("random-rust", |_, _| Ok(Random))], &Broker::from_env())
+//! # }
+//! ```
+#![deny(missing_docs)]
+#![deny(unsafe_code)]
+
+mod agent;
+mod agent_host;
+mod answers;
+#[cfg(feature = "tokio")]
+mod asynchronous;
+#[cfg(feature = "blocking")]
+pub mod blocking;
+mod broker;
+mod control;
+mod environment;
+mod environment_host;
+pub mod error;
+#[cfg(feature = "link")]
+mod experiment;
+mod field;
+mod legal;
+#[cfg(feature = "link")]
+mod link;
+pub mod messages;
+mod options;
+mod random;
+mod recent;
+pub mod session;
+pub mod space;
+mod tensor;
+mod value;
+mod wire;
+
+/// Programs of the protocol as futures, for those who run on tokio.
+#[cfg(feature = "tokio")]
+pub mod tokio {
+    pub use crate::asynchronous::{serve_agents, serve_environments, Experiment};
+}
+
+pub use agent::{Agent, AgentType, Decision, End, Lookahead, Seat};
+pub use agent_host::AgentHost;
+pub use broker::{Broker, Stop, ADDRESS};
+pub use control::{Answer, Control, Happening, Request};
+pub use environment::{Environment, EnvironmentType};
+pub use environment_host::EnvironmentHost;
+pub use error::{Error, Failure, IllegalAction, ProtocolError};
+#[cfg(feature = "link")]
+pub use experiment::RunNumber;
+pub use legal::Legal;
+pub use messages::{Mode, Reason, Run, Spec, Turn, View, Want};
+pub use options::{FromValue, Options};
+pub use random::Random;
+pub use space::Space;
+pub use tensor::{Dtype, Element, Tensor};
+pub use value::{Map, Payload, Value};

@@ -1,0 +1,155 @@
+//! A peer's ZeroMQ connection to a broker: a DEALER socket around a [`Session`].
+//!
+//! Nothing here waits: the two shells, `blocking` and `tokio`, differ in how they do.
+
+use std::time::{Duration, Instant};
+
+use crate::broker::{Broker, ADDRESS};
+use crate::error::Error;
+use crate::messages::{Bye, Hello, Incoming, Offer, Role, VERSION};
+use crate::session::{Event, Session};
+
+/// Frames that are read together at the most, so that answers go out in between.
+const BATCH: usize = 4096;
+
+/// How long to wait at a time, so that silence and a wish to stop are noticed.
+pub(crate) const NAP: Duration = Duration::from_millis(500);
+
+pub(crate) struct Link<I> {
+    pub(crate) socket: zmq::Socket,
+    /// How many sockets there were; a shell that registered the last one must do so again.
+    pub(crate) sockets: u64,
+    context: zmq::Context,
+    session: Session<I>,
+    address: String,
+    give_up: Option<Instant>,
+}
+
+impl<I: Incoming> Link<I> {
+    /// Connects and says hello; whether the broker answers shows later.
+    pub(crate) fn new(broker: &Broker, role: Role, offers: Vec<Offer>) -> Result<Self, Error> {
+        let hello = Hello {
+            version: VERSION,
+            role,
+            name: broker.name.clone(),
+            offers,
+            token: broker.token.clone(),
+            software: concat!("dovetail-rust ", env!("CARGO_PKG_VERSION")).to_owned(),
+            ..Hello::default()
+        };
+        let context = zmq::Context::new();
+        let mut session = Session::new(hello);
+        let socket = connect(&context, &broker.address)?;
+        send(&socket, vec![session.greet(Instant::now())])?;
+        Ok(Self {
+            socket,
+            sockets: 1,
+            context,
+            session,
+            address: broker.address.clone(),
+            give_up: broker.wait.map(|wait| Instant::now() + wait),
+        })
+    }
+
+    /// Takes in what waits at the socket; whether there was anything.
+    pub(crate) fn take(&mut self, events: &mut Vec<Event<I>>) -> Result<bool, Error> {
+        let mut frames = Vec::new();
+        while frames.len() < BATCH {
+            // The parts of a message arrive together, so only the first may not be there.
+            match self.socket.recv_msg(zmq::DONTWAIT) {
+                Ok(frame) => frames.push(frame),
+                Err(zmq::Error::EAGAIN) => break,
+                Err(zmq::Error::EINTR) => continue,
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        if frames.is_empty() {
+            return Ok(false);
+        }
+        let mut answers = Vec::new();
+        let frames = frames.iter().map(|frame| &frame[..]);
+        self.session.receive(frames, Instant::now(), events, &mut answers)?;
+        self.send(answers)?;
+        Ok(true)
+    }
+
+    /// To be called when nothing came for a while: makes a new connection if it was too long.
+    pub(crate) fn idle(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if self.session.welcome().is_none() && self.give_up.is_some_and(|end| now > end) {
+            return Err(Error::Connection(format!(
+                "no broker answers at {}; start one with `dovetail broker`",
+                self.address
+            )));
+        }
+        if self.session.silent(now) {
+            let socket = connect(&self.context, &self.address)?;
+            let old = std::mem::replace(&mut self.socket, socket);
+            let _ = old.set_linger(0);
+            drop(old);
+            self.sockets += 1;
+            let hello = self.session.greet(now);
+            self.send(vec![hello])?;
+        }
+        Ok(())
+    }
+
+    /// Sends frames together.
+    pub(crate) fn send(&self, frames: Vec<Vec<u8>>) -> Result<(), Error> {
+        send(&self.socket, frames)
+    }
+
+    pub(crate) fn welcomed(&self) -> bool {
+        self.session.welcome().is_some()
+    }
+
+    /// The name under which the broker knows this peer.
+    pub(crate) fn name(&self) -> &str {
+        self.session.welcome().map_or("", |welcome| &welcome.name)
+    }
+
+    pub(crate) fn departed(&self) -> bool {
+        self.session.departed()
+    }
+
+    /// Leaves; the broker keeps nothing for a return.
+    pub(crate) fn goodbye(&self) {
+        // It may be gone already, which is as good.
+        let _ = self.send(vec![Bye::default().encode()]);
+        let _ = self.socket.set_linger(500);
+    }
+}
+
+fn connect(context: &zmq::Context, address: &str) -> Result<zmq::Socket, Error> {
+    let socket = context.socket(zmq::DEALER).map_err(broken)?;
+    let set = || {
+        socket.set_linger(0)?;
+        socket.set_reconnect_ivl(100)?;
+        socket.set_reconnect_ivl_max(1000)?;
+        socket.set_heartbeat_ivl(5000)?;
+        // Nothing is dropped and nothing waits for room; the protocol itself bounds what is under way.
+        socket.set_sndhwm(0)?;
+        socket.set_rcvhwm(0)
+    };
+    set().map_err(broken)?;
+    socket.connect(address).map_err(|error| {
+        Error::Connection(format!(
+            "'{address}' is no address of a broker ({error}); write it like {ADDRESS}"
+        ))
+    })?;
+    Ok(socket)
+}
+
+fn send(socket: &zmq::Socket, frames: Vec<Vec<u8>>) -> Result<(), Error> {
+    let last = frames.len().saturating_sub(1);
+    for (index, frame) in frames.into_iter().enumerate() {
+        let more = if index < last { zmq::SNDMORE } else { 0 };
+        // With no limit to its queue a socket never refuses for want of room.
+        socket.send(frame, more | zmq::DONTWAIT).map_err(broken)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn broken(error: zmq::Error) -> Error {
+    Error::Connection(format!("the socket failed: {error}"))
+}

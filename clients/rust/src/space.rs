@@ -1,0 +1,477 @@
+//! Spaces: what observations and actions can be.
+
+use std::collections::BTreeMap;
+
+use crate::error::ProtocolError;
+use crate::field::{find_tag, record, Field, Record};
+use crate::random::Random;
+use crate::tensor::{Dtype, Tensor};
+use crate::value::Value;
+use crate::wire::{self, expected, Reader, Token};
+
+record! {
+    /// The integers `start` .. `start + n - 1`.
+    Discrete["space" = "Discrete"] {
+        /// How many integers.
+        n: i64,
+        /// The lowest one.
+        start: i64 = 0,
+    }
+}
+
+record! {
+    /// Arrays of a shape and dtype, with bounds for all elements or one each.
+    BoxSpace["space" = "Box"] {
+        /// The length of each dimension; empty for one number.
+        shape: Vec<usize>,
+        /// The least value of every element, or nested arrays with one of each.
+        low: Bound = Bound::of(f64::NEG_INFINITY),
+        /// The greatest value, likewise.
+        high: Bound = Bound::of(f64::INFINITY),
+        /// The name of the elements' dtype.
+        dtype: String = "float32".to_owned(),
+    }
+}
+
+record! {
+    /// Vectors of integers, element i in 0 .. `nvec[i] - 1`.
+    MultiDiscrete["space" = "MultiDiscrete"] {
+        /// For each element, how many values it has.
+        nvec: Vec<i64>,
+    }
+}
+
+record! {
+    /// Arrays of zeros and ones of a shape.
+    MultiBinary["space" = "MultiBinary"] {
+        /// The length of each dimension.
+        shape: Vec<usize>,
+    }
+}
+
+record! {
+    /// Strings by length in characters.
+    TextSpace["space" = "Text"] {
+        /// The most characters (Unicode code points).
+        max_length: u64,
+        /// The fewest.
+        min_length: u64 = 0,
+        /// The characters that may occur; `None`: any.
+        charset: Option<String> = None,
+    }
+}
+
+record! {
+    /// Sequences with one value of each space.
+    TupleSpace["space" = "Tuple"] {
+        /// One space per element.
+        spaces: Vec<Space>,
+    }
+}
+
+record! {
+    /// Maps with one value of each space by its key.
+    DictSpace["space" = "Dict"] {
+        /// The space of each key.
+        spaces: BTreeMap<String, Space>,
+    }
+}
+
+/// A bound of a [`BoxSpace`]: a number, or nested arrays of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound(Value);
+
+impl Bound {
+    /// The same number for every element.
+    pub fn of(number: impl Into<Value>) -> Self {
+        Bound(number.into())
+    }
+
+    /// The number, or nested arrays of them.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    /// The bound of each of `count` elements in C order, if there are as many.
+    fn each(&self, count: usize) -> Option<Vec<f64>> {
+        if let Some(number) = self.0.as_f64() {
+            return Some(vec![number; count]);
+        }
+        let mut all = Vec::with_capacity(count);
+        numbers(&self.0, &mut all)?;
+        (all.len() == count).then_some(all)
+    }
+}
+
+impl Default for Bound {
+    fn default() -> Self {
+        Bound(Value::Int(0))
+    }
+}
+
+impl Field for Bound {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
+        let value = Value::read(reader)?;
+        if numbers(&value, &mut Vec::new()).is_none() {
+            return Err(ProtocolError::invalid(
+                "a bound must be a number or nested arrays of numbers",
+            ));
+        }
+        Ok(Bound(value))
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+}
+
+/// Appends the numbers of nested arrays; nothing if there is anything else in them.
+fn numbers(value: &Value, out: &mut Vec<f64>) -> Option<()> {
+    match value {
+        Value::Array(values) => values.iter().try_for_each(|each| numbers(each, out)),
+        Value::Bool(bit) => {
+            out.push(f64::from(u8::from(*bit)));
+            Some(())
+        }
+        number => {
+            out.push(number.as_f64()?);
+            Some(())
+        }
+    }
+}
+
+/// What an observation or action can be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Space {
+    /// Integers of a range.
+    Discrete(Discrete),
+    /// Arrays of numbers within bounds.
+    Box(BoxSpace),
+    /// Vectors of integers.
+    MultiDiscrete(MultiDiscrete),
+    /// Arrays of zeros and ones.
+    MultiBinary(MultiBinary),
+    /// Strings.
+    Text(TextSpace),
+    /// One value of each space.
+    Tuple(TupleSpace),
+    /// One value of each space by name.
+    Dict(DictSpace),
+}
+
+impl Space {
+    /// The integers 0 .. `n - 1`.
+    pub fn discrete(n: i64) -> Self {
+        Space::Discrete(Discrete { n, start: 0 })
+    }
+
+    /// Arrays of a shape and dtype within bounds for all elements.
+    pub fn array(shape: &[usize], low: impl Into<Value>, high: impl Into<Value>, dtype: Dtype) -> Self {
+        Space::Box(BoxSpace {
+            shape: shape.to_vec(),
+            low: Bound::of(low),
+            high: Bound::of(high),
+            dtype: dtype.name().to_owned(),
+        })
+    }
+
+    /// The space that a map describes, as it stands in a message or a configuration.
+    ///
+    /// # Errors
+    /// It describes none.
+    pub fn from_value(value: &Value) -> Result<Self, ProtocolError> {
+        Space::read(&mut Reader::new(&value.encode()))
+    }
+
+    /// The map that describes this space.
+    pub fn to_value(&self) -> Value {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        // What was written just now can be read.
+        Value::read(&mut Reader::new(&out)).unwrap_or_default()
+    }
+
+    /// Whether a value is one of this space.
+    pub fn contains(&self, value: &Value) -> bool {
+        match self {
+            Space::Discrete(space) => value
+                .as_i64()
+                .and_then(|value| value.checked_sub(space.start))
+                .is_some_and(|value| (0..space.n).contains(&value)),
+            Space::Box(space) => space.contains(value),
+            Space::MultiDiscrete(space) => {
+                shape_of(value) == Some(vec![space.nvec.len()])
+                    && flat(value).is_some_and(|all| {
+                        all.iter()
+                            .zip(&space.nvec)
+                            .all(|(x, n)| x.fract() == 0.0 && *x >= 0.0 && *x < *n as f64)
+                    })
+            }
+            Space::MultiBinary(space) => {
+                shape_of(value).as_ref() == Some(&space.shape)
+                    && flat(value).is_some_and(|all| all.iter().all(|x| *x == 0.0 || *x == 1.0))
+            }
+            Space::Text(space) => value.as_str().is_some_and(|text| {
+                let length = text.chars().count() as u64;
+                (space.min_length..=space.max_length).contains(&length)
+                    && space
+                        .charset
+                        .as_ref()
+                        .is_none_or(|set| text.chars().all(|each| set.contains(each)))
+            }),
+            Space::Tuple(space) => value.as_array().is_some_and(|values| {
+                values.len() == space.spaces.len()
+                    && values.iter().zip(&space.spaces).all(|(v, s)| s.contains(v))
+            }),
+            Space::Dict(space) => value.as_map().is_some_and(|map| {
+                map.len() == space.spaces.len()
+                    && space
+                        .spaces
+                        .iter()
+                        .all(|(key, s)| map.get(key).is_some_and(|v| s.contains(v)))
+            }),
+        }
+    }
+
+    /// A value of this space drawn at random, for agents that may do anything.
+    ///
+    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.
+    pub fn sample(&self, random: &mut Random) -> Value {
+        match self {
+            Space::Discrete(space) => {
+                Value::Int(space.start + random.below(space.n.max(1) as u64) as i64)
+            }
+            Space::Box(space) => space.sample(random),
+            Space::MultiDiscrete(space) => {
+                let draw = |n: &i64| Value::Int(random.below((*n).max(1) as u64) as i64);
+                Value::Array(space.nvec.iter().map(draw).collect())
+            }
+            Space::MultiBinary(space) => {
+                let count = space.shape.iter().product();
+                let bits: Vec<u8> = (0..count).map(|_| random.below(2) as u8).collect();
+                Tensor::new(&space.shape, &bits).map_or(Value::Nil, Value::Tensor)
+            }
+            Space::Text(space) => {
+                let set: Vec<char> = match &space.charset {
+                    Some(set) => set.chars().collect(),
+                    None => ('a'..='z').collect(),
+                };
+                let most = space.max_length.min(space.min_length + 16);
+                let more = random.below(most.saturating_sub(space.min_length) + 1);
+                let length = if set.is_empty() { 0 } else { space.min_length + more };
+                let draw = |_| set[random.below(set.len() as u64) as usize];
+                Value::Text((0..length).map(draw).collect())
+            }
+            Space::Tuple(space) => {
+                Value::Array(space.spaces.iter().map(|each| each.sample(random)).collect())
+            }
+            Space::Dict(space) => Value::Map(
+                space
+                    .spaces
+                    .iter()
+                    .map(|(key, each)| (key.clone(), each.sample(random)))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl BoxSpace {
+    fn contains(&self, value: &Value) -> bool {
+        let Some(dtype) = Dtype::from_name(&self.dtype) else {
+            return false;
+        };
+        let fits = match value {
+            Value::Tensor(tensor) => tensor.dtype() == dtype,
+            nested => can_hold(dtype, nested),
+        };
+        if !fits || shape_of(value).as_ref() != Some(&self.shape) {
+            return false;
+        }
+        let Some(all) = flat(value) else { return false };
+        let (Some(low), Some(high)) = (self.low.each(all.len()), self.high.each(all.len())) else {
+            return false;
+        };
+        // NaN is in no box, which is what these comparisons say of it.
+        all.iter()
+            .zip(low.iter().zip(&high))
+            .all(|(x, (low, high))| low <= x && x <= high)
+    }
+
+    fn sample(&self, random: &mut Random) -> Value {
+        let count = self.shape.iter().product();
+        let dtype = Dtype::from_name(&self.dtype).unwrap_or(Dtype::Float32);
+        let (Some(low), Some(high)) = (self.low.each(count), self.high.each(count)) else {
+            return Value::Nil;
+        };
+        let whole = !matches!(dtype, Dtype::Float16 | Dtype::Float32 | Dtype::Float64);
+        let mut draw = |low: f64, high: f64| {
+            let (low, high) = match (low.is_finite(), high.is_finite()) {
+                (true, true) => (low, high),
+                (true, false) => (low, low + 1.0),
+                (false, true) => (high - 1.0, high),
+                (false, false) => (-1.0, 1.0),
+            };
+            match (dtype, whole) {
+                (Dtype::Bool, _) => Value::Bool(random.below(2) == 1),
+                (_, true) => {
+                    let span = (high - low).max(0.0) as u64;
+                    Value::Int(low as i64 + random.below(span.saturating_add(1)) as i64)
+                }
+                _ => Value::Float(low + (high - low) * random.uniform()),
+            }
+        };
+        let drawn = low.iter().zip(&high).map(|(l, h)| draw(*l, *h)).collect();
+        nest(&self.shape, drawn)
+    }
+}
+
+/// Whether nested arrays hold what a dtype can hold.
+fn can_hold(dtype: Dtype, value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().all(|each| can_hold(dtype, each)),
+        Value::Bool(_) => dtype == Dtype::Bool,
+        Value::Float(_) => matches!(dtype, Dtype::Float16 | Dtype::Float32 | Dtype::Float64),
+        Value::Int(_) | Value::Large(_) => {
+            let bits = 8 * dtype.size() as u32;
+            match dtype {
+                Dtype::Bool => false,
+                Dtype::Float16 | Dtype::Float32 | Dtype::Float64 => true,
+                Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64 => {
+                    let most = i64::MAX >> (64 - bits);
+                    value.as_i64().is_some_and(|x| (-most - 1..=most).contains(&x))
+                }
+                _ => value.as_u64().is_some_and(|x| x <= u64::MAX >> (64 - bits)),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// The shape of a tensor or of nested arrays; nothing if they are ragged.
+fn shape_of(value: &Value) -> Option<Vec<usize>> {
+    match value {
+        Value::Tensor(tensor) => Some(tensor.shape().to_vec()),
+        Value::Array(values) => {
+            let mut shape = vec![values.len()];
+            let mut inner = values.iter().map(shape_of);
+            if let Some(first) = inner.next() {
+                let first = first?;
+                if inner.any(|each| each.as_ref() != Some(&first)) {
+                    return None;
+                }
+                shape.extend(first);
+            }
+            Some(shape)
+        }
+        Value::Bool(_) | Value::Int(_) | Value::Large(_) | Value::Float(_) => Some(Vec::new()),
+        _ => None,
+    }
+}
+
+fn flat(value: &Value) -> Option<Vec<f64>> {
+    if let Value::Tensor(tensor) = value {
+        return Some(tensor.to_f64());
+    }
+    let mut all = Vec::new();
+    numbers(value, &mut all)?;
+    Some(all)
+}
+
+/// Nested arrays of a shape; a bare value if the shape is empty.
+fn nest(shape: &[usize], mut values: Vec<Value>) -> Value {
+    for length in shape.iter().skip(1).rev() {
+        if *length == 0 {
+            return Value::Array(Vec::new());
+        }
+        let rows = values.chunks(*length).map(|row| Value::Array(row.to_vec()));
+        values = rows.collect();
+    }
+    match shape {
+        [] => values.pop().unwrap_or_default(),
+        _ => Value::Array(values),
+    }
+}
+
+impl Field for Space {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
+        fn kind<T: Record>(reader: &mut Reader<'_>, count: usize) -> Result<T, ProtocolError> {
+            T::read_fields(reader, count)
+        }
+        let count = reader.map()?;
+        let name = match find_tag(reader, count, "space")? {
+            Some(Token::Text(name)) => name,
+            Some(other) => return Err(expected("text", &other).at("space")),
+            None => return Err(ProtocolError::invalid("the field `space` is missing")),
+        };
+        Ok(match name {
+            b"Discrete" => Space::Discrete(kind(reader, count)?),
+            b"Box" => Space::Box(kind(reader, count)?),
+            b"MultiDiscrete" => Space::MultiDiscrete(kind(reader, count)?),
+            b"MultiBinary" => Space::MultiBinary(kind(reader, count)?),
+            b"Text" => Space::Text(kind(reader, count)?),
+            b"Tuple" => Space::Tuple(kind(reader, count)?),
+            b"Dict" => Space::Dict(kind(reader, count)?),
+            _ => return Err(ProtocolError::invalid("there is no such space")),
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Space::Discrete(space) => space.write_record(out),
+            Space::Box(space) => space.write_record(out),
+            Space::MultiDiscrete(space) => space.write_record(out),
+            Space::MultiBinary(space) => space.write_record(out),
+            Space::Text(space) => space.write_record(out),
+            Space::Tuple(space) => space.write_record(out),
+            Space::Dict(space) => space.write_record(out),
+        }
+    }
+}
+
+impl Field for BTreeMap<String, Space> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
+        let count = reader.map()?;
+        let mut spaces = BTreeMap::new();
+        for _ in 0..count {
+            let key = reader.text()?.to_owned();
+            spaces.insert(key, Space::read(reader)?);
+        }
+        Ok(spaces)
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        wire::write_map(out, self.len());
+        for (key, space) in self {
+            wire::write_text(out, key);
+            space.write(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_contained() {
+        let mut random = Random::new(1);
+        let spaces = [
+            Space::Discrete(Discrete { n: 3, start: -1 }),
+            Space::array(&[2, 3], 0, 1, Dtype::Uint8),
+            Space::array(&[], -1.5, f64::INFINITY, Dtype::Float32),
+            Space::array(&[2], 0, 1, Dtype::Bool),
+            Space::MultiDiscrete(MultiDiscrete { nvec: vec![2, 5] }),
+            Space::MultiBinary(MultiBinary { shape: vec![2, 2] }),
+            Space::Text(TextSpace { max_length: 4, min_length: 2, charset: Some("äb".into()) }),
+            Space::Tuple(TupleSpace { spaces: vec![Space::discrete(2), Space::discrete(1)] }),
+            Space::Dict(DictSpace { spaces: [("x".to_owned(), Space::discrete(4))].into() }),
+        ];
+        for space in spaces {
+            for _ in 0..50 {
+                let value = space.sample(&mut random);
+                assert!(space.contains(&value), "{value:?} of {space:?}");
+            }
+            assert!(!space.contains(&Value::Binary(vec![1])));
+            assert_eq!(Space::from_value(&space.to_value()).unwrap(), space);
+        }
+    }
+}
