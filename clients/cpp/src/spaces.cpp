@@ -219,6 +219,87 @@ bool contains(const spaces::Dict& space, const Value& value) {
     });
 }
 
+// -- samples --------------------------------------------------------------------------------------
+
+Value sample(const spaces::Discrete& space, Random& random) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(space.start) +
+                                     random.below(static_cast<std::uint64_t>(space.n)));
+}
+
+/// Nested lists of a shape, with what `make` returns for each element in C order.
+template <class Make>
+Value nested(const std::vector<std::size_t>& shape, std::size_t depth, Make& make) {
+    if (depth == shape.size()) return make();
+    List out;
+    for (std::size_t i = 0; i < shape[depth]; ++i) out.push_back(nested(shape, depth + 1, make));
+    return out;
+}
+
+Value sample(const spaces::Box& space, Random& random) {
+    Dtype dtype;
+    if (!find_dtype(space.dtype, dtype)) throw Error("a Box of the unknown dtype " + utf8::line(space.dtype));
+    std::size_t size = 1;
+    for (const std::size_t length : space.shape) size *= length;
+    std::vector<double> low, high;
+    if (!bounds(space.low, space.shape, size, low) || !bounds(space.high, space.shape, size, high)) {
+        throw Error("a Box whose bounds fit no array of its shape");
+    }
+    std::size_t i = 0;
+    auto make = [&]() -> Value {
+        const double least = low[i], most = high[i];
+        ++i;
+        if (!std::isfinite(least) || !std::isfinite(most)) throw Error("no value can be drawn from a Box without bounds");
+        if (dtype == Dtype::boolean) {
+            return least <= 0 && most >= 1 ? random.below(2) == 1 : most >= 1;
+        }
+        if (dtype == Dtype::float16 || dtype == Dtype::float32 || dtype == Dtype::float64) {
+            return least + random.unit() * (most - least);
+        }
+        const double first = std::ceil(least), last = std::floor(most);
+        if (!(first >= -9e15 && last <= 9e15 && first <= last)) throw Error("a Box that integers cannot be drawn from");
+        return static_cast<std::int64_t>(first) +
+               static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(last - first) + 1));
+    };
+    return nested(space.shape, 0, make);
+}
+
+Value sample(const spaces::MultiDiscrete& space, Random& random) {
+    List out;
+    for (const std::int64_t n : space.nvec) out.push_back(random.below(static_cast<std::uint64_t>(n)));
+    return out;
+}
+
+Value sample(const spaces::MultiBinary& space, Random& random) {
+    auto make = [&]() -> Value { return random.below(2); };
+    return nested(space.shape, 0, make);
+}
+
+Value sample(const spaces::Text& space, Random& random) {
+    const std::string letters = "abcdefghijklmnopqrstuvwxyz";
+    const std::vector<std::string_view> from = utf8::characters(space.charset ? *space.charset : letters);
+    if (space.min_length > space.max_length || (from.empty() && space.min_length > 0)) {
+        throw Error("a Text space that contains nothing");
+    }
+    // Not longer than need be: a space may allow texts of any length.
+    const std::uint64_t longest = std::min<std::uint64_t>(space.max_length - space.min_length, 16);
+    const std::uint64_t length = from.empty() ? 0 : space.min_length + random.below(longest + 1);
+    std::string out;
+    for (std::uint64_t i = 0; i < length; ++i) out += random.pick(from);
+    return out;
+}
+
+Value sample(const spaces::Tuple& space, Random& random) {
+    List out;
+    for (const Space& each : space.spaces) out.push_back(each.sample(random));
+    return out;
+}
+
+Value sample(const spaces::Dict& space, Random& random) {
+    Map out;
+    for (const auto& each : space.spaces) out[each.first] = each.second.sample(random);
+    return out;
+}
+
 // -- maps ---------------------------------------------------------------------------------------
 
 Map to_map(const spaces::Discrete& space) {
@@ -320,6 +401,10 @@ Value Space::value() const {
 
 bool Space::contains(const Value& value) const {
     return std::visit([&](const auto& space) { return dovetail::contains(space, value); }, held_);
+}
+
+Value Space::sample(Random& random) const {
+    return std::visit([&](const auto& space) { return dovetail::sample(space, random); }, held_);
 }
 
 }  // namespace dovetail

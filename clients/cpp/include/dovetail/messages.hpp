@@ -155,7 +155,7 @@ struct Episode {
     std::int64_t run = 0;
     std::int64_t index = 0;
     std::int64_t episode = 0;
-    std::uint64_t seed = 0;
+    std::int64_t seed = 0;
     Reason reason = Reason::terminated;
     std::vector<SeatResult> seats;
     std::optional<std::vector<double>> outcome;
@@ -276,7 +276,7 @@ struct EnvironmentStart {
     static constexpr const char* type = "start";
     std::int64_t match = 0;
     std::int64_t episode = 0;
-    std::uint64_t seed = 0;
+    std::int64_t seed = 0;
     std::vector<std::vector<Want>> wants;
     bool watched = false;
 };
@@ -295,7 +295,7 @@ struct EnvironmentLookahead {
     std::int64_t seat = 0;
     std::int64_t turn = 0;
     std::vector<std::vector<std::vector<Value>>> lines;
-    std::uint64_t seed = 0;
+    std::int64_t seed = 0;
 };
 
 struct EnvironmentMessage {
@@ -330,7 +330,7 @@ struct Create {
     std::int64_t instance = 0;
     std::string agent;
     Map parameters;
-    std::uint64_t seed = 0;
+    std::int64_t seed = 0;
     std::optional<Bytes> state;
 };
 
@@ -350,7 +350,7 @@ struct Decision {
     std::int64_t match = 0;
     std::int64_t seat = 0;
     std::int64_t turn = 0;
-    std::uint64_t seed = 0;
+    std::int64_t seed = 0;
     Mode mode = Mode::learn;
     double reward = 0.0;
     Value observation;

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "dovetail/seeds.hpp"
 #include "dovetail/value.hpp"
 
 namespace dovetail {
@@ -82,6 +83,8 @@ class Space {
     Value value() const;
     /// Whether a value is in the space; any value may be asked about.
     bool contains(const Value& value) const;
+    /// A value of the space, drawn at random. Throws Error for a Box whose numbers have no bounds.
+    Value sample(Random& random) const;
 
     /// The space as one of its kinds, or null if it is of another: `space.as<spaces::Box>()`.
     template <class Kind>

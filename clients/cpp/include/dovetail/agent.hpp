@@ -1,0 +1,166 @@
+/// \file
+/// `Agent`: what a player or learner implements. It knows no game, socket or broker.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dovetail/messages.hpp"
+#include "dovetail/options.hpp"
+#include "dovetail/seeds.hpp"
+
+namespace dovetail {
+
+using messages::Position;
+
+/// A place in a match, as an agent is told of it.
+struct Seat {
+    std::int64_t match = 0;
+    std::int64_t seat = 0;
+    Spec spec;
+    /// Whether the run allows to ask with `Lookahead`.
+    bool lookahead = false;
+};
+
+/// One decision of one seat. It lives until `start` or `step` returns.
+struct Decision {
+    const Seat& seat;
+    std::int64_t episode;
+    /// The number of this decision point within the episode, from 0.
+    std::int64_t turn;
+    Value observation;
+    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is legal.
+    std::optional<std::vector<std::int64_t>> legal;
+    /// The sum of what the seat earned since its last decision.
+    double reward;
+    /// In `evaluate` an agent must not change.
+    Mode mode;
+    /// For this seat's random choices in this episode; with it the same seeds replay the same.
+    Random& random;
+    /// One row per legal action: what would be observed after it (if `wants` asks).
+    Value afterstates;
+    /// The position for a person to read (if `wants` asks).
+    std::optional<std::string> text;
+    /// The position to be drawn (if `wants` asks).
+    Value scene;
+    std::optional<Clock> clock;
+    /// What `random` was made from, for agents with random numbers of their own.
+    std::int64_t seed;
+
+    /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn from.
+    Value random_action() const;
+};
+
+/// The end of an episode for one seat; it comes exactly once, whatever happened.
+struct End {
+    const Seat& seat;
+    std::int64_t episode;
+    /// The sum of what the seat earned since its last decision.
+    double reward;
+    /// The last position; nil if the environment gave none.
+    Value observation;
+    /// A score per seat: 1 won, 0 lost, shared when drawn; nothing if nobody is scored.
+    std::optional<std::vector<double>> outcome;
+    Reason reason;
+    std::optional<std::int64_t> blame;
+    /// The return: all rewards of the seat in this episode.
+    double total;
+    std::int64_t decisions;
+    Mode mode;
+    std::optional<std::string> text;
+    Value scene;
+};
+
+class Answer;
+
+/// A question to the environment: what would follow from these lines of actions? An agent returns it instead of
+/// an action; needs a run that allows it (`Seat::lookahead`).
+struct Lookahead {
+    /// Sequences of entries, each with one action for each seat to act, in the order of the seats.
+    std::vector<std::vector<std::vector<Value>>> lines;
+    /// Called with a position for each line; it returns the action, or asks again. The `Decision` is gone by then.
+    std::function<Answer(const std::vector<Position>&)> then;
+    /// For what the seat cannot know and for chance; the same draw for all lines.
+    std::int64_t seed = 0;
+    /// Called with the reason if the question was refused; without it the decision counts as crashed.
+    std::function<Answer(const std::string&)> refused = {};
+};
+
+/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, or a question.
+class Answer {
+   public:
+    template <class T, std::enable_if_t<std::is_constructible_v<Value, T&&> && !std::is_same_v<std::decay_t<T>, Answer>,
+                                        int> = 0>
+    Answer(T&& action_) : action(std::forward<T>(action_)) {}
+    Answer(Lookahead question_) : question(std::make_shared<Lookahead>(std::move(question_))) {}
+
+    Value action;
+    std::shared_ptr<Lookahead> question;
+};
+
+/// A player. Derive from it, answer `step`, and `serve` it. One instance may hold several seats at once, of one
+/// episode or of `AgentType::capacity` many. Whatever a method throws is told to the broker and costs nothing more.
+class Agent {
+   public:
+    Agent() = default;
+    Agent(const Agent&) = delete;
+    Agent& operator=(const Agent&) = delete;
+    virtual ~Agent() = default;
+
+    /// Takes a seat of a match. Throw Error if this agent cannot play this game.
+    virtual void init(const Seat&) {}
+    /// Answers the first decision of an episode.
+    virtual Answer start(const Decision& decision) { return step(decision); }
+    /// Answers a decision.
+    virtual Answer step(const Decision& decision) = 0;
+    /// Hears that an episode is over. A seat that never had to decide hears it too.
+    virtual void end(const End&) {}
+    /// Answers a message of the experiment.
+    virtual Value message(const Value&) { return {}; }
+    /// Everything that `load` needs to go on as if nothing had happened.
+    virtual Bytes save() { return {}; }
+    /// Goes on from what `save` returned. Throw Error if these bytes are not of such an agent.
+    virtual void load(const Bytes&) {}
+    /// The instance is no longer needed.
+    virtual void cleanup() {}
+};
+
+/// An agent type on offer.
+struct AgentType {
+    /// How a run or a `create` names it.
+    std::string name;
+    /// Makes an instance of parameters, completed by their defaults, and a seed for its own random choices.
+    std::function<std::unique_ptr<Agent>(const Map& parameters, std::int64_t seed)> make;
+    /// One sentence for a person.
+    std::string description = {};
+    Options parameters = {};
+    std::vector<Want> wants = {};
+    /// Episodes that one instance plays at once; 0 is no limit.
+    std::uint64_t capacity = 1;
+    /// Whether the program is this one agent, which experiments seat by its name and need not create.
+    bool instance = false;
+};
+
+/// The type of a class of agents, made with `Kind(parameters, seed)` if there is such a constructor, else `Kind()`.
+template <class Kind>
+AgentType agent(std::string name, std::string description = {}) {
+    AgentType type;
+    type.name = std::move(name);
+    type.description = std::move(description);
+    type.make = [](const Map& parameters, std::int64_t seed) -> std::unique_ptr<Agent> {
+        if constexpr (std::is_constructible_v<Kind, const Map&, std::int64_t>) {
+            return std::make_unique<Kind>(parameters, seed);
+        } else {
+            static_cast<void>(parameters), static_cast<void>(seed);
+            return std::make_unique<Kind>();
+        }
+    };
+    return type;
+}
+
+}  // namespace dovetail

@@ -1,0 +1,13 @@
+/// \file
+/// Everything of the library.
+#pragma once
+
+#include "dovetail/agent.hpp"
+#include "dovetail/environment.hpp"
+#include "dovetail/errors.hpp"
+#include "dovetail/experiment.hpp"
+#include "dovetail/messages.hpp"
+#include "dovetail/seeds.hpp"
+#include "dovetail/serve.hpp"
+#include "dovetail/spaces.hpp"
+#include "dovetail/value.hpp"

@@ -1,0 +1,194 @@
+/// \file
+/// `Experiment`: run control as a peer of the broker.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dovetail/messages.hpp"
+#include "dovetail/serve.hpp"
+
+namespace dovetail {
+
+/// What an experiment hears unasked.
+using Event = std::variant<Episode, Progress, Done, WatchedTurn>;
+
+/// How long a seat may think, in seconds; nothing is no limit.
+struct ClockRule {
+    std::optional<double> decision = {};
+    std::optional<double> episode = {};
+    /// Added to `episode` after each decision.
+    double increment = 0.0;
+    /// Forgiven, for the way to the agent and back.
+    double margin = 0.0;
+};
+
+/// What an answer that is too late or not legal costs.
+enum class Price { forfeit, random, truncate };
+
+/// The options of a run, with their defaults; see SPEC.md, `run`.
+struct RunOptions {
+    Map configuration = {};
+    std::int64_t episodes = 1;
+    std::int64_t seed = 0;
+    std::optional<std::vector<std::int64_t>> seeds = {};
+    std::int64_t first = 0;
+    Mode mode = Mode::learn;
+    std::int64_t concurrency = 1;
+    bool rotate = false;
+    ClockRule clock = {};
+    /// Seconds for any answer that no clock bounds; nothing waits for ever.
+    std::optional<double> patience = 60.0;
+    std::optional<std::int64_t> max_turns = {};
+    Price on_timeout = Price::forfeit;
+    Price on_illegal = Price::forfeit;
+    std::int64_t retries = 1;
+    bool check = false;
+    bool stepwise = false;
+    bool secret = false;
+    bool lookahead = false;
+};
+
+/// What an instance is made with.
+struct CreateOptions {
+    Map parameters = {};
+    std::int64_t seed = 0;
+    /// Bytes of `save` to begin from.
+    std::optional<Bytes> state = {};
+    /// The name under which the broker keeps the state to begin from.
+    std::optional<std::string> kept = {};
+    /// Which program is to make it, if several offer the type.
+    std::optional<std::string> peer = {};
+};
+
+class Experiment;
+
+namespace detail {
+struct RunState;
+}
+
+/// A run in progress: iterate over it for the results, in the order in which episodes end.
+///
+///     for (const Episode& episode : run) ...
+class Run {
+   public:
+    /// What the broker calls it.
+    std::int64_t number() const;
+    /// The next result, waiting for it; interrupted ones have `scored` false. Nothing once all are told.
+    /// Throws Error if the run failed or was ended by others, Lost if the broker is gone.
+    std::optional<Episode> next();
+    /// All results that are left, once the run is over. Throws as `next`.
+    std::vector<Episode> wait();
+    /// How far it is, as the broker said last.
+    const Progress& progress() const;
+    /// How it ended, once it has.
+    const std::optional<Done>& done() const;
+
+    /// Start no new episodes for now. This and what follows throws Refused, or Lost.
+    void pause();
+    /// Go on after `pause`.
+    void resume();
+    /// Finish the episodes in progress and start no other.
+    void drain();
+    /// End everything of this run now.
+    void cancel();
+    /// Stepwise: begin the next episode; its first turn.
+    WatchedTurn start();
+    /// Stepwise: let the seats act once; the turn that follows.
+    WatchedTurn step();
+    /// Sends a message to an environment of this run; its answer.
+    Value message(Value body);
+
+    /// Input iterator over the results.
+    class Iterator {
+       public:
+        Iterator() = default;
+        explicit Iterator(Run& run) : run_(&run) { ++*this; }
+        const Episode& operator*() const { return *episode_; }
+        const Episode* operator->() const { return &*episode_; }
+        Iterator& operator++() {
+            episode_ = run_->next();
+            if (!episode_) run_ = nullptr;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return run_ != other.run_; }
+
+       private:
+        Run* run_ = nullptr;
+        std::optional<Episode> episode_;
+    };
+    Iterator begin() { return Iterator(*this); }
+    Iterator end() { return {}; }
+
+   private:
+    friend class Experiment;
+    Run(Experiment& experiment, std::shared_ptr<detail::RunState> state)
+        : experiment_(&experiment), state_(std::move(state)) {}
+    WatchedTurn turn(const char* type);
+    void command(const char* type);
+
+    Experiment* experiment_;
+    std::shared_ptr<detail::RunState> state_;
+};
+
+/// A connection of an experiment; it must outlive its runs. Requests throw Refused if they got an `error`, and Lost
+/// if the broker is gone or does not know this session any more; after the latter the experiment may go on in a new
+/// session, but its instances and runs are gone.
+class Experiment {
+   public:
+    /// Connects to a broker. Throws Error if there is none, or it refuses this peer.
+    explicit Experiment(const Connect& how = {});
+    /// Leaves; runs in progress are cancelled.
+    ~Experiment();
+    Experiment(const Experiment&) = delete;
+    Experiment& operator=(const Experiment&) = delete;
+
+    /// The name that the broker knows it by.
+    const std::string& name() const;
+    /// What is connected; the form is SPEC.md's.
+    Map catalogue();
+    /// Waits until the named environments and agents are offered. Throws Error if they are not after `timeout` seconds.
+    void expect(const std::vector<std::string>& environments, const std::vector<std::string>& agents,
+                double timeout = 30.0);
+    /// Makes an agent of a type; the number of the instance.
+    std::int64_t create(const std::string& agent, const CreateOptions& options = {});
+    /// Plays episodes; each of `agents` is the number of an instance or the name of a self-offered agent.
+    Run run(const std::string& environment, const std::vector<Value>& agents, const RunOptions& options = {});
+    /// An agent's state; with `keep` the broker keeps it under that name too.
+    Bytes save(std::int64_t instance, const std::optional<std::string>& keep = {});
+    /// Puts an agent into a state that was saved.
+    void load(std::int64_t instance, Bytes state);
+    /// Puts an agent into a state that the broker keeps.
+    void load_kept(std::int64_t instance, const std::string& kept);
+    /// Sends a message to an agent; its answer.
+    Value message(std::int64_t instance, Value body);
+    /// Asks for the turns of a run, or of all runs.
+    void watch(std::optional<std::int64_t> run = {}, bool on = true);
+    /// The next turn that is watched; nothing if none comes for `timeout` seconds.
+    std::optional<WatchedTurn> next_turn(double timeout);
+    /// Lets an agent go.
+    void cleanup(std::int64_t instance);
+
+    /// Sends any request of SPEC.md, a map with its `type` and without `id`; the body of the reply, or the bytes of
+    /// a `saved`.
+    Value request(Map request);
+    /// Takes what the broker has sent, waiting up to `timeout` seconds, half a second at most, for it.
+    void poll(double timeout);
+    /// Is told of every event in the order of arrival, of each result once.
+    void listen(std::function<void(const Event&)> listener);
+    /// What the broker complained of without being asked, in one line each.
+    const std::vector<std::string>& problems() const;
+    /// Says `bye`.
+    void close();
+
+   private:
+    friend class Run;
+    struct Inside;
+    std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,58 @@
+/// \file
+/// `serve`: run agents or environments as a program, connected to a broker.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dovetail/hosts.hpp"
+
+namespace dovetail {
+
+/// Where the broker is: the environment variable `DOVETAIL_BROKER`, else tcp://127.0.0.1:5757.
+std::string broker_address();
+/// The broker's access token: the environment variable `DOVETAIL_TOKEN`, if it is set.
+std::optional<std::string> broker_token();
+
+/// How to connect.
+struct Connect {
+    std::string address = broker_address();
+    std::optional<std::string> token = broker_token();
+    /// Unique among the peers present; empty lets the broker choose.
+    std::string name = {};
+    /// Seconds to wait for the broker's first answer; a negative number waits for ever.
+    double wait = 10.0;
+};
+
+/// How to serve.
+struct Serve : Connect {
+    /// Another thread sets it to end the program; without it SIGINT and SIGTERM do.
+    const std::atomic<bool>* stop = nullptr;
+    /// Called once the broker has answered.
+    std::function<void(const messages::Welcome&)> ready = {};
+};
+
+/// Serves agents until the broker says goodbye or the program is told to stop.
+/// Throws Error if there is no broker, or it refuses this peer.
+void serve(AgentType type, const Serve& how = {});
+void serve(std::vector<AgentType> types, const Serve& how = {});
+/// Serves environments, likewise.
+void serve(EnvironmentType type, const Serve& how = {});
+void serve(std::vector<EnvironmentType> types, const Serve& how = {});
+/// Serves a host that was made beforehand.
+void serve(Host& host, const Serve& how = {});
+
+/// For `main`: calls `program`, and turns an Error into one line on standard error.
+/// Returns the exit status: 0, or 1 after an error.
+int run_program(const std::function<void()>& program);
+
+/// For `main`: serves one type at the broker of the environment variables; returns the exit status.
+template <class Type>
+int serve_main(Type type) {
+    return run_program([&] { serve(std::move(type)); });
+}
+
+}  // namespace dovetail

@@ -1,0 +1,45 @@
+/// \file
+/// A peer's end of a session, without the socket: hello, heartbeats, resumption. Frames and the time go in, frames
+/// come out.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "dovetail/codec.hpp"
+
+namespace dovetail {
+
+/// The version of this library.
+inline constexpr const char* kSoftware = "dovetail-cpp 0.1.0";
+
+/// Keeps one peer known to its broker. Times are in seconds, of any clock that does not go back.
+class Session {
+   public:
+    explicit Session(messages::Hello hello);
+
+    /// The frame of a `hello`, asking for the session that there was; to be sent first on each new connection.
+    Frame greet(double now);
+
+    /// Takes one frame of the broker. Returns what is for the role, and appends what must be sent at once to `out`.
+    /// Throws Error if the broker refuses this peer.
+    std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
+
+    /// Whether the broker was not heard for so long that the connection must be made anew.
+    bool silent(double now) const;
+    /// Whether the broker said `bye`.
+    bool departed() const { return departed_; }
+    /// The last `welcome`, if there was one.
+    const std::optional<messages::Welcome>& welcome() const { return welcome_; }
+
+   private:
+    messages::Hello hello_;
+    codec::Decoder decoder_;
+    std::optional<messages::Welcome> welcome_;
+    double heard_ = 0;
+    bool greeted_ = false;
+    bool departed_ = false;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,419 @@
+#include <type_traits>
+
+#include "dovetail/hosts.hpp"
+#include "hosting.hpp"
+
+namespace dovetail {
+
+using hosting::describe;
+using hosting::Key;
+
+namespace {
+
+using Out = std::vector<Frame>;
+
+/// A seat of a match and who holds it.
+struct Holder {
+    std::shared_ptr<Agent> agent;
+    std::shared_ptr<const Seat> seat;
+};
+
+/// A seat's episode in progress.
+struct Play {
+    Holder holder;
+    std::int64_t episode = 0;
+    Mode mode = Mode::learn;
+    std::int64_t seed = 0;
+    Random random;
+    std::int64_t turn = -1;
+    /// What was answered to the decision of `turn`; empty while there is no answer.
+    Frame answer;
+    /// The question that the agent waits for, if it asked one.
+    std::int64_t asked = 0;
+    Frame question;
+    std::shared_ptr<Lookahead> lookahead;
+};
+
+Offer offer(const AgentType& type) {
+    Offer out;
+    out.name = type.name;
+    out.description = type.description;
+    out.parameters = type.parameters.schema();
+    out.wants = type.wants;
+    out.capacity = type.capacity;
+    out.instance = type.instance;
+    return out;
+}
+
+messages::Error error(const char* code, std::string text) {
+    messages::Error out;
+    out.code = code;
+    out.message = std::move(text);
+    return out;
+}
+
+Frame request_failed(std::int64_t id, std::string text) {
+    messages::Error out = error("crashed", std::move(text));
+    out.id = id;
+    return codec::encode_message(out);
+}
+
+Frame play_failed(const char* code, const Play& play, std::string text) {
+    messages::Error out = error(code, std::move(text));
+    out.episode = play.episode;
+    out.seat = play.holder.seat->seat;
+    return codec::encode_message(out);
+}
+
+std::vector<Position> positions(const Value& body) {
+    std::vector<Position> out;
+    for (const Value& each : body.as_list()) out.push_back(codec::from_value<Position>(each));
+    return out;
+}
+
+}  // namespace
+
+Value Decision::random_action() const {
+    if (legal) {
+        if (legal->empty()) throw Error("there is no legal action");
+        return random.pick(*legal);
+    }
+    return seat.spec.action_space(seat.seat).sample(random);
+}
+
+struct AgentHost::Inside {
+    std::vector<AgentType> types;
+    std::shared_ptr<Agent> single;
+    std::unordered_map<std::int64_t, std::shared_ptr<Agent>> instances;
+    std::unordered_map<Key, Holder, hosting::KeyHash> seats;
+    std::unordered_map<Key, Play, hosting::KeyHash> playing;
+    hosting::Ended ended;
+    hosting::Answers answers;
+    std::unordered_map<std::int64_t, Key> questions;
+    std::int64_t asks = 0;
+
+    // What an agent does not hear of.
+    template <class T>
+    void take(const T&, Out&) {}
+
+    // -- decisions ----------------------------------------------------------------------------------
+
+    void take(messages::Decision& message, Out& out) {
+        const Key key{message.episode, message.seat};
+        auto found = playing.find(key);
+        if (found == playing.end()) {
+            if (!message.first || ended.has(key)) return;
+            const auto seat = seats.find({message.match, message.seat});
+            if (seat == seats.end()) return;
+            Play play;
+            play.holder = seat->second;
+            play.episode = message.episode;
+            play.mode = message.mode;
+            play.seed = message.seed;
+            play.random = Random(message.seed);
+            found = playing.emplace(key, std::move(play)).first;
+        }
+        Play& play = found->second;
+        if (message.turn <= play.turn) {
+            if (message.turn != play.turn) return;
+            if (!play.answer.empty()) out.push_back(play.answer);
+            if (play.lookahead) out.push_back(play.question);
+            return;
+        }
+        forget(play);
+        play.turn = message.turn;
+        play.answer.clear();
+        if (!message.unreadable.empty()) {
+            settle(play, play_failed("malformed", play, "turn " + std::to_string(play.turn) + " cannot be read: " +
+                                                            utf8::line(message.unreadable)),
+                   out);
+            return;
+        }
+        Decision decision{*play.holder.seat,
+                          message.episode,
+                          message.turn,
+                          std::move(message.observation),
+                          std::nullopt,
+                          message.reward,
+                          play.mode,
+                          play.random,
+                          std::move(message.afterstates),
+                          std::move(message.text),
+                          std::move(message.scene),
+                          message.clock,
+                          play.seed};
+        if (auto* list = std::get_if<std::vector<std::int64_t>>(&message.legal)) {
+            decision.legal = std::move(*list);
+        } else if (const auto* bits = std::get_if<Bytes>(&message.legal)) {
+            decision.legal = unmask(*bits);
+        }
+        Agent& agent = *play.holder.agent;
+        const bool first = message.first;
+        decide(play, out, [&] { return first ? agent.start(decision) : agent.step(decision); });
+    }
+
+    /// Lets an agent answer a decision, with an action or a question.
+    template <class Think>
+    void decide(Play& play, Out& out, Think think) {
+        Frame frame;
+        try {
+            Answer answer = think();
+            if (answer.question) {
+                ask(play, std::move(answer.question), out);
+                return;
+            }
+            messages::Action action;
+            action.episode = play.episode;
+            action.turn = play.turn;
+            action.seat = play.holder.seat->seat;
+            action.action = std::move(answer.action);
+            frame = codec::encode_message(action);
+        } catch (...) {
+            frame = play_failed("crashed", play, describe("the agent in turn " + std::to_string(play.turn)));
+        }
+        settle(play, std::move(frame), out);
+    }
+
+    static void settle(Play& play, Frame frame, Out& out) {
+        play.answer = std::move(frame);
+        out.push_back(play.answer);
+    }
+
+    // -- lookahead ------------------------------------------------------------------------------------
+
+    void ask(Play& play, std::shared_ptr<Lookahead> lookahead, Out& out) {
+        messages::EnvironmentLookahead question;
+        question.id = ++asks;
+        question.episode = play.episode;
+        question.seat = play.holder.seat->seat;
+        question.turn = play.turn;
+        question.lines = lookahead->lines;
+        question.seed = lookahead->seed;
+        play.question = codec::encode_message(question);
+        play.asked = question.id;
+        play.lookahead = std::move(lookahead);
+        questions[question.id] = {play.episode, play.holder.seat->seat};
+        out.push_back(play.question);
+    }
+
+    void forget(Play& play) {
+        if (!play.lookahead) return;
+        questions.erase(play.asked);
+        play.lookahead.reset();
+    }
+
+    template <class Go>
+    void answered(std::int64_t id, Out& out, Go go) {
+        const auto question = questions.find(id);
+        if (question == questions.end()) return;
+        const auto play = playing.find(question->second);
+        questions.erase(question);
+        if (play == playing.end()) return;
+        const std::shared_ptr<Lookahead> lookahead = std::move(play->second.lookahead);
+        play->second.lookahead.reset();
+        decide(play->second, out, [&] { return go(*lookahead); });
+    }
+
+    void take(messages::Reply& message, Out& out) {
+        answered(message.id, out, [&](const Lookahead& lookahead) { return lookahead.then(positions(message.body)); });
+    }
+
+    void take(messages::Error& message, Out& out) {
+        if (!message.id) return;
+        answered(*message.id, out, [&](const Lookahead& lookahead) -> Answer {
+            if (!lookahead.refused) throw dovetail::Error(message.message);
+            return lookahead.refused(message.message);
+        });
+    }
+
+    // -- the rest of an episode -------------------------------------------------------------------------
+
+    void take(messages::End& message, Out& out) {
+        const Key key{message.episode, message.seat};
+        if (ended.has(key)) return;
+        ended.add(key);
+        Holder holder;
+        const auto play = playing.find(key);
+        if (play != playing.end()) {
+            forget(play->second);
+            holder = std::move(play->second.holder);
+            playing.erase(play);
+        } else {  // the episode ended before this seat had to decide
+            const auto seat = seats.find({message.match, message.seat});
+            if (seat == seats.end()) return;
+            holder = seat->second;
+        }
+        if (!message.unreadable.empty()) message.observation = message.scene = Value();
+        try {
+            holder.agent->end(End{*holder.seat, message.episode, message.reward, std::move(message.observation),
+                                  std::move(message.outcome), message.reason, message.blame, message.total,
+                                  message.decisions, message.mode, std::move(message.text),
+                                  std::move(message.scene)});
+        } catch (...) {
+            messages::Error crashed = error("crashed", describe("the agent at the end of an episode"));
+            crashed.episode = message.episode;
+            crashed.seat = message.seat;
+            out.push_back(codec::encode_message(crashed));
+        }
+    }
+
+    void take(messages::Init& message, Out& out) {
+        const std::shared_ptr<Agent> agent = find(message.instance);
+        if (!agent) {
+            messages::Error unknown = error("unknown", "there is no agent " + std::to_string(message.instance));
+            unknown.match = message.match;
+            unknown.seat = message.seat;
+            out.push_back(codec::encode_message(unknown));
+            return;
+        }
+        Holder& holder = seats[{message.match, message.seat}];
+        if (holder.agent == agent) return;
+        holder.agent = agent;
+        holder.seat = std::make_shared<const Seat>(
+            Seat{message.match, message.seat, std::move(message.spec), message.lookahead});
+        try {
+            agent->init(*holder.seat);
+        } catch (...) {
+            messages::Error refused = error("unavailable", describe("the agent taking a seat"));
+            refused.match = message.match;
+            refused.seat = message.seat;
+            out.push_back(codec::encode_message(refused));
+        }
+    }
+
+    void take(messages::Leave& message, Out&) {
+        for (auto seat = seats.begin(); seat != seats.end();) {
+            seat = seat->first.first == message.match ? seats.erase(seat) : std::next(seat);
+        }
+    }
+
+    // -- requests -----------------------------------------------------------------------------------------
+
+    std::shared_ptr<Agent> find(std::int64_t instance) const {
+        const auto found = instances.find(instance);
+        return found == instances.end() ? single : found->second;
+    }
+
+    std::shared_ptr<Agent> needed(std::int64_t instance) const {
+        std::shared_ptr<Agent> agent = find(instance);
+        if (!agent) throw dovetail::Error("there is no agent " + std::to_string(instance));
+        return agent;
+    }
+
+    template <class Do>
+    void request(std::int64_t id, const char* what, Out& out, Do act) {
+        const Frame* known = answers.find(id);
+        if (known == nullptr) {
+            Frame frame;
+            try {
+                frame = act();
+            } catch (...) {
+                frame = request_failed(id, describe(what));
+            }
+            known = &answers.keep(id, std::move(frame));
+        }
+        out.push_back(*known);
+    }
+
+    static Frame reply(std::int64_t id, Value body = {}) {
+        return codec::encode_message(messages::Reply{id, std::move(body)});
+    }
+
+    void take(messages::Create& message, Out& out) {
+        request(message.id, "create", out, [&] {
+            if (instances.count(message.instance) == 0) instances[message.instance] = make(message);
+            return reply(message.id);
+        });
+    }
+
+    std::shared_ptr<Agent> make(const messages::Create& message) const {
+        for (const AgentType& type : types) {
+            if (type.name != message.agent || type.instance) continue;
+            std::shared_ptr<Agent> agent =
+                type.make(type.parameters.read(message.parameters, "agent " + type.name), message.seed);
+            if (message.state) agent->load(*message.state);
+            return agent;
+        }
+        throw dovetail::Error("this program makes no agent '" + utf8::line(message.agent.substr(0, 40)) + "'");
+    }
+
+    void take(messages::Save& message, Out& out) {
+        request(message.id, "save", out, [&] {
+            return codec::encode_message(messages::Saved{message.id, needed(message.instance)->save()});
+        });
+    }
+
+    void take(messages::Load& message, Out& out) {
+        request(message.id, "load", out, [&] {
+            needed(message.instance)->load(message.state);
+            return reply(message.id);
+        });
+    }
+
+    void take(messages::AgentMessage& message, Out& out) {
+        request(message.id, "message", out,
+                [&] { return reply(message.id, needed(message.instance)->message(message.body)); });
+    }
+
+    void take(messages::Cleanup& message, Out& out) {
+        request(message.id, "cleanup", out, [&] {
+            const std::shared_ptr<Agent> agent = needed(message.instance);
+            instances.erase(message.instance);
+            agent->cleanup();
+            return reply(message.id);
+        });
+    }
+
+    // -- a session that is lost -----------------------------------------------------------------------------
+
+    void take(messages::Welcome& message, Out&) {
+        if (message.resumed) return;
+        Out nobody;  // the new session knows nothing of what fails here
+        std::vector<messages::End> ends;
+        for (const auto& [key, play] : playing) {
+            messages::End end;
+            end.episode = key.first;
+            end.seat = key.second;
+            end.match = play.holder.seat->match;
+            end.reason = Reason::disconnected;
+            end.mode = play.mode;
+            ends.push_back(std::move(end));
+        }
+        for (messages::End& end : ends) take(end, nobody);
+        seats.clear();
+        ended.clear();
+        answers.clear();
+        questions.clear();
+        for (const auto& instance : instances) {
+            try {
+                instance.second->cleanup();
+            } catch (...) {
+                // Nobody is left to be told.
+            }
+        }
+        instances.clear();
+    }
+};
+
+AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside) {
+    for (const AgentType& type : types) {
+        if (!type.instance) continue;
+        if (types.size() != 1) throw Error("a program that is one agent can offer no other");
+        inside_->single = type.make(type.parameters.read({}, "agent " + type.name), 0);
+    }
+    inside_->types = std::move(types);
+}
+
+AgentHost::~AgentHost() = default;
+
+std::vector<Offer> AgentHost::offers() const {
+    std::vector<Offer> out;
+    for (const AgentType& type : inside_->types) out.push_back(offer(type));
+    return out;
+}
+
+void AgentHost::handle(messages::Incoming message, std::vector<Frame>& out) {
+    std::visit([&](auto& each) { inside_->take(each, out); }, message);
+}
+
+}  // namespace dovetail

@@ -1,0 +1,136 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+
+namespace dovetail {
+
+namespace {
+
+/// Turns that are kept for who asks for them late.
+constexpr std::size_t kTurns = 100'000;
+
+}  // namespace
+
+std::int64_t Exchange::ask(Map request, std::vector<Frame>& out) {
+    const std::int64_t id = ++last_;
+    request["id"] = id;
+    Request& open = open_[id];
+    const Value* type = request.find("type");
+    open.run = type != nullptr && *type == Value("run");
+    try {
+        open.frame = codec::encode(request);
+    } catch (...) {
+        open_.erase(id);
+        throw;
+    }
+    out.push_back(open.frame);
+    return id;
+}
+
+std::optional<Value> Exchange::answer(std::int64_t id) {
+    const auto found = answers_.find(id);
+    if (found == answers_.end()) return std::nullopt;
+    auto answer = std::move(found->second);
+    answers_.erase(found);
+    // Only now, so that what came of a run together with its number is kept for it.
+    open_.erase(id);
+    if (const auto* error = std::get_if<messages::Error>(&answer)) {
+        throw Refused(error->code, utf8::line(error->message));
+    }
+    return std::move(std::get<Value>(answer));
+}
+
+void Exchange::take(messages::Incoming message, std::vector<Frame>& out) {
+    std::visit([&](auto& each) { heard(each, out); }, message);
+}
+
+Exchange::RunState Exchange::follow(std::int64_t number, std::int64_t episodes) {
+    RunState run = std::make_shared<detail::RunState>();
+    run->number = number;
+    run->episodes = episodes;
+    run->progress.run = number;
+    run->progress.total = episodes;
+    runs_[number] = run;
+    const auto early = early_.find(number);
+    if (early != early_.end()) {
+        for (const Event& event : early->second) tell(*run, event);
+    }
+    early_.clear();
+    return run;
+}
+
+void Exchange::heard(messages::Welcome& message, std::vector<Frame>& out) {
+    if (!welcomed_) {
+        welcomed_ = true;
+    } else if (message.resumed) {
+        for (const auto& [id, request] : open_) {
+            if (answers_.count(id) == 0) out.push_back(request.frame);
+        }
+    } else {
+        lost_ = true;
+        open_.clear();
+        answers_.clear();
+        early_.clear();
+        seen_.clear();  // another broker may count from the beginning
+        for (auto& [number, run] : runs_) {
+            run->done = Done{number, run->progress.finished, Finish::failed, "the broker lost this experiment"};
+        }
+        runs_.clear();
+    }
+}
+
+void Exchange::heard(messages::Reply& message, std::vector<Frame>&) {
+    if (open_.count(message.id) != 0) answers_[message.id] = std::move(message.body);
+}
+
+void Exchange::heard(messages::Saved& message, std::vector<Frame>&) {
+    if (open_.count(message.id) != 0) answers_[message.id] = Value(std::move(message.state));
+}
+
+void Exchange::heard(messages::Error& message, std::vector<Frame>&) {
+    if (!message.id) {
+        problems.push_back(utf8::line(message.message));
+    } else if (open_.count(*message.id) != 0) {
+        answers_[*message.id] = std::move(message);
+    }
+}
+
+void Exchange::heard(Episode& message, std::vector<Frame>&) {
+    const hosting::Key key{message.episode, 0};
+    if (seen_.has(key)) return;
+    seen_.add(key);
+    event(message.run, std::move(message));
+}
+
+void Exchange::heard(WatchedTurn& message, std::vector<Frame>&) {
+    if (listener) listener(message);
+    turns.push_back(std::move(message));
+    if (turns.size() > kTurns) turns.pop_front();
+}
+
+void Exchange::event(std::int64_t number, Event event) {
+    if (listener) listener(event);
+    const auto found = runs_.find(number);
+    if (found != runs_.end()) {
+        const RunState run = found->second;
+        tell(*run, event);
+        return;
+    }
+    // The reply that names a new run may come after what it tells of.
+    if (std::any_of(open_.begin(), open_.end(), [](const auto& each) { return each.second.run; })) {
+        early_[number].push_back(std::move(event));
+    }
+}
+
+void Exchange::tell(detail::RunState& run, const Event& event) {
+    if (const auto* progress = std::get_if<Progress>(&event)) {
+        run.progress = *progress;
+    } else if (const auto* done = std::get_if<Done>(&event)) {
+        run.done = *done;
+        runs_.erase(run.number);
+    } else if (const auto* episode = std::get_if<Episode>(&event)) {
+        run.results.push_back(*episode);
+    }
+}
+
+}  // namespace dovetail

@@ -1,0 +1,120 @@
+#include "link.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "utf8.hpp"
+
+namespace dovetail {
+
+namespace {
+
+/// Frames that are read together at the most, so that answers go out in between.
+constexpr std::size_t kBatch = 4096;
+
+}  // namespace
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Link::Link(std::string address, messages::Hello hello, double wait, const std::function<bool()>& stop)
+    : address_(std::move(address)), session_(std::move(hello)) {
+    connect();
+    const double end = now() + wait;
+    while (!session_.welcome()) {
+        if (stop && stop()) return;
+        receive(0.1, first_);
+        if (wait >= 0 && now() > end && !session_.welcome()) {
+            throw Error("no broker answers at " + utf8::line(address_) + "; start one with `dovetail broker`");
+        }
+    }
+}
+
+Link::~Link() {
+    if (socket_) socket_.set(zmq::sockopt::linger, 0);
+}
+
+void Link::connect() {
+    if (socket_) {
+        socket_.set(zmq::sockopt::linger, 0);
+        socket_.close();
+    }
+    socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
+    socket_.set(zmq::sockopt::reconnect_ivl, 100);
+    socket_.set(zmq::sockopt::reconnect_ivl_max, 1000);
+    socket_.set(zmq::sockopt::heartbeat_ivl, 5000);
+    socket_.set(zmq::sockopt::sndhwm, 0);
+    socket_.set(zmq::sockopt::rcvhwm, 0);
+    wait_ = -1;
+    try {
+        socket_.connect(address_);
+    } catch (const zmq::error_t& error) {
+        throw Error("'" + utf8::line(address_) + "' is no address of a broker (" + error.what() +
+                    "); write it like tcp://127.0.0.1:5757");
+    }
+    answers_.clear();
+    answers_.push_back(session_.greet(now()));
+    send(answers_);
+}
+
+bool Link::take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out) {
+    zmq::message_t frame;
+    if (!socket_.recv(frame, flags)) return false;
+    const double time = now();
+    for (;;) {
+        const std::string_view bytes(static_cast<const char*>(frame.data()), frame.size());
+        if (auto message = session_.take(bytes, time, answers_)) out.push_back(std::move(*message));
+        if (!frame.more()) return true;
+        static_cast<void>(socket_.recv(frame, zmq::recv_flags::none));
+    }
+}
+
+void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
+    if (!first_.empty() && &out != &first_) {
+        out = std::move(first_);
+        first_.clear();
+        return;
+    }
+    const int wait = static_cast<int>(std::clamp(timeout, 0.0, 0.5) * 1000);
+    if (wait != wait_) socket_.set(zmq::sockopt::rcvtimeo, wait_ = wait);
+    const std::size_t before = out.size();
+    try {
+        if (!take_one(zmq::recv_flags::none, out)) {
+            if (session_.silent(now())) connect();
+            return;
+        }
+        while (out.size() - before < kBatch && take_one(zmq::recv_flags::dontwait, out)) {
+        }
+    } catch (const zmq::error_t& error) {
+        if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
+    }
+    send(answers_);
+}
+
+void Link::send(std::vector<Frame>& frames) {
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        const auto flags = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
+        const zmq::const_buffer buffer(frames[i].data(), frames[i].size());
+        for (;;) {
+            try {
+                socket_.send(buffer, flags);
+                break;
+            } catch (const zmq::error_t& error) {
+                if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
+            }
+        }
+    }
+    frames.clear();
+}
+
+void Link::leave() {
+    if (!socket_) return;
+    std::vector<Frame> goodbye{codec::encode_message(messages::Bye{})};
+    send(goodbye);
+    socket_.set(zmq::sockopt::linger, 500);
+    socket_.close();
+}
+
+}  // namespace dovetail
