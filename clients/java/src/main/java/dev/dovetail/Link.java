@@ -31,6 +31,11 @@ final class Link implements AutoCloseable {
      * @throws DovetailException if there is no broker, or it refuses this peer
      */
     Link(Broker broker, Session session) {
+        if (broker.address().startsWith("ipc:")) {
+            // It would wait in vain: JeroMQ 0.6 has TCP under the name of ipc, which only other JeroMQ programs know.
+            throw new DovetailException("the Java client cannot connect to " + broker.address()
+                    + "; let the broker listen at an address like " + Broker.ADDRESS);
+        }
         this.broker = broker;
         this.session = session;
         try {

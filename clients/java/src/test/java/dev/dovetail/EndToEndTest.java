@@ -192,6 +192,72 @@ class EndToEndTest {
         }
     }
 
+    /** Takes what leads to a won game, if the environment says that something does. */
+    private static final class Asking implements Agent {
+        private String text;
+        private long asked;
+
+        @Override
+        public Object step(Decision decision) {
+            text = decision.text();
+            asked++;
+            int seat = decision.seat().seat();
+            return Lookahead.after(decision.legal(), positions -> {
+                for (int i = 0; i < decision.legal().length; i++) {
+                    if (positions.get(i).rewards()[seat] > 0) {
+                        return decision.legal()[i];
+                    }
+                }
+                return decision.legal()[0];
+            });
+        }
+
+        @Override
+        public Object message(Object body) {
+            return List.of(body, text, asked);
+        }
+
+        @Override
+        public byte[] save() {
+            return new byte[] {(byte) asked};
+        }
+
+        @Override
+        public void load(byte[] state) {
+            asked = state[0];
+        }
+    }
+
+    @Test
+    void agentsAskWhatWouldFollow() throws Exception {
+        Thread rules = new Thread(() -> Dovetail.serve(Broker.at(address), Nim.type()));
+        AgentType asking = AgentType.of("asking", Asking::new).wanting("text");
+        Thread agents = new Thread(() -> Dovetail.serve(Broker.at(address), asking));
+        rules.start();
+        agents.start();
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("nim"), List.of("asking"), PATIENCE);
+            long agent = experiment.create("asking");
+            // Of two the first seat takes both, of four it takes one and the second loses in any case.
+            for (long heap : new long[] {2, 4}) {
+                Run run = experiment.run(RunOptions.of("nim", agent, agent)
+                        .configured("heap", heap).set("lookahead", true).set("check", true));
+                assertArrayEquals(new double[] {1, 0}, run.await().get(0).outcome());
+            }
+            assertEquals(List.of("hello", "2 left", 4L), experiment.message(agent, "hello"));
+            assertArrayEquals(new byte[] {4}, experiment.save(agent, "kept"));
+            experiment.load(agent, new byte[] {9});
+            assertArrayEquals(new byte[] {9}, experiment.save(agent));
+            experiment.load(agent, "kept");
+            assertArrayEquals(new byte[] {4}, experiment.save(agent));
+            assertThrows(RefusedException.class, () -> experiment.load(agent, new byte[0]));
+        }
+        broker.destroy();
+        rules.join(PATIENCE * 1000L);
+        agents.join(PATIENCE * 1000L);
+        assertFalse(rules.isAlive() || agents.isAlive(), "programs end when the broker leaves");
+    }
+
     private static void play(Experiment experiment, long first, long second, long from, long count) {
         experiment.run(RunOptions.of("connect_four", first, second).episodes(count).set("first", from).seed(7)).await();
     }
