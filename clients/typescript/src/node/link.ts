@@ -34,6 +34,7 @@ export class Link<R extends Role> {
   #watch: NodeJS.Timeout | null = null;
   #outbox: Uint8Array[] = [];
   #sending = false;
+  #looked = 0;
   #closing: Promise<void> | null = null;
 
   /**
@@ -54,6 +55,7 @@ export class Link<R extends Role> {
   /** Open the socket and say hello. */
   open(): void {
     this.#connect();
+    this.#looked = clock();
     this.#watch = setInterval(() => this.#look(), WATCH);
   }
 
@@ -96,6 +98,7 @@ export class Link<R extends Role> {
       let frames: Uint8Array[];
       try {
         frames = await socket.receive();
+        // Nothing waits for the socket here, so it may be asked.
         while (frames.length < BATCH && socket.readable) frames.push(...(await socket.receive()));
       } catch (error) {
         // A socket that was closed to make a new one ends what it waited for.
@@ -116,8 +119,12 @@ export class Link<R extends Role> {
   }
 
   #look(): void {
-    // A program that was busy for long has not read what is there; that is no silence.
-    if (this.#socket?.readable || !this.session.silent(clock())) return;
+    const now = clock();
+    // A program that was busy for long has not read what is there; that is no silence.  To ask the socket
+    // instead would take the wake-up from the `receive` that waits, whose file descriptor tells once.
+    const busy = now - this.#looked > (3 * WATCH) / 1000;
+    this.#looked = now;
+    if (busy || !this.session.silent(now)) return;
     try {
       this.#connect();
     } catch (error) {
