@@ -19,7 +19,8 @@ type opened struct {
 
 	asked  int    // the turn of the step that was asked last; -1 for the start
 	answer []byte // to it
-	turn   *Turn  // the present one; nil after a crash
+	turn   int    // the present one; below 0 after a crash
+	toAct  []int  // in it
 }
 
 // EnvironmentHost holds the environments of one program. It answers what comes twice with the same frames, without
@@ -121,9 +122,15 @@ func (h *EnvironmentHost) tryMake(m *Open, o *opened) ([]byte, error) {
 		if o.environment, err = t.New(options); err == nil {
 			o.spec, err = o.environment.Init()
 		}
+		if err == nil && o.spec == nil {
+			err = errors.New("the environment gave no spec")
+		}
 		return nil, err
 	})
 	if err != nil {
+		if o.environment != nil {
+			protectCleanup(o.environment)
+		}
 		return nil, err
 	}
 	o.spec.Match = m.Match
@@ -177,7 +184,7 @@ func (h *EnvironmentHost) step(m *EnvironmentStep, out [][]byte) [][]byte {
 	if m.Turn == o.asked {
 		return append(out, o.answer)
 	}
-	if o.turn == nil || o.turn.Turn != m.Turn || len(o.turn.ToAct) == 0 {
+	if o.turn != m.Turn || len(o.toAct) == 0 {
 		return out
 	}
 	o.asked = m.Turn
@@ -203,7 +210,7 @@ func (o *opened) finish(result any, err error, number int) []byte {
 		frame, err = Encode(turn)
 	}
 	if err == nil {
-		o.turn, o.answer = turn, frame
+		o.turn, o.toAct, o.answer = number, slices.Clone(turn.ToAct), frame
 		return frame
 	}
 	answer := Error{Code: CodeCrashed, Message: oneLine(err), Episode: &o.episode}
@@ -211,7 +218,7 @@ func (o *opened) finish(result any, err error, number int) []byte {
 	if errors.As(err, &illegal) {
 		answer.Code, answer.Seat = CodeIllegal, &illegal.Seat
 	} else {
-		o.turn = nil
+		o.turn, o.toAct = -1, nil
 	}
 	o.answer = mustEncode(&answer)
 	return o.answer
@@ -272,11 +279,11 @@ func (h *EnvironmentHost) message(m *EnvironmentMessage) (Message, error) {
 
 func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
 	o := h.episodes[m.Episode]
-	if o == nil || o.turn == nil {
+	if o == nil || o.turn < 0 {
 		return nil, &RefusedError{CodeWrongState, fmt.Sprintf("episode %d is not in progress", m.Episode)}
 	}
-	if o.turn.Turn != m.Turn {
-		return nil, &RefusedError{CodeWrongState, fmt.Sprintf("the episode is at turn %d", o.turn.Turn)}
+	if o.turn != m.Turn {
+		return nil, &RefusedError{CodeWrongState, fmt.Sprintf("the episode is at turn %d", o.turn)}
 	}
 	forker, ok := o.environment.(Forker)
 	if !ok {
@@ -288,7 +295,7 @@ func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		position, err := follow(fork, o.turn.ToAct, max(o.spec.Seats, 1), line.([]any))
+		position, err := follow(fork, o.toAct, max(o.spec.Seats, 1), line.([]any))
 		if err != nil {
 			return nil, err
 		}

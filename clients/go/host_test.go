@@ -327,6 +327,9 @@ func TestSession(t *testing.T) {
 	if err != nil || len(in) != 1 {
 		t.Errorf("a bad frame cost its neighbour: %v %v", in, err)
 	}
+	bad, _ := EncodeValue(map[string]any{"type": "step", "episode": 5, "seat": 1, "turn": "two"})
+	_, out, _ = s.Receive([][]byte{bad}, now)
+	want(t, hear(t, out, "code", "episode", "seat"), "error code=invalid episode=5 seat=1")
 	var refused *RefusedError
 	if _, _, err = s.Receive([][]byte{mustEncode(&Error{Code: CodeAccess, Message: "no"})}, now); !errors.As(err, &refused) {
 		t.Errorf("refused with %v", err)
