@@ -10,8 +10,13 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["agents.md", "environments.md", "experiments.md", "another-shell.md"]
-TEXTS = ["players.md"]
+PAGES = ["agents.md", "environments.md", "experiments.md", "another-shell.md", "agents/dots.md"]
+TEXTS = [
+    "players.md",
+    *sorted(
+        f"agents/{path.name}" for path in (DOCS / "agents").glob("*.md") if path.name != "dots.md"
+    ),
+]
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:

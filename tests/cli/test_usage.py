@@ -139,7 +139,7 @@ def test_help_of_a_command_has_an_example(dovetail: Any, command: str) -> None:
 def test_options_of_an_environment(dovetail: Any, game: str) -> None:
     for answer in (dovetail("env", game, "--options"), dovetail("env", game, "--help")):
         assert answer.code == 0
-        row = next(line for line in answer.out.splitlines() if "target" in line)
+        row = next(line for line in answer.out.splitlines() if "│ target" in line)
         for part in ("integer", "10", "≥ 2, ≤ 1e+06", "Who says it wins."):
             assert part in row
         assert "integer or null" in answer.out

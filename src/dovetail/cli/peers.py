@@ -52,7 +52,7 @@ class _Peer(TyperCommand):
                     found = plugins.find(self.kind, word)
                 except DovetailError:
                     continue
-                about = inspect.cleandoc(found.__doc__ or "")
+                about = inspect.cleandoc(found.__doc__ or "").replace("``", "`")
                 if about:
                     print(f"{about}\n")
                 show(table(self.kind, word, found))

@@ -1,0 +1,43 @@
+"""``python -m bench.amazons``: what a decision of the Amazons player costs from the first position, by depth."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from dovetail.agent_servers.amazons_player.agent import WEIGHTS, WON
+from dovetail.agent_servers.amazons_player.position import Geometry, Position, Search
+from dovetail.env_servers.amazons import Amazons, Configuration
+
+QUEEN_MOVES = 60.0
+"""Of each side in the first position; the scale of the mobility features."""
+
+
+def main(
+    repeats: Annotated[int, typer.Option(min=1, help="How often each depth is measured.")] = 3,
+) -> None:
+    """Search the first position of the 8 x 8 board; the study needed up to three minutes for depth 3."""
+    environment = Amazons(Configuration(rows=8, columns=8))
+    observation = environment.start(0).seats[0].observation
+    position = Position(observation, Geometry(8, 8))
+    search = Search(np.array(WEIGHTS["mp"]), QUEEN_MOVES, False, WON)
+    search.root(position, 1)  # compiles
+    for depth in (1, 2, 3):
+        times = []
+        for _ in range(repeats):
+            before, began = search.nodes, time.perf_counter()
+            search.root(position, depth)
+            times.append(time.perf_counter() - began)
+            looked = search.nodes - before
+        print(
+            f"depth {depth}: {statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f}), "
+            f"{looked:,} positions valued"
+        )
+
+
+if __name__ == "__main__":
+    typer.run(main)
