@@ -1,0 +1,189 @@
+//! The codec against the byte vectors of the protocol.
+
+#[path = "../examples/conformer/reading.rs"]
+mod reading;
+
+use std::path::Path;
+
+use dovetail::messages::*;
+use dovetail::{ProtocolError, Value};
+use reading::{reading, unhex, unread};
+use serde_json::Value as Json;
+
+fn vectors(name: &str) -> Option<Json> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../protocol/vectors")
+        .join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
+        Err(_) => {
+            eprintln!("skipped: {name} is not here; it is part of the Dovetail repository");
+            None
+        }
+    }
+}
+
+fn text<'a>(vector: &'a Json, key: &str) -> &'a str {
+    vector[key].as_str().unwrap()
+}
+
+/// Equal, also where NaN is.
+fn same(a: &Value, b: &Value) -> bool {
+    reading(a) == reading(b)
+}
+
+#[test]
+fn values_are_read_and_written_without_loss() {
+    let Some(all) = vectors("valid.json") else {
+        return;
+    };
+    let messages = all["messages"].as_array().unwrap();
+    let values = all["values"].as_array().unwrap();
+    assert!(messages.len() > 150 && values.len() > 10);
+    for vector in messages.iter().chain(values) {
+        let name = text(vector, "name");
+        let frame = unhex(text(vector, "hex")).unwrap();
+        let value = Value::decode(&frame).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(same(&value, &unread(&vector["json"]).unwrap()), "{name}");
+        assert_eq!(reading(&value), vector["json"], "{name}");
+        let again = Value::decode(&value.encode()).unwrap();
+        assert!(same(&value, &again), "{name}");
+    }
+}
+
+/// Reads a frame as a message and writes it again.
+type Through = fn(&[u8]) -> Result<Vec<u8>, ProtocolError>;
+
+macro_rules! table {
+    ($direction:expr, $kind:expr; $($end:literal: $($name:literal => $type:ident),*;)*) => {
+        match ($direction, $kind) {
+            $( $( (d, $name) if d.starts_with($end) || d.ends_with($end) => {
+                (|frame| $type::decode(frame).map(|message| message.encode())) as Through
+            } )* )*
+            other => panic!("no type for {other:?}"),
+        }
+    };
+}
+
+fn through(direction: &str, kind: &str) -> Through {
+    let session: Option<Through> = match kind {
+        "hello" => Some(|f| Hello::decode(f).map(|m| m.encode())),
+        "welcome" => Some(|f| Welcome::decode(f).map(|m| m.encode())),
+        "ping" => Some(|f| Ping::decode(f).map(|m| m.encode())),
+        "pong" => Some(|f| Pong::decode(f).map(|m| m.encode())),
+        "error" => Some(|f| ErrorMessage::decode(f).map(|m| m.encode())),
+        "bye" => Some(|f| Bye::decode(f).map(|m| m.encode())),
+        "reply" => Some(|f| Reply::decode(f).map(|m| m.encode())),
+        "saved" => Some(|f| Saved::decode(f).map(|m| m.encode())),
+        "save" => Some(|f| Save::decode(f).map(|m| m.encode())),
+        "load" => Some(|f| Load::decode(f).map(|m| m.encode())),
+        "cleanup" => Some(|f| Cleanup::decode(f).map(|m| m.encode())),
+        _ => None,
+    };
+    if let Some(session) = session {
+        return session;
+    }
+    table! { direction, kind;
+        "environment to broker": "spec" => Spec, "turn" => Turn;
+        "broker to environment": "open" => Open, "start" => EnvironmentStart,
+            "step" => EnvironmentStep, "close" => Close, "lookahead" => EnvironmentLookahead,
+            "message" => EnvironmentMessage;
+        "agent to broker": "action" => Action, "lookahead" => AgentLookahead;
+        "broker to agent": "create" => AgentCreate, "init" => Init, "start" => AgentStart,
+            "step" => AgentStep, "end" => EndMessage, "message" => AgentMessage, "leave" => Leave;
+        "experiment to broker": "run" => Run, "pause" => Pause, "drain" => Drain,
+            "cancel" => Cancel, "start" => ExperimentStart, "step" => ExperimentStep,
+            "catalogue" => Catalogue, "watch" => Watch, "create" => Create,
+            "message" => ExperimentMessage;
+        "observer to broker": "catalogue" => Catalogue, "watch" => Watch;
+        "broker to experiment": "episode" => Episode, "progress" => Progress, "done" => Done,
+            "turn" => WatchedTurn;
+        "broker to observer": "episode" => Episode, "progress" => Progress, "done" => Done,
+            "turn" => WatchedTurn;
+    }
+}
+
+/// Whether everything in a map that was written stands in the one that was read, and the same.
+fn within(written: &Json, read: &Json) -> bool {
+    match (written, read) {
+        (Json::Object(written), Json::Object(read)) => written
+            .iter()
+            .all(|(key, value)| read.get(key).is_some_and(|other| within(value, other))),
+        (Json::Array(written), Json::Array(read)) => {
+            written.len() == read.len() && written.iter().zip(read).all(|(w, r)| within(w, r))
+        }
+        (Json::Number(written), Json::Number(read)) => {
+            written == read || written.as_f64() == read.as_f64()
+        }
+        _ => written == read,
+    }
+}
+
+#[test]
+fn messages_are_read_and_written_without_loss() {
+    let Some(all) = vectors("valid.json") else {
+        return;
+    };
+    for vector in all["messages"].as_array().unwrap() {
+        let name = text(vector, "name");
+        let frame = unhex(text(vector, "hex")).unwrap();
+        let through = through(text(vector, "direction"), text(vector, "type"));
+        let written = through(&frame).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(through(&written).as_ref(), Ok(&written), "{name}");
+        // What has its default is not written; all else is, and nothing is made up.
+        let written = reading(&Value::decode(&written).unwrap());
+        assert!(within(&written, &vector["json"]), "{name}: {written}");
+        if name.ends_with("full") {
+            let (written, read) = (written.as_object().unwrap(), &vector["json"]);
+            for key in read.as_object().unwrap().keys() {
+                assert!(written.contains_key(key), "{name}: {key} is lost");
+            }
+        }
+    }
+}
+
+fn code<I: Incoming>(frame: &[u8], limits: &Limits) -> Option<&'static str> {
+    read::<I>(frame, limits).err().map(|error| error.code)
+}
+
+#[test]
+fn malformed_frames_get_the_right_code() {
+    let Some(all) = vectors("malformed.json") else {
+        return;
+    };
+    let mut held = 0;
+    for vector in all["malformed"].as_array().unwrap() {
+        let frame = unhex(text(vector, "hex")).unwrap();
+        let limits = Limits::default();
+        let found = match text(vector, "receiver") {
+            // Those of an environment hold for every peer: no role is in them.
+            "environment" => {
+                let found = code::<ToEnvironment>(&frame, &limits);
+                assert_eq!(found, code::<ToAgent>(&frame, &limits), "{vector}");
+                assert_eq!(found, code::<ToExperiment>(&frame, &limits), "{vector}");
+                found
+            }
+            "agent" => code::<ToAgent>(&frame, &limits),
+            "experiment" | "observer" => code::<ToExperiment>(&frame, &limits),
+            _ => continue,
+        };
+        assert_eq!(found, Some(text(vector, "code")), "{vector}");
+        held += 1;
+    }
+    assert!(held > 20);
+}
+
+#[test]
+fn frames_of_random_bytes_are_refused_and_nothing_worse() {
+    let mut random = dovetail::Random::new(1);
+    let mut frame = Vec::new();
+    for _ in 0..20_000 {
+        frame.clear();
+        frame.push(0x80 | random.below(16) as u8);
+        for _ in 0..random.below(40) {
+            frame.push(random.bits() as u8);
+        }
+        let _ = read::<ToAgent>(&frame, &Limits::default());
+        let _ = Value::decode(&frame[1..]);
+    }
+}
