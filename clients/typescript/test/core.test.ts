@@ -18,3 +18,9 @@ test("the core imports nothing but itself", () => {
     assert.doesNotMatch(text, /\b(?:process|Buffer|__dirname|globalThis\.process)\b\./, name);
   }
 });
+
+test("the agent in README.md is the one in examples", () => {
+  const root = new URL("../../", import.meta.url);
+  const example = readFileSync(new URL("examples/first.ts", root), "utf8");
+  assert.ok(readFileSync(new URL("README.md", root), "utf8").includes(`\`\`\`ts\n${example}\`\`\``));
+});

@@ -22,6 +22,18 @@ export { Random } from "./random.js";
 export { derive } from "./seeds.js";
 export { Session } from "./session.js";
 export type { Received } from "./session.js";
-export * from "./spaces.js";
+export {
+  box,
+  contains,
+  dict,
+  discrete,
+  multiBinary,
+  multiDiscrete,
+  sample,
+  spaceOf,
+  textSpace,
+  tuple,
+} from "./spaces.js";
+export type { Bound, Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple } from "./spaces.js";
 export { DTYPES, Extension, Tensor, int, isDtype } from "./values.js";
 export type { Dtype, Int, Numbers, Value } from "./values.js";
