@@ -93,6 +93,8 @@ def _summary(study: s.Study, points: list[s.Point], again: int) -> None:
     if good is not None:
         print(f"first good: {100 * good.won:.2f} % at {good.trained:,} games")
     print(f"mean of all tests: {100 * s.area(points):.2f} %")
+    means = s.smoothed([100 * point.won for point in points])
+    print("means of five tests each:", ", ".join(f"{each:.1f}" for each in means))
     last = points[-1]
     print(f"explored: {last.explored:,} entries, {last.passed:,} of them {s.PASSES} times")
     for tie in ("fair", "highest-seat"):
@@ -132,7 +134,7 @@ def train(
     ] = None,
     last: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Write the last table here, to resume from."),
+        typer.Option(dir_okay=False, help="Write the table here at each test, to resume from."),
     ] = None,
     points: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Write each test here, a line of JSON each.")
@@ -149,7 +151,7 @@ def train(
     study = s.Study(learner, _game(players, kingdom, tie), _others(opponents, players), seed)
     if learner.episodes >= games:
         raise DovetailError(
-            f"{resume} has learned from {learner.episodes:,} games already; --games is less"
+            f"{resume} has learned from {learner.episodes:,} games already; --games is not more"
         )
     found: list[s.Point] = []
     encode = msgspec.json.encode
@@ -158,7 +160,7 @@ def train(
         if not quiet:
             _line(point)
         found.append(point)
-        if last is not None and point.trained == games:
+        if last is not None:
             _write(last, study.save())
 
     s.run(study, games, every, tests, told)
@@ -298,8 +300,10 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
+    part = path.with_name(f"{path.name}.part")
     try:
-        path.write_bytes(data)
+        part.write_bytes(data)
+        part.replace(path)  # a write that is broken off leaves what was there
     except OSError as error:
         raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 

@@ -132,8 +132,6 @@ class Study:
         self.seats = self._seats(opponents, configuration.players)
         self.rules = rules(configuration)
         self.compiled = Compiled(learner)
-        self.tested = 0
-        """Games of tests so far."""
 
     def _seats(self, opponents: Sequence[str], players: int) -> Array:
         if len(opponents) != players - 1:

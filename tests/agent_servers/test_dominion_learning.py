@@ -316,6 +316,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "tested again, ties fair" in capsys.readouterr().out
     DominionQ().load(state.read_bytes())
     assert len(points.read_text().splitlines()) == 2
+    last = tmp_path / "last.state"
+    assert command(*base, "--last", str(last), "--quiet") == 0
+    capsys.readouterr()
+    assert command(*base, "--resume", str(last), "--quiet") == 1
+    assert "has learned from 400 games already; --games is not more" in capsys.readouterr().err
+    more = [each if each != "400" else "600" for each in base]
+    assert command(*more, "--resume", str(last)) == 0
+    assert capsys.readouterr().out.count(" games: ") == 1
     compared = ["compare", "--games", "200", "--every", "100", "--tests", "50", "--again", "50"]
     assert command(*compared, "--seeds", "1") == 0
     out = capsys.readouterr().out
@@ -333,6 +341,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("train --set version=13", "option 'version'"),
         ("train --resume nowhere/x", "cannot read nowhere/x"),
         ("train --set reward=environment", 'has no reward "environment"'),
+        (
+            "train --games 10 --every 10 --tests 1 --again 1 --out nowhere/x",
+            "cannot write nowhere/x",
+        ),
         ("bots money", "1 players are named; 2 to 4 can play"),
         ("train --players 7", "see `dominion_learning train --help`"),
     ],
