@@ -1,0 +1,98 @@
+"""What every learner must keep: the same from the same seeds, going on from a saved state, evaluation that changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail import InProcess
+from dovetail.agent_servers.random_agent import Random
+from dovetail.protocol import plugins
+
+LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
+    "td": ("connect_four", {"hidden": 8}, {}, 6),
+    "td-batch": ("connect_four", {"hidden": 8, "traces": "dutch"}, {}, 6),
+    "td-rlgame": ("rlgame", {}, {"size": 5, "pawns": 3, "win_reward": 1.0, "pawn_reward": 0.01}, 4),
+    "amazons-player": (
+        "amazons",
+        {"playouts": False, "depth": 1, "learning_rate": 0.01},
+        {"rows": 5, "columns": 5},
+        3,
+    ),
+    "dots-player": ("dots", {"turns": 2}, {"rows": 3, "columns": 3}, 5),
+    "dominion-q": ("dominion", {"version": "12"}, {}, 3),
+    "q-learning": ("dots", {}, {"rows": 2, "columns": 3}, 20),
+    "ntuple-2048": ("2048", {}, {}, 2),
+}
+"""Game, parameters, configuration, episodes."""
+
+
+class Table:
+    """A learner in the first seat, random in the others."""
+
+    def __init__(self, name: str, experiment: InProcess, state: bytes | None = None) -> None:
+        self.game, parameters, self.configuration, self.episodes = LEARNERS[name]
+        self.experiment = experiment
+        self.learner = experiment.create(name, parameters=parameters, seed=1, state=state)
+        kind = plugins.find("environment", self.game)
+        seats = kind(kind.Configuration(**self.configuration)).init().seats
+        self.seats = [self.learner] + [experiment.create("random", seed=2)] * (seats - 1)
+
+    def play(self, first: int = 0, mode: str = "learn", seed: int = 3) -> None:
+        results = self.experiment.run(
+            self.game,
+            self.seats,
+            configuration=self.configuration,
+            episodes=self.episodes,
+            first=first,
+            seed=seed,
+            mode=mode,
+            max_turns=400,
+        ).wait()
+        assert {each.reason for each in results} <= {"terminated", "truncated"}, results
+
+    def state(self) -> bytes:
+        return self.experiment.save(self.learner)
+
+
+@pytest.fixture(params=LEARNERS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def experiment(name: str) -> Any:
+    game = plugins.find("environment", LEARNERS[name][0])
+    with InProcess([game], [plugins.find("agent", name), Random]) as found:
+        yield found
+
+
+def test_the_same_seeds_learn_the_same_and_others_do_not(name: str, experiment: InProcess) -> None:
+    states = []
+    for seed in (3, 3, 4):
+        table = Table(name, experiment)
+        untrained = table.state()
+        table.play(seed=seed)
+        states.append(table.state())
+        assert states[-1] != untrained
+    assert states[0] == states[1] != states[2]
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(name: str, experiment: InProcess) -> None:
+    whole = Table(name, experiment)
+    whole.play()
+    middle = whole.state()
+    whole.play(first=whole.episodes)
+    again = Table(name, experiment, middle)
+    assert again.state() == middle
+    again.play(first=again.episodes)
+    assert again.state() == whole.state()
+
+
+def test_evaluation_changes_no_byte(name: str, experiment: InProcess) -> None:
+    table = Table(name, experiment)
+    table.play()
+    before = table.state()
+    table.play(mode="evaluate", seed=5)
+    assert table.state() == before
