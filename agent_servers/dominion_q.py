@@ -299,6 +299,10 @@ class DominionQ(Agent):
     def step(self, decision: Decision) -> int:
         seen = Seen(decision.observation)
         legal = decision.legal or []
+        where = (decision.episode, decision.seat.seat)
+        last = self._purchases.get(where)
+        if last is not None and self.reward is None:
+            last.reward += decision.reward  # what a purchase earned may be told at any decision
         if seen.trashing:
             return self._chapel.trash(seen)
         if not seen.buying:
@@ -309,15 +313,14 @@ class DominionQ(Agent):
         columns.append(len(kinds))
         if decision.mode == "evaluate":
             return self._action(self.learner.greedy(state, columns, decision.rng))
-        where = (decision.episode, decision.seat.seat)
-        last = self._purchases.get(where)
-        earned = decision.reward if last is None or self.reward is None else last.reward
+        earned = 0.0 if last is None else last.reward
         # Purchases of one turn follow each other at once.
         same = last is not None and last.turn == seen.turns
         discount = 1.0 if same else self.parameters.discount
         column = self.learner.step(where, state, columns, earned, discount, decision.rng)
-        bought = column < len(kinds) and self.reward is not None
-        reward = self.reward.card[kinds[column]] if bought and self.reward else 0.0
+        reward = 0.0
+        if self.reward is not None and column < len(kinds):
+            reward = self.reward.card[kinds[column]]
         self._purchases[where] = _Purchase(seen.turns, reward)
         return self._action(column)
 
@@ -327,8 +330,10 @@ class DominionQ(Agent):
         if last is None or end.reason not in ("terminated", "truncated"):
             self.learner.forget(where)
             return
-        target = end.reward if self.reward is None else last.reward
-        if self.reward is not None and end.outcome is not None:
+        target = last.reward
+        if self.reward is None:
+            target += end.reward
+        elif end.outcome is not None:
             own, other = 0, 0
             if self.reward.points or self.reward.margin:
                 own, other = _points(end.observation, end.seat.spec.seats)

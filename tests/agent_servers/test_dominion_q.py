@@ -17,6 +17,7 @@ from dovetail.agent_servers.dominion_q import (
     Version,
     reward_named,
 )
+from dovetail.agent_servers.q_learning import entries
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import (
     CARDS,
@@ -208,3 +209,22 @@ def test_first_values_follow_from_the_seed() -> None:
     first, second = DominionQ(seed=1), DominionQ(seed=1)
     np.testing.assert_array_equal(first.table.values, second.table.values)
     assert 0 <= first.table.values.min() < first.table.values.max() <= 1
+
+
+def test_the_environments_reward_reaches_the_purchase_that_earned_it() -> None:
+    """If the environment pays the points of purchases, that is the reward "points", bit for bit."""
+    tables = []
+    for reward in ("points", "environment"):
+        with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
+            parameters = {"version": "23-2", "table": "sparse", "reward": reward, "forced": 1}
+            agent = experiment.create("dominion-q", parameters=parameters, seed=1)
+            other = experiment.create("dominion-random")
+            options = {"rewards": "purchase"}
+            experiment.run(
+                "dominion", [agent, other], configuration=options, episodes=10, seed=2
+            ).wait()
+            found = DominionQ()
+            found.load(experiment.save(agent))
+            tables.append(found.table)
+    assert entries(tables[0]) == entries(tables[1])
+    assert tables[0].tried() > 100
