@@ -4,7 +4,7 @@ Each looks at one of Tetris' three boards: 0 the piece's cells, 1 the board with
 rows are cleared.  On boards without a cell above the top:
 
 - landing height, row transitions and cumulative wells are Dellacherie's exactly;
-- the study's column transitions are his, plus the number of columns whose top cell is free;
+- the study's column transitions are his, plus the columns whose top cell is free, minus those whose is full;
 - the study's holes are only free cells right under a full one.  With the loop down they are his;
 - with that filter alone, twice its sum plus the width is his column transitions, exactly;
 - eroded cells (rows cleared times cells of the piece that vanish) no sum of units can give, for each unit sees
