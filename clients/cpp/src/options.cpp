@@ -58,6 +58,7 @@ Map Options::schema() const {
 }
 
 Map Options::read(const Map& given, const std::string& owner) const {
+    if (open_) return given;
     for (const auto& entry : given) {
         const auto& name = entry.first;
         const auto known = [&](const Option& option) { return option.name == name; };

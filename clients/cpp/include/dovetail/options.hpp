@@ -30,6 +30,12 @@ class Options {
    public:
     Options() = default;
     Options(std::initializer_list<Option> options) : options_(options) {}
+    /// Takes whatever it is given, and declares nothing.
+    static Options open() {
+        Options options;
+        options.open_ = true;
+        return options;
+    }
     /// JSON Schema of each option by its name, for offers.
     Map schema() const;
     /// The given options completed by the defaults.
@@ -38,6 +44,7 @@ class Options {
 
    private:
     std::vector<Option> options_;
+    bool open_ = false;
 };
 
 }  // namespace dovetail
