@@ -19,6 +19,7 @@ final class Session {
     private Incoming.Welcome welcome;
     private boolean greeted;
     private boolean departed;
+    private int lost;
     private long heard;
 
     Session(Role role, String name, List<Offer> offers, String token) {
@@ -36,6 +37,11 @@ final class Session {
     /** Whether the broker said {@code bye}. */
     boolean departed() {
         return departed;
+    }
+
+    /** How often a welcome said that the session before is gone. */
+    int lost() {
+        return lost;
     }
 
     /** The frame of a {@code hello}, asking for the session that there was. */
@@ -72,6 +78,7 @@ final class Session {
             } else if (message instanceof Incoming.Bye) {
                 departed = true;
             } else if (message instanceof Incoming.Welcome found) {
+                lost += welcome != null && !found.resumed() ? 1 : 0;
                 welcome = found;
                 greeted = false;
                 Limits said = found.limits();

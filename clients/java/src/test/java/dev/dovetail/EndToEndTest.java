@@ -20,7 +20,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -46,20 +45,20 @@ class EndToEndTest {
         return null;
     }
 
-    @BeforeEach
-    void startBroker() throws IOException {
+    private void startBroker(String... more) throws IOException {
         String command = dovetail();
         assumeTrue(command != null, "skipped: no dovetail command; name one in the variable DOVETAIL");
-        broker = new ProcessBuilder(command, "broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none")
-                .redirectErrorStream(true)
-                .start();
+        List<String> line = new ArrayList<>(
+                List.of(command, "broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none"));
+        line.addAll(List.of(more));
+        broker = new ProcessBuilder(line).redirectErrorStream(true).start();
         BufferedReader lines = broker.inputReader();
         Matcher found = Pattern.compile("tcp://127\\.0\\.0\\.1:\\d+").matcher("");
-        for (String line = lines.readLine(); line != null && address == null; ) {
-            if (found.reset(line).find()) {
+        for (String told = lines.readLine(); told != null && address == null; ) {
+            if (found.reset(told).find()) {
                 address = found.group();
             } else {
-                line = lines.readLine();
+                told = lines.readLine();
             }
         }
         assertTrue(address != null, "the broker does not say where it is");
@@ -99,6 +98,7 @@ class EndToEndTest {
 
     @Test
     void episodesArePlayedWithOwnAgentAndEnvironment() throws Exception {
+        startBroker();
         Process environment = start("bench", "environment");
         start("random");
         try (Experiment experiment = experiment()) {
@@ -123,6 +123,7 @@ class EndToEndTest {
 
     @Test
     void anExperimentControlsItsRun() throws Exception {
+        startBroker();
         start("bench", "environment");
         start("bench", "agent");
         try (Experiment experiment = experiment(); Experiment observer = Experiment.observe(Broker.at(address))) {
@@ -159,6 +160,7 @@ class EndToEndTest {
 
     @Test
     void theLearnerLearnsAcrossTheBroker() throws Exception {
+        startBroker();
         start("player");
         start("random");
         start(List.of(dovetail(), "env", "connect_four", "--connect", address));
@@ -230,6 +232,7 @@ class EndToEndTest {
 
     @Test
     void agentsAskWhatWouldFollow() throws Exception {
+        startBroker();
         Thread rules = new Thread(() -> Dovetail.serve(Broker.at(address), Nim.type()));
         AgentType asking = AgentType.of("asking", Asking::new).wanting("text");
         Thread agents = new Thread(() -> Dovetail.serve(Broker.at(address), asking));
@@ -256,6 +259,43 @@ class EndToEndTest {
         rules.join(PATIENCE * 1000L);
         agents.join(PATIENCE * 1000L);
         assertFalse(rules.isAlive() || agents.isAlive(), "programs end when the broker leaves");
+    }
+
+    /** Takes longer over the end of an episode than the broker waits for a sign of life. */
+    private static final class Slow implements Agent {
+        private int ends;
+
+        @Override
+        public Object step(Decision decision) {
+            return decision.legal()[0];
+        }
+
+        @Override
+        public void end(End end) {
+            try {
+                Thread.sleep(ends++ == 0 ? 5000 : 0);
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+
+    @Test
+    void anAgentThatThinksLongIsNotLost() throws Exception {
+        startBroker("--heartbeat", "0.2", "--patience", "2", "--grace", "0.5");
+        start("bench", "environment");
+        Thread agents = new Thread(() -> Dovetail.serve(Broker.at(address), AgentType.of("slow", Slow::new)));
+        agents.setDaemon(true);
+        agents.start();
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("bench"), List.of("slow"), PATIENCE);
+            long agent = experiment.create("slow");
+            List<Event.Episode> results = experiment.run(RunOptions.of("bench", agent, agent)
+                    .configured("turns", 2L).episodes(2)).await();
+            assertEquals(List.of("terminated", "terminated"), results.stream().map(Event.Episode::reason).toList());
+            Thread.sleep(3000); // an experiment may be busy elsewhere, too
+            experiment.cleanup(agent);
+        }
     }
 
     private static void play(Experiment experiment, long first, long second, long from, long count) {

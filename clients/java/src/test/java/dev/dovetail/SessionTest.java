@@ -48,7 +48,8 @@ class SessionTest {
 
     @Test
     void aBadFrameCostsNothingButAnError() {
-        hear(1, new byte[] {(byte) 0xc1}, Wire.frame("nonsense"), Wire.frame("leave"), Wire.frame("leave", "match", 3L));
+        byte[] good = Wire.frame("leave", "match", 3L);
+        hear(1, new byte[] {(byte) 0xc1}, Wire.frame("nonsense"), Wire.frame("leave"), good);
         assertEquals(List.of("malformed", "unknown-type", "invalid"),
                 answers.stream().map(each -> Wire.open(each).get("code")).toList());
         assertEquals(List.of(new Incoming.Leave(3)), messages);
@@ -91,6 +92,15 @@ class SessionTest {
         assertTrue(session.silent(5 * SECOND + 1));
         hear(5 * SECOND, Wire.frame("ping"));
         assertFalse(session.silent(9 * SECOND));
+    }
+
+    @Test
+    void lostSessionsAreCounted() {
+        hear(1, Wire.welcome(false));
+        hear(2, Wire.welcome(true));
+        assertEquals(0, session.lost());
+        hear(3, Wire.welcome(false));
+        assertEquals(1, session.lost());
     }
 
     @Test
