@@ -269,7 +269,10 @@ impl AgentHost {
         let Some(key) = self.questions.remove(&id) else {
             return;
         };
-        let thought = self.playing.get_mut(&key).and_then(|play| play.thought.take());
+        let thought = self
+            .playing
+            .get_mut(&key)
+            .and_then(|play| play.thought.take());
         if let Some(thought) = thought {
             self.think(key, thought.decision, thought.first, Some(answer), out);
         }
@@ -328,7 +331,11 @@ impl AgentHost {
             return;
         };
         let key = (init.match_id, init.seat);
-        if self.seats.get(&key).is_some_and(|(holder, _)| *holder == number) {
+        if self
+            .seats
+            .get(&key)
+            .is_some_and(|(holder, _)| *holder == number)
+        {
             return;
         }
         let seat = Arc::new(Seat {

@@ -32,7 +32,11 @@ impl Broker {
     /// The broker that `DOVETAIL_BROKER` names, with the access token `DOVETAIL_TOKEN`.
     pub fn from_env() -> Self {
         let address = std::env::var("DOVETAIL_BROKER").unwrap_or_default();
-        let address = if address.is_empty() { ADDRESS } else { &address };
+        let address = if address.is_empty() {
+            ADDRESS
+        } else {
+            &address
+        };
         Self {
             token: std::env::var("DOVETAIL_TOKEN").ok(),
             ..Self::at(address)

@@ -52,8 +52,19 @@ macro_rules! requests {
 }
 
 requests!(
-    Cancel, Catalogue, Cleanup, Create, Drain, ExperimentMessage, ExperimentStart, ExperimentStep,
-    Load, Pause, Run, Save, Watch
+    Cancel,
+    Catalogue,
+    Cleanup,
+    Create,
+    Drain,
+    ExperimentMessage,
+    ExperimentStart,
+    ExperimentStep,
+    Load,
+    Pause,
+    Run,
+    Save,
+    Watch
 );
 
 /// What a request was answered with.
@@ -257,7 +268,8 @@ impl Control {
             }
             ToExperiment::Saved(saved) => {
                 if self.open.remove(&saved.id).is_some() {
-                    self.answers.insert(saved.id, Ok(Answer::Saved(saved.state)));
+                    self.answers
+                        .insert(saved.id, Ok(Answer::Saved(saved.state)));
                 }
             }
             ToExperiment::Episode(episode) => {

@@ -103,7 +103,9 @@ impl EnvironmentType {
 
     /// An option, with its default.
     pub fn option<T: FromValue + Into<Value>>(mut self, name: &str, default: T) -> Self {
-        self.offer.parameters.insert(name.to_owned(), schema(default));
+        self.offer
+            .parameters
+            .insert(name.to_owned(), schema(default));
         self
     }
 

@@ -64,7 +64,10 @@ impl EnvironmentHost {
     }
 
     fn step(&mut self, step: EnvironmentStep, out: &mut Vec<Vec<u8>>) {
-        let place = self.episodes.get(&step.episode).and_then(|number| self.open.get_mut(number));
+        let place = self
+            .episodes
+            .get(&step.episode)
+            .and_then(|number| self.open.get_mut(number));
         let Some(place) = place else { return };
         if step.turn + 1 == place.asked {
             out.push(place.answer.clone());
@@ -200,7 +203,10 @@ impl EnvironmentHost {
     }
 
     fn lookahead(&mut self, asked: &EnvironmentLookahead) -> Result<Value, Failure> {
-        let place = self.episodes.get(&asked.episode).and_then(|number| self.open.get(number));
+        let place = self
+            .episodes
+            .get(&asked.episode)
+            .and_then(|number| self.open.get(number));
         let Some(place) = place else {
             return Err(format!("episode {} is not in progress", asked.episode).into());
         };
@@ -308,7 +314,11 @@ impl Place {
                 break;
             }
             if actions.len() != position.to_act.len() {
-                position.error = format!("{} actions for the seats {:?}", actions.len(), position.to_act);
+                position.error = format!(
+                    "{} actions for the seats {:?}",
+                    actions.len(),
+                    position.to_act
+                );
                 break;
             }
             let pairs = position.to_act.iter().copied().zip(actions.iter().cloned());

@@ -321,16 +321,21 @@ use crate::value::Value;
 
 /// The number in the body of a reply.
 pub(crate) fn number(body: &Value, key: &str) -> Result<i64, Error> {
-    body.get(key).and_then(Value::as_i64).ok_or_else(|| {
-        Error::Protocol(ProtocolError::invalid(format!("the reply has no '{key}'")))
-    })
+    body.get(key)
+        .and_then(Value::as_i64)
+        .ok_or_else(|| Error::Protocol(ProtocolError::invalid(format!("the reply has no '{key}'"))))
 }
 
 /// Those that a catalogue does not have, for a person; empty if it has all.
 pub(crate) fn missing(present: &Value, environments: &[&str], agents: &[&str]) -> String {
     let offered = |kind: &str, name: &str| {
-        let offers = present.get(kind).and_then(Value::as_array).unwrap_or_default();
-        let mut names = offers.iter().filter_map(|offer| offer.get("name")?.as_str());
+        let offers = present
+            .get(kind)
+            .and_then(Value::as_array)
+            .unwrap_or_default();
+        let mut names = offers
+            .iter()
+            .filter_map(|offer| offer.get("name")?.as_str());
         names.any(|each| each == name)
     };
     let mut missing = Vec::new();

@@ -43,8 +43,7 @@ impl Field for u64 {
 impl Field for usize {
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let value = u64::read(reader)?;
-        usize::try_from(value)
-            .map_err(|_| ProtocolError::invalid(format!("{value} is too large")))
+        usize::try_from(value).map_err(|_| ProtocolError::invalid(format!("{value} is too large")))
     }
     fn write(&self, out: &mut Vec<u8>) {
         wire::write_uint(out, *self as u64);

@@ -68,7 +68,8 @@ impl<I: Incoming> Link<I> {
         }
         let mut answers = Vec::new();
         let frames = frames.iter().map(|frame| &frame[..]);
-        self.session.receive(frames, Instant::now(), events, &mut answers)?;
+        self.session
+            .receive(frames, Instant::now(), events, &mut answers)?;
         self.send(answers)?;
         Ok(true)
     }

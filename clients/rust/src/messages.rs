@@ -807,10 +807,7 @@ record! {
 
 impl Run {
     /// One episode of an environment; change the fields for more.
-    pub fn new<P: Into<Player>>(
-        environment: &str,
-        agents: impl IntoIterator<Item = P>,
-    ) -> Self {
+    pub fn new<P: Into<Player>>(environment: &str, agents: impl IntoIterator<Item = P>) -> Self {
         Self {
             environment: environment.to_owned(),
             agents: agents.into_iter().map(Into::into).collect(),

@@ -100,7 +100,11 @@ impl Options {
         match self.given.remove(name) {
             None => Ok(default),
             Some(value) => T::from_value(&value).ok_or_else(|| {
-                let kind = if T::SCHEMA.is_empty() { "right" } else { T::SCHEMA };
+                let kind = if T::SCHEMA.is_empty() {
+                    "right"
+                } else {
+                    T::SCHEMA
+                };
                 format!("option '{name}': the value is not of the type {kind}").into()
             }),
         }

@@ -5,9 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{code, Error};
-use crate::messages::{
-    read, ErrorMessage, Hello, Incoming, Limits, Pong, Received, Welcome,
-};
+use crate::messages::{read, ErrorMessage, Hello, Incoming, Limits, Pong, Received, Welcome};
 
 /// What a session tells its role.
 #[derive(Clone, Debug, PartialEq)]

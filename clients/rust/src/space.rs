@@ -165,7 +165,12 @@ impl Space {
     }
 
     /// Arrays of a shape and dtype within bounds for all elements.
-    pub fn array(shape: &[usize], low: impl Into<Value>, high: impl Into<Value>, dtype: Dtype) -> Self {
+    pub fn array(
+        shape: &[usize],
+        low: impl Into<Value>,
+        high: impl Into<Value>,
+        dtype: Dtype,
+    ) -> Self {
         Space::Box(BoxSpace {
             shape: shape.to_vec(),
             low: Bound::of(low),
@@ -257,13 +262,21 @@ impl Space {
                 };
                 let most = space.max_length.min(space.min_length + 16);
                 let more = random.below(most.saturating_sub(space.min_length) + 1);
-                let length = if set.is_empty() { 0 } else { space.min_length + more };
+                let length = if set.is_empty() {
+                    0
+                } else {
+                    space.min_length + more
+                };
                 let draw = |_| set[random.below(set.len() as u64) as usize];
                 Value::Text((0..length).map(draw).collect())
             }
-            Space::Tuple(space) => {
-                Value::Array(space.spaces.iter().map(|each| each.sample(random)).collect())
-            }
+            Space::Tuple(space) => Value::Array(
+                space
+                    .spaces
+                    .iter()
+                    .map(|each| each.sample(random))
+                    .collect(),
+            ),
             Space::Dict(space) => Value::Map(
                 space
                     .spaces
@@ -338,7 +351,9 @@ fn can_hold(dtype: Dtype, value: &Value) -> bool {
                 Dtype::Float16 | Dtype::Float32 | Dtype::Float64 => true,
                 Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64 => {
                     let most = i64::MAX >> (64 - bits);
-                    value.as_i64().is_some_and(|x| (-most - 1..=most).contains(&x))
+                    value
+                        .as_i64()
+                        .is_some_and(|x| (-most - 1..=most).contains(&x))
                 }
                 _ => value.as_u64().is_some_and(|x| x <= u64::MAX >> (64 - bits)),
             }
@@ -461,9 +476,17 @@ mod tests {
             Space::array(&[2], 0, 1, Dtype::Bool),
             Space::MultiDiscrete(MultiDiscrete { nvec: vec![2, 5] }),
             Space::MultiBinary(MultiBinary { shape: vec![2, 2] }),
-            Space::Text(TextSpace { max_length: 4, min_length: 2, charset: Some("äb".into()) }),
-            Space::Tuple(TupleSpace { spaces: vec![Space::discrete(2), Space::discrete(1)] }),
-            Space::Dict(DictSpace { spaces: [("x".to_owned(), Space::discrete(4))].into() }),
+            Space::Text(TextSpace {
+                max_length: 4,
+                min_length: 2,
+                charset: Some("äb".into()),
+            }),
+            Space::Tuple(TupleSpace {
+                spaces: vec![Space::discrete(2), Space::discrete(1)],
+            }),
+            Space::Dict(DictSpace {
+                spaces: [("x".to_owned(), Space::discrete(4))].into(),
+            }),
         ];
         for space in spaces {
             for _ in 0..50 {

@@ -108,7 +108,9 @@ impl Environment for Conformer {
             _ => self.observation.clone(),
         };
         let to_act = self.to_act();
-        let seats = to_act.iter().map(|seat| self.view(*seat, seen.clone(), 0.0));
+        let seats = to_act
+            .iter()
+            .map(|seat| self.view(*seat, seen.clone(), 0.0));
         Ok(Turn {
             seats: seats.collect(),
             to_act,

@@ -83,7 +83,10 @@ pub fn run(broker: &Broker) -> Result<(), Error> {
         let kind = fields.remove("type").unwrap_or_default();
         let kind = kind.as_str().unwrap_or_default();
         let done = if kind == "wait" {
-            let wanted = fields.get("for").and_then(Value::as_str).unwrap_or_default();
+            let wanted = fields
+                .get("for")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             wait(&mut experiment, wanted)
         } else {
             request(&mut experiment, kind, &fields).map(|answer| match answer {

@@ -42,12 +42,15 @@ pub fn unread(json: &Json) -> Result<Value, String> {
         Json::Array(values) => Value::Array(values.iter().map(unread).collect::<Result<_, _>>()?),
         Json::Object(object) => match single(object) {
             Some(("$bytes", Json::String(data))) => Value::Binary(unhex(data)?),
-            Some(("$float", Json::String(text))) => {
-                text.parse::<f64>().map_err(|error| error.to_string())?.into()
-            }
+            Some(("$float", Json::String(text))) => text
+                .parse::<f64>()
+                .map_err(|error| error.to_string())?
+                .into(),
             Some(("$tensor", Json::Object(about))) => tensor(about)?.into(),
             Some(("$extension", Json::Object(about))) => Value::Extension(
-                about["code"].as_i64().ok_or("an extension without a code")? as i8,
+                about["code"]
+                    .as_i64()
+                    .ok_or("an extension without a code")? as i8,
                 unhex(about["data"].as_str().unwrap_or_default())?,
             ),
             _ => {
@@ -77,7 +80,13 @@ fn float(value: f64) -> Json {
 
 fn elements(tensor: &Tensor) -> Json {
     fn all<T: Into<Json>>(values: Option<Vec<T>>) -> Json {
-        Json::Array(values.unwrap_or_default().into_iter().map(Into::into).collect())
+        Json::Array(
+            values
+                .unwrap_or_default()
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+        )
     }
     match tensor.dtype() {
         Dtype::Bool => all(tensor.to_vec::<bool>()),
@@ -96,8 +105,13 @@ fn elements(tensor: &Tensor) -> Json {
 fn tensor(about: &Object<String, Json>) -> Result<Tensor, String> {
     let name = about["dtype"].as_str().unwrap_or_default();
     let dtype = Dtype::from_name(name).ok_or("a tensor of no dtype")?;
-    let shape = about["shape"].as_array().ok_or("a tensor without a shape")?;
-    let shape: Vec<usize> = shape.iter().map(|n| n.as_u64().unwrap_or(0) as usize).collect();
+    let shape = about["shape"]
+        .as_array()
+        .ok_or("a tensor without a shape")?;
+    let shape: Vec<usize> = shape
+        .iter()
+        .map(|n| n.as_u64().unwrap_or(0) as usize)
+        .collect();
     let data = about["data"].as_array().ok_or("a tensor without data")?;
     let mut bytes = Vec::new();
     for element in data {
@@ -110,7 +124,10 @@ fn tensor(about: &Object<String, Json>) -> Result<Tensor, String> {
             Dtype::Float64 => bytes.extend(float.to_le_bytes()),
             // The low bytes of two's complement are the same for all widths, with a sign or not.
             _ => {
-                let whole = value.as_i64().or(value.as_u64().map(|n| n as i64)).unwrap_or(0);
+                let whole = value
+                    .as_i64()
+                    .or(value.as_u64().map(|n| n as i64))
+                    .unwrap_or(0);
                 bytes.extend(&whole.to_le_bytes()[..dtype.size()]);
             }
         }
@@ -124,7 +141,9 @@ fn half(value: f64) -> u16 {
         .find(|bits| {
             let bytes = bits.to_le_bytes().to_vec();
             let one = Tensor::from_bytes(Dtype::Float16, &[], bytes).map(|t| t.to_f64()[0]);
-            one.is_ok_and(|one| one.to_bits() == value.to_bits() || (one.is_nan() && value.is_nan()))
+            one.is_ok_and(|one| {
+                one.to_bits() == value.to_bits() || (one.is_nan() && value.is_nan())
+            })
         })
         .unwrap_or(0)
 }

@@ -15,7 +15,9 @@ impl Rules {
     /// Rules for a board of this size.
     pub fn new(rows: usize, columns: usize, connect: usize) -> Result<Self, String> {
         if rows == 0 || columns == 0 || (rows + 1).saturating_mul(columns) > 128 {
-            return Err(format!("a board of {rows} by {columns} is none that it can play"));
+            return Err(format!(
+                "a board of {rows} by {columns} is none that it can play"
+            ));
         }
         if connect < 2 {
             return Err("option 'connect' must be at least 2".to_owned());

@@ -1,0 +1,149 @@
+//! Episodes at a real broker, with agents and an environment of this library.
+
+mod common;
+
+use std::thread;
+use std::time::Duration;
+
+use common::{BrokerProcess, Counter, Nim};
+use dovetail::blocking::{serve_agents, serve_environments, Experiment};
+use dovetail::messages::{Create, Mode};
+use dovetail::{map, Broker, Error, Run, Stop, Value};
+
+#[test]
+fn episodes_are_played() {
+    let Some(process) = BrokerProcess::start() else {
+        return;
+    };
+    let stop = Stop::default();
+    let broker = Broker::at(&process.address).stop(&stop);
+    let agents = {
+        let broker = broker.clone();
+        thread::spawn(move || serve_agents([Counter::kind("counter")], &broker))
+    };
+    let environments = {
+        let broker = broker.clone();
+        thread::spawn(move || serve_environments([Nim::kind("nim")], &broker))
+    };
+    let mut experiment = Experiment::connect(&broker).unwrap();
+    experiment
+        .expect(&["nim"], &["counter"], Duration::from_secs(20))
+        .unwrap();
+
+    let first = experiment.create("counter", 1).unwrap();
+    let asking = Create {
+        agent: "counter".into(),
+        parameters: map! { "asks" => true },
+        ..Create::default()
+    };
+    let second = experiment.create_with(asking).unwrap();
+    assert_ne!(first, second);
+    let wrong = Create {
+        agent: "counter".into(),
+        parameters: map! { "colour" => 1 },
+        ..Create::default()
+    };
+    let refused = experiment.create_with(wrong);
+    assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
+
+    let asked = Run {
+        episodes: 40,
+        seed: 3,
+        configuration: map! { "heap" => 6 },
+        concurrency: 4,
+        check: true,
+        lookahead: true,
+        ..Run::new("nim", [first, second])
+    };
+    let run = experiment.run(asked.clone()).unwrap();
+    let mut results = experiment.results(run).unwrap();
+    assert_eq!(results.len(), 40);
+    assert!(
+        results
+            .iter()
+            .all(|each| each.scored && each.outcome.is_some()),
+        "{results:?}"
+    );
+    assert_eq!(experiment.done(run).unwrap().finished, 40);
+
+    // The same seeds give the same games.
+    let again = experiment.run(asked).unwrap();
+    let mut replayed: Vec<_> = experiment.episodes(again).map(Result::unwrap).collect();
+    results.sort_by_key(|each| each.index);
+    replayed.sort_by_key(|each| each.index);
+    for (one, other) in results.iter().zip(&replayed) {
+        assert_eq!((&one.outcome, one.turns), (&other.outcome, other.turns));
+    }
+
+    // What the agents counted is what the broker did.
+    let body = experiment.message(first, Value::Nil).unwrap();
+    let decisions: i64 = results
+        .iter()
+        .chain(&replayed)
+        .map(|each| each.seats[0].decisions)
+        .sum();
+    assert_eq!(body.get("decisions"), Some(&decisions.into()));
+    assert_eq!(body.get("ends"), Some(&80.into()));
+    let state = experiment.save(first, None).unwrap();
+    assert_eq!(state, decisions.to_le_bytes());
+    experiment.load(second, &state).unwrap();
+    assert!(experiment.load(second, b"x").is_err());
+
+    // Stepwise, watched.
+    let run = experiment
+        .run(Run {
+            stepwise: true,
+            mode: Mode::Evaluate,
+            configuration: map! { "heap" => 1 },
+            ..Run::new("nim", [first, second])
+        })
+        .unwrap();
+    experiment.watch(Some(run), true).unwrap();
+    assert!(experiment.step(run).is_err());
+    assert_eq!(experiment.start(run).unwrap().to_act, [0]);
+    let last = experiment.step(run).unwrap();
+    assert_eq!(
+        (last.terminated, last.outcome),
+        (true, Some(vec![1.0, 0.0]))
+    );
+    let turn = experiment.turn(Duration::from_secs(5)).unwrap().unwrap();
+    assert_eq!((turn.turn, turn.text.as_deref()), (0, Some("1 left")));
+    assert_eq!(experiment.results(run).unwrap().len(), 1);
+
+    // Ended early.
+    let long = Run {
+        episodes: 1_000_000,
+        ..Run::new("nim", [first, second])
+    };
+    let run = experiment.run(long).unwrap();
+    assert!(experiment.episode(run).unwrap().is_some());
+    experiment.pause(run).unwrap();
+    experiment.resume(run).unwrap();
+    assert!(
+        experiment
+            .message_environment(run, "steps")
+            .unwrap()
+            .as_i64()
+            > Some(0)
+    );
+    experiment.cancel(run).unwrap();
+    experiment.results(run).unwrap();
+    experiment.cleanup(second).unwrap();
+    experiment.close();
+
+    stop.stop();
+    agents.join().unwrap().unwrap();
+    environments.join().unwrap().unwrap();
+}
+
+#[test]
+fn nobody_answers() {
+    let broker = Broker::at("tcp://127.0.0.1:9").wait(Some(Duration::from_millis(300)));
+    let error = Experiment::connect(&broker).err().unwrap();
+    assert!(
+        error.to_string().contains("no broker answers at"),
+        "{error}"
+    );
+    let error = Experiment::connect(&Broker::at("nowhere")).err().unwrap();
+    assert!(error.to_string().contains("is no address"), "{error}");
+}
