@@ -114,9 +114,12 @@ class CMAES:
             raise DovetailError(
                 "CMA-ES needs the package cma: pip install 'dovetail[cma]'"
             ) from None
+        self._rng = np.random.default_rng(seed)
         options: dict[str, Any] = {
             "popsize": population,
-            "seed": seed % (2**32 - 1) + 1,  # cma takes 0 for the clock
+            # A generator of the search's own: cma draws from numpy's global one otherwise.
+            "seed": np.nan,
+            "randn": lambda *shape: self._rng.standard_normal(shape),
             "verbose": -9,
             "CMA_diagonal": diagonal,
             "CMA_elitist": elitist,
