@@ -92,7 +92,7 @@ public final class TdPlayer implements Agent {
                 || !box.dtype().equals("uint8")
                 || !(seat.spec().actionSpace(seat.seat()) instanceof Space.Discrete actions)
                 || actions.n() != box.shape().get(2)) {
-            throw new DovetailException("td-java plays Connect Four only: two seats, and boards of uint8 in two planes");
+            throw new DovetailException("td-java plays Connect Four only: two seats, boards of uint8 in two planes");
         }
         int rows = box.shape().get(1).intValue();
         int columns = box.shape().get(2).intValue();
@@ -136,7 +136,8 @@ public final class TdPlayer implements Agent {
         if (!decision.learn()) {
             return legal[choice];
         }
-        Trace trace = traces.computeIfAbsent(new Place(decision.episode(), decision.seat().seat()), each -> new Trace());
+        Place place = new Place(decision.episode(), decision.seat().seat());
+        Trace trace = traces.computeIfAbsent(place, each -> new Trace());
         learn(trace, decision.reward() + best);
         if (decision.random().nextDouble() < epsilon) {
             choice = decision.random().nextInt(legal.length);

@@ -147,7 +147,10 @@ public final class Encoder {
     private void write(Object value) throws IOException {
         if (value == null) {
             packer.packNil();
-        } else if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
+        } else if (value instanceof Long
+                || value instanceof Integer
+                || value instanceof Short
+                || value instanceof Byte) {
             packer.packLong(((Number) value).longValue());
         } else if (value instanceof Double || value instanceof Float) {
             packer.packDouble(((Number) value).doubleValue());

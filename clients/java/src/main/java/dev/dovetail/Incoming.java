@@ -1,5 +1,6 @@
 package dev.dovetail;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -123,8 +124,8 @@ sealed interface Incoming {
         record First(long match, long seed, boolean learn) {}
 
         static Decide start(Fields f) {
-            return read(
-                    f, new First(f.integer("match"), f.integer("seed"), f.oneOf("mode", "learn", MODES).equals("learn")));
+            boolean learn = f.oneOf("mode", "learn", MODES).equals("learn");
+            return read(f, new First(f.integer("match"), f.integer("seed"), learn));
         }
 
         static Decide step(Fields f) {
@@ -224,7 +225,7 @@ sealed interface Incoming {
             implements Incoming {
         static Begin read(Fields f) {
             List<List<String>> wants = f.list("wants", each -> {
-                Fields inner = new Fields(new java.util.HashMap<>(java.util.Collections.singletonMap("wants", each)), "start");
+                Fields inner = new Fields(Collections.singletonMap("wants", each), "start");
                 List<String> found = inner.texts("wants");
                 if (!WANTS.containsAll(found)) {
                     throw f.invalid("wants", "arrays of " + String.join(", ", WANTS));

@@ -10,7 +10,8 @@ import java.util.function.Predicate;
 
 /** The options that an agent type or environment has: names, types, ranges and defaults. */
 public final class Options {
-    private record Option(String name, Map<String, Object> schema, Object otherwise, String wanted, Predicate<Object> fits) {}
+    private record Option(
+            String name, Map<String, Object> schema, Object otherwise, String wanted, Predicate<Object> fits) {}
 
     private final List<Option> options = new ArrayList<>();
 

@@ -127,19 +127,35 @@ public sealed interface Space {
                 if (type.isFloat()) {
                     values[i] = from + (to - from) * random.nextDouble();
                 } else {
-                    double lowest = Math.ceil(type.dtype().startsWith("u") || type == Tensor.Type.BOOL ? Math.max(0, from) : from);
-                    double highest = Math.floor(type == Tensor.Type.BOOL ? Math.min(1, to) : to);
+                    double lowest = Math.ceil(Math.max(from, least(type)));
+                    double highest = Math.floor(Math.min(to, most(type)));
+                    if (highest < lowest) {
+                        throw new DovetailException("a Box with no number between its bounds contains nothing");
+                    }
                     values[i] = lowest + random.nextLong((long) (highest - lowest) + 1);
                 }
             }
-            Object nested = nest(values, shape, 0, new int[1], type);
-            return nested;
+            return nest(values, shape, 0, new int[1], type);
+        }
+
+        /** The bounds of integers of a type. */
+        private static double least(Tensor.Type type) {
+            boolean signed = type.dtype().startsWith("i");
+            return signed ? -Math.scalb(1.0, 8 * type.bytes() - 1) : 0;
+        }
+
+        private static double most(Tensor.Type type) {
+            boolean signed = type.dtype().startsWith("i");
+            return type == Tensor.Type.BOOL ? 1 : Math.scalb(1.0, 8 * type.bytes() - (signed ? 1 : 0)) - 1;
         }
 
         private static Object nest(double[] values, List<Long> shape, int dimension, int[] next, Tensor.Type type) {
             if (dimension == shape.size()) {
                 double value = values[next[0]++];
-                return type.isFloat() ? (Object) value : type == Tensor.Type.BOOL ? (Object) (value != 0) : (Object) (long) value;
+                if (type.isFloat()) {
+                    return value;
+                }
+                return type == Tensor.Type.BOOL ? (Object) (value != 0) : (Object) (long) value;
             }
             List<Object> list = new ArrayList<>();
             for (long i = 0; i < shape.get(dimension); i++) {
@@ -421,7 +437,10 @@ public sealed interface Space {
         if (value instanceof BigInteger number) {
             return number;
         }
-        boolean whole = value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte;
+        boolean whole = value instanceof Long
+                || value instanceof Integer
+                || value instanceof Short
+                || value instanceof Byte;
         return whole ? BigInteger.valueOf(((Number) value).longValue()) : null;
     }
 

@@ -12,7 +12,8 @@ package dev.dovetail;
  * @param text the position as this seat may see it; the host asks for it
  * @param scene the same to be drawn; the host asks for it
  */
-public record View(int seat, Object observation, Object legal, double reward, Object afterstates, String text, Object scene) {
+public record View(
+        int seat, Object observation, Object legal, double reward, Object afterstates, String text, Object scene) {
     /**
      * A view without what seats may want besides.
      *

@@ -93,6 +93,7 @@ class ValuesTest {
                 new Space.Tuple(List.of(
                         new Space.Discrete(3, -1),
                         new Space.Box(List.of(2L, 2L), List.of(List.of(0L, 1L), List.of(2L, 3L)), 4L, "int8"),
+                        new Space.Box(List.of(3L), Double.NEGATIVE_INFINITY, Double.POSITIVE_INFINITY, "int8"),
                         new Space.Box(List.of(), -1.0, Double.POSITIVE_INFINITY, "float64"))),
                 "multi",
                 new Space.MultiDiscrete(List.of(2L, 5L)),

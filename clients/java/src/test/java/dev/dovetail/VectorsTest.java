@@ -50,12 +50,13 @@ class VectorsTest {
 
     @TestFactory
     Stream<DynamicTest> messages() throws IOException {
-        return read("valid.json", "messages").stream().map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
-            roundTrip(each);
-            if (ROLES.contains(each.get("receiver"))) {
-                Incoming.read(role(each), new Decoder().message(frame(each)));
-            }
-        }));
+        return read("valid.json", "messages").stream()
+                .map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
+                    roundTrip(each);
+                    if (ROLES.contains(each.get("receiver"))) {
+                        Incoming.read(role(each), new Decoder().message(frame(each)));
+                    }
+                }));
     }
 
     @TestFactory
@@ -69,8 +70,9 @@ class VectorsTest {
         return read("malformed.json", "malformed").stream()
                 .filter(each -> ROLES.contains(each.get("receiver")))
                 .map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
-                    ProtocolException error =
-                            assertThrows(ProtocolException.class, () -> Incoming.read(role(each), decoder(each).message(frame(each))));
+                    Decoder decoder = decoder(each);
+                    ProtocolException error = assertThrows(
+                            ProtocolException.class, () -> Incoming.read(role(each), decoder.message(frame(each))));
                     assertEquals(each.get("code"), error.code(), error.getMessage());
                 }));
     }
