@@ -15,6 +15,7 @@ import typer
 from dovetail.agent_servers.feature_network import handmade
 from dovetail.agent_servers.feature_network.genome import Network, genes
 from dovetail.agent_servers.feature_network.saved import Genome
+from dovetail.agent_servers.feature_network.sliding import Sliding
 from dovetail.agent_servers.tetris_learning import games, train
 from dovetail.agent_servers.tetris_learning.searches import (
     CMAES,
@@ -53,13 +54,14 @@ def _run(
     out: Path,
     bytes_of: Callable[[Any, dict[str, Any]], bytes],
     keep: str,
+    what: str = "rows",
 ) -> None:
     """Show each generation and save what it learned."""
     begun = time.monotonic()
     history: list[train.Progress] = []
     for found in progress:
         history.append(found)
-        typer.echo(f"{time.monotonic() - begun:7.0f} s  {found.text()}", err=True)
+        typer.echo(f"{time.monotonic() - begun:7.0f} s  {found.text(what)}", err=True)
         if keep == "best" and train.best_of(history) is not found:
             continue
         records = [each.record() for each in history]
@@ -186,6 +188,35 @@ def network(
     _run(progress, out, write, "last")
 
 
+@app.command("network-2048")
+def network_2048(
+    out: Out,
+    units: Annotated[int, typer.Option(min=1)] = 6,
+    most: Annotated[int, typer.Option(min=0, help="Moves of a game at most; 0 for no end.")] = 0,
+    generations: Generations = 100,
+    population: Annotated[int, typer.Option(min=2)] = 50,
+    each: Each = 10,
+    final: Final = 50,
+    sigma: Annotated[float, typer.Option(help="Standard deviation of genes at first.")] = 0.2,
+    diagonal: Annotated[bool, typer.Option()] = True,
+    elitist: Annotated[bool, typer.Option()] = False,
+    seed: Seed = 1,
+    workers: Workers = 1,
+) -> None:
+    """Search for a feature network that plays 2048, by CMA-ES from genes of 0.5."""
+    half = np.full(units * genes(4, 4), 0.5)
+    first = Genome.of_genes(half, (handmade.PLANES, 4, 4)).network()
+    options: dict[str, Any] = {"diagonal": diagonal, "elitist": elitist, "bounds": (0.0, 1.0)}
+    found = CMAES(half, sigma, population, seed, **options)
+    trials = train.Trials(games.Game(4, 4, most=most), seed, each, final, workers)
+    progress = train.search(found, train.sliding(first), trials, generations)
+
+    def write(vector: Any, made: dict[str, Any]) -> bytes:
+        return Genome.of_genes(vector, (handmade.PLANES, 4, 4), made).bytes()
+
+    _run(progress, out, write, "best", "points")
+
+
 @app.command()
 def lstd(
     out: Out,
@@ -298,21 +329,27 @@ def measure(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the games; other than in training.")] = 1_000_001,
     workers: Workers = 1,
+    game_2048: Annotated[bool, typer.Option("--2048", help="Play 2048 by a genome file.")] = False,
 ) -> None:
-    """Play games; print the mean of the rows cleared with a 95 % interval."""
-    game = games.Game(height, width, pieces, most)
-    player = _player(who, height, width, avoid)
+    """Play games; print the mean of the rows cleared, or of the score, with a 95 % interval."""
+    player: games.Player
+    if game_2048:
+        player = Sliding(_genome(Path(who)).network())
+        what, game = "2048", games.Game(most=most)
+    else:
+        player = _player(who, height, width, avoid)
+        what, game = f"{height} x {width}", games.Game(height, width, pieces, most)
     results = games.play([player], game, games.seeds(seed, 0, count), workers)[0]
     lines = mean(results[:, 0].tolist())
     low, middle, high = np.percentile(results[:, 0], [0, 50, 100])
     typer.echo(
-        f"{who}, {height} x {width}, {count} games: {lines.value:.1f} rows a game "
+        f"{who}, {what}, {count} games: {lines.value:.1f} {'points' if game_2048 else 'rows'} a game "
         f"({lines.low:.1f}..{lines.high:.1f}); least {low:.0f}, median {middle:.0f}, most {high:.0f}"
     )
     ended = int(results[:, 2].sum())
     if ended < count:
         typer.echo(
-            f"{count - ended} games were cut short at {most} pieces; {results[:, 0].sum()} rows in all and "
+            f"{count - ended} games were cut short at {most} pieces; {results[:, 0].sum()} in all and "
             f"{ended} ends"
         )
 

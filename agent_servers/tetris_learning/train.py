@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.feature_network.genome import Network, Unit, decode, encode, genes
+from dovetail.agent_servers.feature_network.sliding import Sliding
 from dovetail.agent_servers.tetris_learning import games, temporal
 from dovetail.agent_servers.tetris_learning.searches import Search
 from dovetail.agent_servers.tetris_learning.weights import KINDS, Features, Weights, size
@@ -35,7 +36,7 @@ class Progress:
     vector: Array
     """What has been learned so far."""
     lines: float
-    """Mean rows a game of that vector."""
+    """Mean rows a game of that vector; in 2048 its score."""
     best: float
     """Mean rows a game of the generation's best candidate; of least squares and TD the same as ``lines``."""
     average: float
@@ -43,14 +44,14 @@ class Progress:
     pieces: int
     """Placed in this generation."""
 
-    def text(self) -> str:
-        """Return a line for people.
+    def text(self, what: str = "rows") -> str:
+        """Return a line for people; ``what`` is earned.
 
         >>> Progress(3, np.zeros(2), 12.0, 30.5, 8.25, 4000).text()
         'generation 3: 12.0 rows a game; candidates 8.2 on average, 30.5 the best; 4000 pieces'
         """
         return (
-            f"generation {self.generation}: {self.lines:.1f} rows a game; candidates {self.average:.1f} "
+            f"generation {self.generation}: {self.lines:.1f} {what} a game; candidates {self.average:.1f} "
             f"on average, {self.best:.1f} the best; {self.pieces} pieces"
         )
 
@@ -155,6 +156,11 @@ def network_of(vector: Array, network: Network, vary: Vary) -> Network:
 def networked(network: Network, vary: Vary) -> Callable[[Array], games.Player]:
     """Return what a vector plays like."""
     return lambda vector: games.Networked(network_of(vector, network, vary))
+
+
+def sliding(network: Network) -> Callable[[Array], games.Player]:
+    """Return what genes play like in 2048."""
+    return lambda vector: Sliding(network_of(vector, network, "genome"))
 
 
 def gentle(units: int, rows: int, columns: int) -> Array:

@@ -26,6 +26,7 @@ from dovetail.agent_servers.tetris_learning.__main__ import app
 from dovetail.agent_servers.tetris_learning.searches import CMAES, CrossEntropy, noise
 from dovetail.agent_servers.tetris_learning.weights import DT_10, KINDS, PLAYERS, Weights, size
 from dovetail.agent_servers.tetris_player import TetrisPlayer
+from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
 
 Array = Any
@@ -383,6 +384,22 @@ def test_a_search_goes_on_from_a_genome(tmp_path: Path) -> None:
     found = Genome.read((tmp_path / "out").read_bytes())
     assert len(found.network().units) == 7
     assert found.rows == 20
+
+
+def test_the_same_search_finds_a_network_for_2048(tmp_path: Path) -> None:
+    pytest.importorskip("cma")
+    options = ["--generations", "8", "--population", "20", "--games", "3", "--final", "5"]
+    for name in ("one", "two"):
+        output = run("network-2048", str(tmp_path / name), *options)
+    assert "points a game" in output
+    states = [msgspec.json.decode((tmp_path / name).read_bytes()) for name in ("one", "two")]
+    assert states[0]["genome"] == states[1]["genome"]
+    measured = run("measure", "--2048", str(tmp_path / "one"), "--games", "30")
+    assert float(measured.split()[4]) > 1400  # at random some 1,100
+    with InProcess([Game2048], [FeatureNetwork]) as experiment:
+        player = experiment.create("feature-network", state=(tmp_path / "one").read_bytes())
+        results = experiment.run("2048", [player], episodes=2).wait()
+        assert all(each.reason == "terminated" for each in results)
 
 
 def test_measuring() -> None:
