@@ -1,6 +1,8 @@
 //! `random-rust` on tokio: the same agent, served by a future.
 
-use dovetail::{tokio::serve_agents, Agent, AgentType, Broker, Decision, Error, Failure, Value};
+use dovetail::tokio::serve_agents;
+use dovetail::{Agent, AgentType, Broker, Decision, Failure, Stop, Value};
+use tokio::signal::unix::{signal, SignalKind};
 
 struct Random;
 
@@ -11,7 +13,21 @@ impl Agent for Random {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> std::process::ExitCode {
+    let stop = Stop::default();
+    let broker = Broker::from_env().stop(&stop);
+    if let Ok(mut told) = signal(SignalKind::terminate()) {
+        tokio::spawn(async move {
+            told.recv().await;
+            stop.stop();
+        });
+    }
     let kind = AgentType::new("random-rust", |_, _| Ok(Random)).capacity(0);
-    serve_agents([kind], &Broker::from_env()).await
+    match serve_agents([kind], &broker).await {
+        Ok(()) => 0.into(),
+        Err(error) => {
+            eprintln!("{error}");
+            1.into()
+        }
+    }
 }

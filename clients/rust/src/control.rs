@@ -254,6 +254,7 @@ impl Control {
     }
 
     /// Notes that the experiment itself asks for a run to end this way.
+    #[cfg(feature = "link")]
     pub(crate) fn asked_for(&mut self, run: i64, end: &'static str) {
         self.runs.entry(run).or_default().asked = end;
     }

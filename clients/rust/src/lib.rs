@@ -33,6 +33,7 @@ mod answers;
 mod asynchronous;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+#[cfg(feature = "link")]
 mod broker;
 mod control;
 mod environment;
@@ -48,6 +49,7 @@ pub mod messages;
 mod options;
 mod random;
 mod recent;
+mod seeds;
 pub mod session;
 pub mod space;
 mod tensor;
@@ -62,6 +64,7 @@ pub mod tokio {
 
 pub use agent::{Agent, AgentType, Decision, End, Lookahead, Seat};
 pub use agent_host::AgentHost;
+#[cfg(feature = "link")]
 pub use broker::{Broker, Stop, ADDRESS};
 pub use control::{Answer, Control, Happening, Request};
 pub use environment::{Environment, EnvironmentType};
@@ -73,6 +76,7 @@ pub use legal::Legal;
 pub use messages::{Mode, Reason, Run, Spec, Turn, View, Want};
 pub use options::{FromValue, Options};
 pub use random::Random;
+pub use seeds::derive;
 pub use space::Space;
 pub use tensor::{Dtype, Element, Tensor};
 pub use value::{Map, Payload, Value};
