@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,6 +44,13 @@ Each = Annotated[int, typer.Option("--games", min=1, help="Games of each candida
 Final = Annotated[int, typer.Option(min=1, help="Games of what was learned, each generation.")]
 Workers = Annotated[int, typer.Option(min=1, help="Threads; they change no result.")]
 Set = Annotated[Features, typer.Option(help="What a board is described by.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        help="Keep the search's state here after each generation, and go on from it if it is there. "
+        "Only for files of one's own: it is a pickle."
+    ),
+]
 Method = Literal["cross-entropy", "cma-es"]
 
 
@@ -49,26 +58,57 @@ def _command() -> str:
     return "python -m dovetail.agent_servers.tetris_learning " + " ".join(sys.argv[1:])
 
 
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that is whole at any moment."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(data)
+    part.replace(path)
+
+
 def _run(
     progress: Iterator[train.Progress],
     out: Path,
     bytes_of: Callable[[Any, dict[str, Any]], bytes],
-    keep: str,
+    keep: str = "last",
     what: str = "rows",
+    history: list[train.Progress] | None = None,
+    checkpoint: Callable[[list[train.Progress]], None] = lambda history: None,
 ) -> None:
     """Show each generation and save what it learned."""
     begun = time.monotonic()
-    history: list[train.Progress] = []
+    history = [] if history is None else history
     for found in progress:
         history.append(found)
         typer.echo(f"{time.monotonic() - begun:7.0f} s  {found.text(what)}", err=True)
-        if keep == "best" and train.best_of(history) is not found:
-            continue
-        records = [each.record() for each in history]
-        made = {"command": _command(), "generation": found.generation, "history": records}
-        part = out.with_name(out.name + ".part")
-        part.write_bytes(bytes_of(found.vector, made))
-        part.replace(out)
+        if keep == "last" or train.best_of(history) is found:
+            records = [each.record() for each in history]
+            made = {"command": _command(), "generation": found.generation, "history": records}
+            _write(out, bytes_of(found.vector, made))
+        checkpoint(history)
+
+
+def _run_search(
+    found: Search,
+    player: Callable[[Any], games.Player],
+    trials: train.Trials,
+    generations: int,
+    out: Path,
+    bytes_of: Callable[[Any, dict[str, Any]], bytes],
+    checkpoint: Path | None,
+    keep: str = "last",
+    what: str = "rows",
+) -> None:
+    """Search, from the checkpoint on if there is one."""
+    history: list[train.Progress] = []
+    if checkpoint is not None and checkpoint.exists():
+        found, history = pickle.loads(checkpoint.read_bytes())
+    progress = train.search(found, player, trials, generations, len(history))
+
+    def save(history: list[train.Progress]) -> None:
+        if checkpoint is not None:
+            _write(checkpoint, pickle.dumps((found, history)))
+
+    _run(progress, out, bytes_of, keep, what, history, save)
 
 
 def _search(
@@ -109,6 +149,7 @@ def weights(
     size_of_noise: Annotated[float, typer.Option("--noise-size")] = 4.0,
     seed: Seed = 1,
     workers: Workers = 1,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Search for weights of tetris-player, from nothing."""
     start = np.zeros(size(features, width))
@@ -119,15 +160,15 @@ def weights(
         population,
         seed,
         elite,
-        lambda generation: noise(noisy, generation, size_of_noise),
+        partial(noise, noisy, size=size_of_noise),
     )
     trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
-    progress = train.search(found, train.linear(features), trials, generations)
+    player = train.linear(features)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
         return Weights(1, features, vector.tolist(), 0.0, width, made).bytes()
 
-    _run(progress, out, write, "last")
+    _run_search(found, player, trials, generations, out, write, checkpoint)
 
 
 @app.command()
@@ -161,6 +202,7 @@ def network(
     elite: Annotated[float, typer.Option(help="Cross-entropy: share that is selected.")] = 0.1,
     seed: Seed = 1,
     workers: Workers = 1,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Search for a feature network: CMA-ES over its genes as in the study, or over its weights."""
     board = handmade.PLANES, height, width
@@ -177,15 +219,17 @@ def network(
         if scales == "gentle":
             options["scales"] = train.gentle(len(first.units), height, width)
     begin = train.start_of(first, vary)
-    found = _search(method, begin, sigma, population, seed, elite, lambda _: 0.0, **options)
+    found = _search(
+        method, begin, sigma, population, seed, elite, partial(noise, "none", size=0.0), **options
+    )
     trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
-    progress = train.search(found, train.networked(first, vary), trials, generations)
+    player = train.networked(first, vary)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
         learned = train.network_of(vector, first, vary)
         return Genome.of(train.resized(learned, target), made).bytes()
 
-    _run(progress, out, write, "last")
+    _run_search(found, player, trials, generations, out, write, checkpoint)
 
 
 @app.command("network-2048")
@@ -202,6 +246,7 @@ def network_2048(
     elitist: Annotated[bool, typer.Option()] = False,
     seed: Seed = 1,
     workers: Workers = 1,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Search for a feature network that plays 2048, by CMA-ES from genes of 0.5."""
     half = np.full(units * genes(4, 4), 0.5)
@@ -209,12 +254,12 @@ def network_2048(
     options: dict[str, Any] = {"diagonal": diagonal, "elitist": elitist, "bounds": (0.0, 1.0)}
     found = CMAES(half, sigma, population, seed, **options)
     trials = train.Trials(games.Game(4, 4, most=most), seed, each, final, workers)
-    progress = train.search(found, train.sliding(first), trials, generations)
+    player = train.sliding(first)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
         return Genome.of_genes(vector, (handmade.PLANES, 4, 4), made).bytes()
 
-    _run(progress, out, write, "best", "points")
+    _run_search(found, player, trials, generations, out, write, checkpoint, "best", "points")
 
 
 @app.command()

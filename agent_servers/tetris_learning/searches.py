@@ -59,7 +59,7 @@ class CrossEntropy:
     elite: float
     """The share of the population that the distribution moves to."""
     rng: np.random.Generator
-    noise: Callable[[int], float] = lambda generation: 0.0
+    noise: Callable[[int], float] | None = None
     """The variance added after each generation."""
     generation: int = 0
 
@@ -74,8 +74,19 @@ class CrossEntropy:
         count = max(1, round(self.elite * self.population))
         best = self._asked[np.argsort(-worth, kind="stable")[:count]]
         self.mean = best.mean(0)
-        self.variance = best.var(0) + self.noise(self.generation)
+        added = self.noise(self.generation) if self.noise else 0.0
+        self.variance = best.var(0) + added
         self.generation += 1
+
+
+class _Normal:
+    """Normal numbers of a shape; an object, so that a search can be pickled with the state it is in."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> Array:
+        return self._rng.standard_normal(shape)
 
 
 class CMAES:
@@ -114,12 +125,11 @@ class CMAES:
             raise DovetailError(
                 "CMA-ES needs the package cma: pip install 'dovetail[cma]'"
             ) from None
-        self._rng = np.random.default_rng(seed)
         options: dict[str, Any] = {
             "popsize": population,
             # A generator of the search's own: cma draws from numpy's global one otherwise.
             "seed": np.nan,
-            "randn": lambda *shape: self._rng.standard_normal(shape),
+            "randn": _Normal(seed),
             "verbose": -9,
             "CMA_diagonal": diagonal,
             "CMA_elitist": elitist,

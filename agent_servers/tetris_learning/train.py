@@ -74,7 +74,11 @@ class Trials:
 
 
 def search(
-    found: Search, player: Callable[[Array], games.Player], trials: Trials, generations: int
+    found: Search,
+    player: Callable[[Array], games.Player],
+    trials: Trials,
+    generations: int,
+    first: int = 0,
 ) -> Iterator[Progress]:
     """Search for the vector whose player clears the most rows.
 
@@ -83,8 +87,9 @@ def search(
         player: what a vector plays like.
         trials: games, and their seed.
         generations: how many.
+        first: how many of them the search has seen; the others are the same as without a break.
     """
-    for generation in range(generations):
+    for generation in range(first, generations):
         asked = found.ask()
         seeds = games.seeds(trials.seed, generation, trials.each)
         players = [player(vector) for vector in asked]

@@ -386,6 +386,23 @@ def test_a_search_goes_on_from_a_genome(tmp_path: Path) -> None:
     assert found.rows == 20
 
 
+@pytest.mark.parametrize("kind", ["weights", "network", "genome"])
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("cma")
+    command, *options = COMMANDS[kind]
+    keep = ["--checkpoint", str(tmp_path / "state")]
+    run(command, str(tmp_path / "whole"), *options, "--generations", "4")
+    run(command, str(tmp_path / "half"), *options, *keep)
+    run(command, str(tmp_path / "half"), *options, *keep, "--generations", "4")
+    whole, half = (
+        msgspec.json.decode((tmp_path / name).read_bytes()) for name in ("whole", "half")
+    )
+    assert len(half["made"].pop("history")) == len(whole["made"].pop("history")) == 4
+    whole["made"].pop("command")
+    half["made"].pop("command")
+    assert half == whole
+
+
 def test_the_same_search_finds_a_network_for_2048(tmp_path: Path) -> None:
     pytest.importorskip("cma")
     options = ["--generations", "8", "--population", "20", "--games", "3", "--final", "5"]
