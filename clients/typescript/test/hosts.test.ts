@@ -276,3 +276,37 @@ test("an experiment whose session is lost says so", async () => {
   await assert.rejects(asked, SessionLost);
   await assert.rejects(experiment.catalogue(), SessionLost);
 });
+
+test("an agent that is the program itself has its parameters and is seated without a create", () => {
+  const type = {
+    name: "one",
+    parameters: { first: { type: "integer", default: 0 } },
+    create: ({ first }: Record<string, any>) => ({ step: () => first as number }),
+  } as const;
+  const host = new AgentHost(type, { parameters: { first: 2 } });
+  assert.equal(host.offers()[0].instance, true);
+  host.handle(toAgent({ type: "init", match: 2, seat: 0, instance: 30, spec }));
+  assert.equal(said(host.handle(toAgent(start)))[0].action, 2);
+  assert.throws(() => new AgentHost(type, { parameters: { last: 2 } }), /no option 'last'/);
+});
+
+test("what an agent throws by mistake is told to who serves it", () => {
+  const told: unknown[] = [];
+  const { host } = agents(() => {
+    throw new RangeError("oh");
+  });
+  host.surprised = (error) => told.push(error);
+  host.handle(toAgent(start));
+  assert.ok(told[0] instanceof RangeError);
+});
+
+test("frames that come together with the reply that names a run belong to it", async () => {
+  const experiment = new Experiment();
+  experiment.attach({ send: () => {}, close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const asked = experiment.run("game", ["x"]);
+  const result = { type: "episode", run: 3, index: 0, episode: 7, seed: 1, reason: "terminated", seats: [] };
+  const done = { type: "done", run: 3, finished: 1 };
+  experiment.handle(toExperiment({ type: "reply", id: 1, body: { run: 3 } }, result, done));
+  assert.equal((await (await asked).results()).length, 1);
+});

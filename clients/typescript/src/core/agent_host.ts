@@ -81,6 +81,7 @@ type Request = Create | Save | Load | AgentMessage | Cleanup;
 export class AgentHost implements Host<"agent"> {
   readonly role = "agent";
   later: (frames: Uint8Array[]) => void = () => {};
+  surprised: (error: unknown) => void = () => {};
   readonly #types = new Map<string, AgentType>();
   readonly #single: { type: AgentType; player: Player } | null = null;
   readonly #players = new Map<Int, Player>();
@@ -97,13 +98,19 @@ export class AgentHost implements Host<"agent"> {
   /**
    * @param offered - the types it can make; or one type of which the program is the only agent, made at
    *   once and seated by its name
+   * @param given - the parameters and the seed of that one
    */
-  constructor(offered: readonly AgentType[] | AgentType) {
+  constructor(
+    offered: readonly AgentType[] | AgentType,
+    given: { parameters?: Record<string, unknown>; seed?: Int } = {},
+  ) {
     if (Array.isArray(offered)) {
       for (const type of offered as readonly AgentType[]) this.#types.set(type.name, type);
     } else {
       const type = offered as AgentType;
-      const agent = type.create(readOptions(type.parameters ?? {}, {}, `agent ${type.name}`), 0);
+      const owner = `agent ${type.name}`;
+      const parameters = readOptions(type.parameters ?? {}, given.parameters ?? {}, owner);
+      const agent = type.create(parameters, given.seed ?? 0);
       this.#single = { type, player: new Player(agent, type.name) };
     }
   }
@@ -196,7 +203,7 @@ export class AgentHost implements Host<"agent"> {
       for (const id of place.questions.keys()) this.#forget(id);
     };
     const failed = (error: unknown, out: Uint8Array[]): void =>
-      finish(errorFrame("crashed", describe(error, `${name} in turn ${turn}`), { episode, seat }), out);
+      finish(errorFrame("crashed", this.#describe(error, `${name} in turn ${turn}`), { episode, seat }), out);
     turnstile.call(
       false,
       () => (first ? agent.start!(decision) : agent.step(decision)),
@@ -281,12 +288,17 @@ export class AgentHost implements Host<"agent"> {
       () => {},
       (error, out) => {
         if (epoch !== this.#epoch) return;
-        const text = describe(error, `${name} at the end of an episode`);
+        const text = this.#describe(error, `${name} at the end of an episode`);
         out.push(errorFrame("crashed", text, { episode, seat: message.seat }));
       },
       out,
       this.later,
     );
+  }
+
+  #describe(error: unknown, where: string): string {
+    if (!(error instanceof DovetailError)) this.surprised(error);
+    return describe(error, where);
   }
 
   // -- seats and instances ----------------------------------------------------------------------
@@ -314,7 +326,7 @@ export class AgentHost implements Host<"agent"> {
       () => {},
       (error, out) => {
         if (epoch !== this.#epoch) return;
-        const text = describe(error, `${player.name} taking a seat`);
+        const text = this.#describe(error, `${player.name} taking a seat`);
         out.push(errorFrame("unavailable", text, { match, seat }));
       },
       out,
@@ -341,7 +353,7 @@ export class AgentHost implements Host<"agent"> {
       out.push(frame);
     };
     const failed = (error: unknown, out: Uint8Array[]): void =>
-      finish(errorFrame("crashed", describe(error, message.type), { id }), out);
+      finish(errorFrame("crashed", this.#describe(error, message.type), { id }), out);
     const turnstile = message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
     (turnstile ?? new Turnstile()).call(
       true,

@@ -56,6 +56,7 @@ class Match {
 export class EnvironmentHost implements Host<"environment"> {
   readonly role = "environment";
   later: (frames: Uint8Array[]) => void = () => {};
+  surprised: (error: unknown) => void = () => {};
   readonly #types = new Map<string, EnvironmentType>();
   readonly #matches = new Map<Int, Match>();
   readonly #episodes = new Map<Int, Match>();
@@ -170,7 +171,7 @@ export class EnvironmentHost implements Host<"environment"> {
           frame = encode(this.#message(match, environment, turn, number));
         } catch (error) {
           match.turn = null;
-          finish(errorFrame("crashed", describe(error, "the view of a turn"), { episode }), out);
+          finish(errorFrame("crashed", this.#describe(error, "the view of a turn"), { episode }), out);
           return;
         }
         match.toAct = turn.to_act ?? [];
@@ -184,7 +185,7 @@ export class EnvironmentHost implements Host<"environment"> {
           return;
         }
         match.turn = null;
-        finish(errorFrame("crashed", describe(error, `the environment in ${verb}`), { episode }), out);
+        finish(errorFrame("crashed", this.#describe(error, `the environment in ${verb}`), { episode }), out);
       },
       out,
       this.later,
@@ -221,6 +222,11 @@ export class EnvironmentHost implements Host<"environment"> {
     };
   }
 
+  #describe(error: unknown, where: string): string {
+    if (!(error instanceof DovetailError)) this.surprised(error);
+    return describe(error, where);
+  }
+
   // -- matches ----------------------------------------------------------------------------------
 
   #open(message: Open, out: Uint8Array[]): void {
@@ -234,7 +240,9 @@ export class EnvironmentHost implements Host<"environment"> {
     const name = message.environment;
     const refuse = (error: unknown, out: Uint8Array[]): void => {
       if (this.#matches.get(number) !== match) return;
-      const frame = errorFrame("unavailable", describe(error, `environment ${name}`), { match: number });
+      const frame = errorFrame("unavailable", this.#describe(error, `environment ${name}`), {
+        match: number,
+      });
       this.#matches.delete(number);
       this.#refused.set(number, frame);
       out.push(frame);
@@ -304,7 +312,10 @@ export class EnvironmentHost implements Host<"environment"> {
         }
       },
       (error, out) =>
-        finish(errorFrame("crashed", describe(error, `the environment in ${message.type}`), { id }), out),
+        finish(
+          errorFrame("crashed", this.#describe(error, `the environment in ${message.type}`), { id }),
+          out,
+        ),
       out,
       this.later,
     );

@@ -5,6 +5,7 @@
 
 import { encode } from "./encode.js";
 import { DovetailError, Refused, SessionLost } from "./errors.js";
+import { Recent } from "./host.js";
 import { watchedTurnOf } from "./messages.js";
 import type {
   Done,
@@ -20,6 +21,9 @@ import type {
   Welcome,
 } from "./messages.js";
 import type { Int } from "./values.js";
+
+const RESULTS_KEPT = 65_536;
+const TURNS_KEPT = 100_000;
 
 /** What an experiment needs of its connection. */
 export interface Connection {
@@ -46,34 +50,49 @@ export interface Catalogue {
   counters: { turns: number; episodes: number; ignored: number; refused: number };
 }
 
-/** Things that come one after another and are waited for by one reader. */
+/** Things that come one after another and are waited for. */
 class Stream<T> {
-  readonly #items: T[] = [];
-  #wake: (() => void) | null = null;
-  #end: (() => T | undefined) | null = null;
+  #items: T[] = [];
+  #head = 0;
+  #waiting: (() => void)[] = [];
+  #end: (() => void) | null = null;
+
+  /** @param most - how many are kept for who does not read */
+  constructor(private readonly most = Infinity) {}
 
   push(item: T): void {
     this.#items.push(item);
-    this.#wake?.();
+    if (this.#items.length - this.#head > this.most) this.#head++;
+    this.#wake();
   }
 
   /** No more will come; `how` is called when all were taken, and may throw. */
   end(how: () => void): void {
-    this.#end ??= () => {
-      how();
-      return undefined;
-    };
-    this.#wake?.();
+    this.#end ??= how;
+    this.#wake();
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) each();
   }
 
   /** Return the next, or undefined after the last. */
   async next(): Promise<T | undefined> {
-    for (;;) {
-      if (this.#items.length) return this.#items.shift();
-      if (this.#end) return this.#end();
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-      this.#wake = null;
+    while (this.#head === this.#items.length) {
+      if (this.#end) {
+        this.#end();
+        return undefined;
+      }
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+    const item = this.#items[this.#head++];
+    if (this.#head > 1000 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
   }
 }
 
@@ -92,7 +111,6 @@ export class Run implements AsyncIterable<Episode> {
   /** What went wrong, in one line each. */
   readonly problems: string[] = [];
   readonly #results = new Stream<Episode>();
-  readonly #seen = new Set<Int>();
   #askedFor = "";
 
   /** @internal */
@@ -164,8 +182,6 @@ export class Run implements AsyncIterable<Episode> {
         this.progress = event;
         break;
       case "episode":
-        if (this.#seen.has(event.episode)) break;
-        this.#seen.add(event.episode);
         this.#results.push(event);
         break;
       case "done":
@@ -192,7 +208,8 @@ export class Run implements AsyncIterable<Episode> {
 
 interface Pending {
   readonly frame: Uint8Array;
-  readonly isRun: boolean;
+  /** Called with the answer before any message after it is looked at. */
+  readonly taken: ((answer: Reply | Saved) => void) | undefined;
   readonly resolve: (answer: Reply | Saved) => void;
   readonly reject: (error: Error) => void;
 }
@@ -212,10 +229,13 @@ export class Experiment {
   #lost: Error | null = null;
   readonly #pending = new Map<Int, Pending>();
   readonly #runs = new Map<Int, Run>();
-  /** Events of runs whose reply has not come. */
+  /** Runs that were asked for and not answered. */
+  #opening = 0;
+  /** Events that came before the reply that names their run. */
   readonly #early = new Map<Int, (Episode | Progress | Done)[]>();
-  readonly #told = new Set<Int>();
-  readonly #turns = new Stream<WatchedTurn>();
+  /** Results that came, so that each is told once. */
+  readonly #told = new Recent<Int, true>(RESULTS_KEPT);
+  readonly #turns = new Stream<WatchedTurn>(TURNS_KEPT);
 
   /** @internal Called by who connects it. */
   attach(connection: Connection): void {
@@ -261,13 +281,19 @@ export class Experiment {
 
   /** Play episodes; seat by seat an instance's number or the name of a self-offered agent. */
   async run(environment: string, agents: readonly (Int | string)[], options: RunOptions = {}): Promise<Run> {
-    const { run: number } = await this.request({ type: "run", environment, agents, ...options });
-    const run = new Run(this, number, options.episodes ?? 1);
-    this.#runs.set(number, run);
-    for (const event of this.#early.get(number) ?? []) this.#hear(run, event);
-    this.#early.delete(number);
-    if (this.#lost) run.fail(this.#lost);
-    return run;
+    let run: Run | undefined;
+    this.#opening++;
+    try {
+      await this.#ask({ type: "run", environment, agents, ...options }, (answer) => {
+        const number = (answer as Reply).body.run as Int;
+        run = new Run(this, number, options.episodes ?? 1);
+        this.#runs.set(number, run);
+        for (const event of this.#early.get(number) ?? []) this.#hear(run, event);
+      });
+    } finally {
+      if (--this.#opening === 0) this.#early.clear();
+    }
+    return run!;
   }
 
   /** Return an agent's state; with `keep` the broker keeps it under that name too. */
@@ -326,11 +352,15 @@ export class Experiment {
 
   /** Send a request and return what answers it. */
   exchange(request: Request): Promise<Reply | Saved> {
+    return this.#ask(request);
+  }
+
+  #ask(request: Request, taken?: Pending["taken"]): Promise<Reply | Saved> {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;
       const id = ++this.#ids;
       const frame = encode({ ...request, id });
-      this.#pending.set(id, { frame, isRun: request.type === "run", resolve, reject });
+      this.#pending.set(id, { frame, taken, resolve, reject });
       this.#connection?.send([frame]);
     });
   }
@@ -342,7 +372,7 @@ export class Experiment {
       switch (message.type) {
         case "reply":
         case "saved":
-          this.#answered(message.id)?.resolve(message);
+          this.#resolve(message);
           break;
         case "error":
           this.#refused(message);
@@ -364,6 +394,12 @@ export class Experiment {
     return out;
   }
 
+  #resolve(message: Reply | Saved): void {
+    const pending = this.#answered(message.id);
+    pending?.taken?.(message);
+    pending?.resolve(message);
+  }
+
   #answered(id: Int): Pending | undefined {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
@@ -381,25 +417,21 @@ export class Experiment {
   #event(event: Episode | Progress | Done): void {
     if (event.type === "episode") {
       if (this.#told.has(event.episode)) return;
-      this.#told.add(event.episode);
+      this.#told.set(event.episode, true);
     }
     this.onEvent?.(event);
     const run = this.#runs.get(event.run);
     if (run !== undefined) this.#hear(run, event);
-    else {
-      // The reply that names the run may come later, or be here already and not taken.
+    else if (this.#opening > 0) {
       const early = this.#early.get(event.run);
       if (early) early.push(event);
       else this.#early.set(event.run, [event]);
-      if (this.#early.size > 64) this.#early.delete(this.#early.keys().next().value as Int);
     }
   }
 
   #hear(run: Run, event: Episode | Progress | Done): void {
     run.hear(event);
-    if (event.type !== "done") return;
-    this.#runs.delete(run.number);
-    if (this.#runs.size === 0) this.#told.clear();
+    if (event.type === "done") this.#runs.delete(run.number);
   }
 
   #greeted(welcome: Welcome): Uint8Array[] {

@@ -4,7 +4,7 @@
  */
 
 import { AgentHost, DovetailError, EnvironmentHost, Experiment, SessionLost } from "../core/index.js";
-import type { AgentType, EnvironmentType, Hello, Host, Role, Welcome } from "../core/index.js";
+import type { AgentType, EnvironmentType, Heard, Hello, Host, Int, Role, Welcome } from "../core/index.js";
 import { ADDRESS, Link } from "./link.js";
 
 /** Name and version of this library, as the broker shows it to people. */
@@ -26,13 +26,20 @@ export interface ConnectOptions {
 export interface ServeOptions extends ConnectOptions {
   /** Called when the broker has welcomed this program. */
   ready?: (welcome: Welcome) => void;
+  /**
+   * Told of what went wrong, for who wrote the program: what the agent or environment threw, and what the broker
+   * refused.  Absent: it goes to standard error.
+   */
+  problem?: (problem: unknown) => void;
   /** Ends serving, with a goodbye; SIGTERM and SIGINT do so too. */
   signal?: AbortSignal;
 }
 
 /** What a program serves: agent types, one agent that it is itself, or environment types. */
 export type Served =
-  { agents: readonly AgentType[] } | { agent: AgentType } | { environments: readonly EnvironmentType[] };
+  | { agents: readonly AgentType[] }
+  | { agent: AgentType; parameters?: Record<string, unknown>; seed?: Int }
+  | { environments: readonly EnvironmentType[] };
 
 function greeting(options: ConnectOptions): { address: string; hello: Omit<Hello, "role"> } {
   const env = process.env;
@@ -59,13 +66,15 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
   if ("environments" in served) {
     await serveHost<"environment">(new EnvironmentHost(served.environments), options);
   } else {
-    await serveHost<"agent">(new AgentHost("agent" in served ? served.agent : served.agents), options);
+    const host = "agent" in served ? new AgentHost(served.agent, served) : new AgentHost(served.agents);
+    await serveHost<"agent">(host, options);
   }
 }
 
 /** The same for a host that is there already. */
 export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions = {}): Promise<void> {
   const { address, hello } = greeting(options);
+  const problem = options.problem ?? ((each: unknown) => console.error(each));
   return new Promise((resolve, reject) => {
     let greeted = false;
     const stop = (): void => void link.close();
@@ -88,12 +97,14 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
             clearTimeout(patience);
             options.ready?.(link.session.welcome);
           }
+          for (const each of messages) complain(each, problem);
           return host.handle(messages);
         },
         closed: finish,
       },
     );
     host.later = (frames) => link.send(frames);
+    host.surprised = problem;
     const patience = giveUp(options.wait, address, (error) => void link.close(false, error));
     process.once("SIGTERM", stop);
     process.once("SIGINT", stop);
@@ -105,6 +116,12 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
       finish(error as Error);
     }
   });
+}
+
+/** What the broker refuses without being asked is a mistake in the program, which else nobody would see. */
+function complain(message: Heard[Role], problem: (problem: unknown) => void): void {
+  if (message.type !== "error" || message.id !== null) return;
+  problem(`the broker refuses (${message.code}): ${message.message}`);
 }
 
 function giveUp(wait = 10, address: string, then: (error: Error) => void): NodeJS.Timeout | undefined {
