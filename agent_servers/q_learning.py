@@ -29,7 +29,7 @@ Where = tuple[int, int]
 NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
 """Endings that say nothing about the decision before them."""
 MIB = 1 << 20
-_KEY = 120
+STATE = 120
 """Bytes that a sparse table needs for a state beside its entries, and the bytes of its key."""
 _MASK = (1 << 64) - 1
 
@@ -189,7 +189,7 @@ class Table:
 
     def _grow(self) -> None:
         now = len(self.values)
-        most = (self.memory - self._keys) // (self.width + _KEY)
+        most = (self.memory - self._keys) // (self.width + STATE)
         size = min(max(1024, 2 * now), most)
         if size <= now:
             raise DovetailError(

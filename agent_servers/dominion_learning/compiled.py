@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.dominion_learning import kernels
 from dovetail.agent_servers.dominion_q import LEAST, Coder, DominionQ, DominionQParameters, Reward
-from dovetail.agent_servers.q_learning import Table, mix
+from dovetail.agent_servers.q_learning import STATE, Table, mix
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail.protocol.errors import DovetailError
@@ -26,8 +26,6 @@ PLAYERS = {
 }
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
 _SOURCES = {"turn": kernels.TURN, "to end": kernels.TO_END}
-_ROW = 24
-"""Bytes of a sparse table for a state beside its entries: its key and two slots."""
 _LEAST = 2 * kernels.MARGIN
 
 
@@ -136,7 +134,7 @@ class Compiled:
             DovetailError: that needs more memory than is allowed.
         """
         table = self.agent.table
-        size = min(size, table.memory // (table.width + _ROW))
+        size = min(size, table.memory // (table.width + STATE)  # as the agent counts that will load it)
         if size < len(keys) + _LEAST // 2:
             raise DovetailError(
                 f"agent dominion-q, option 'memory': the {table.memory >> 20:,} MiB that are allowed are full "

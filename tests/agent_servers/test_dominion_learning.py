@@ -293,6 +293,19 @@ def test_a_full_sparse_table_stops_in_one_line() -> None:
         study.train(20_000)
 
 
+def test_forced_exploration_explores_more() -> None:
+    explored = []
+    for forced in (0, 10):
+        agent = DominionQ(DominionQParameters(version="1", forced=forced), 2)
+        study = Study(agent, FOUR, SEATS, seed=7)
+        study.train(5000)
+        visits = agent.table.visits
+        explored.append((study.compiled.counts(1), study.compiled.counts(10)))
+        assert explored[-1] == (np.count_nonzero(visits), np.count_nonzero(visits >= 10))
+    assert explored[1][0] > 1.2 * explored[0][0]
+    assert explored[1][1] > 1.5 * explored[0][1]
+
+
 def test_bounds_are_tuned_to_the_means() -> None:
     steps = tune(
         DominionQParameters(version="14.0", **QUICK), table_of(2), ["money"], 3, 2000, 1000, 500
@@ -330,6 +343,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "epsilon-greedy | 1 |" in out
     assert "forced 10 | 1 |" in out
     assert command("bots", "money,chapel", "--games", "100") == 0
+    small = ["--games", "50", "--every", "50", "--tests", "10"]
+    assert command("transfer", *small, "--again", "10") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3 + 1 + 6
+    assert command("tune", *small) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
 
 
 @pytest.mark.parametrize(
