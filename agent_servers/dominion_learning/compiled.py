@@ -134,7 +134,8 @@ class Compiled:
             DovetailError: that needs more memory than is allowed.
         """
         table = self.agent.table
-        size = min(size, table.memory // (table.width + STATE)  # as the agent counts that will load it)
+        # As the agent counts that will load it.
+        size = min(size, table.memory // (table.width + STATE))
         if size < len(keys) + _LEAST // 2:
             raise DovetailError(
                 f"agent dominion-q, option 'memory': the {table.memory >> 20:,} MiB that are allowed are full "
