@@ -1,8 +1,8 @@
 // The conformer of docs/conformance.md.
-#include <dovetail/dovetail.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <dovetail/dovetail.hpp>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -16,7 +16,7 @@ namespace {
 
 /// Counts what it hears.
 class Counter : public Agent {
-   public:
+public:
     Counter(const Map& parameters, std::int64_t) : refuse_(parameters.at("refuse").as_bool()) {}
 
     void init(const Seat& seat) override {
@@ -30,7 +30,8 @@ class Counter : public Agent {
             ++decisions_;
             reward_ += decision.reward;
         }
-        last_ = {{"clock", Value()}, {"text", Value()}, {"mode", name_of(decision.mode)}, {"seed", decision.seed}};
+        last_ = {
+            {"clock", Value()}, {"text", Value()}, {"mode", name_of(decision.mode)}, {"seed", decision.seed}};
         if (decision.text) last_["text"] = *decision.text;
         if (const auto& clock = decision.clock) {
             last_["clock"] = Map{{"decision", number(clock->decision)},
@@ -83,7 +84,7 @@ class Counter : public Agent {
         reward_ = reward;
     }
 
-   private:
+private:
     static Value number(const std::optional<double>& value) { return value ? Value(*value) : Value(); }
 
     bool refuse_;
@@ -96,7 +97,7 @@ class Counter : public Agent {
 
 /// Counts turns.
 class Game : public Environment {
-   public:
+public:
     explicit Game(const Map& given)
         : seats_(given.at("seats").as_int()),
           turns_(given.at("turns").as_int()),
@@ -161,7 +162,7 @@ class Game : public Environment {
         return body;
     }
 
-   private:
+private:
     void fail(const char* where) const {
         if (fail_ == where) throw std::runtime_error(std::string("told to fail in ") + where);
     }

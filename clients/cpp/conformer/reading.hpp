@@ -118,7 +118,8 @@ inline std::uint16_t half(double value) {
     int exponent = 0;
     const double fraction = std::frexp(std::fabs(value), &exponent);
     if (fraction == 0) return sign;
-    if (exponent - 1 < -14) return sign | static_cast<std::uint16_t>(std::lround(std::ldexp(std::fabs(value), 24)));
+    if (exponent - 1 < -14)
+        return sign | static_cast<std::uint16_t>(std::lround(std::ldexp(std::fabs(value), 24)));
     const long bits = std::lround(std::ldexp(fraction, 11)) - 1024;
     return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + bits));
 }

@@ -1,6 +1,6 @@
 // What `make bench-clients` measures: an agent and an environment that do next to nothing.
-#include <dovetail/dovetail.hpp>
 #include <cstdio>
+#include <dovetail/dovetail.hpp>
 #include <string>
 
 using namespace dovetail;
@@ -12,7 +12,7 @@ class First : public Agent {
 };
 
 class Bench : public Environment {
-   public:
+public:
     explicit Bench(const Map& configuration) : turns_(configuration.at("turns").as_int()) {}
 
     Spec init() override {
@@ -20,6 +20,8 @@ class Bench : public Environment {
         spec.seats = 2;
         spec.observation_spaces = {spaces::Discrete{2}};
         spec.action_spaces = {spaces::Discrete{2}};
+        spec.reward_range = {0.0, 0.0};
+        spec.max_turns = static_cast<std::uint64_t>(turns_);
         return spec;
     }
     Turn start(std::int64_t) override {
@@ -31,7 +33,7 @@ class Bench : public Environment {
         return turn();
     }
 
-   private:
+private:
     Turn turn() const {
         Turn turn;
         if (turn_ < turns_) {

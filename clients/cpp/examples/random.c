@@ -2,8 +2,8 @@
 #include <dovetail/dovetail.h>
 #include <stdio.h>
 
-static int step(dovetail_call *call, void *self) {
-    const int64_t *legal;
+static int step(dovetail_call* call, void* self) {
+    const int64_t* legal;
     size_t count = dovetail_legal(call, &legal);
     (void)self;
     if (count == 0) return dovetail_act_random(call); /* every action of the space is legal */

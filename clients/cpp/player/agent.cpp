@@ -43,7 +43,8 @@ Position read(const Board& board, const Value& observation) {
     return position;
 }
 
-/// Seconds that a decision may take, if a clock runs: a good part of what it allows, and a share of what is left.
+/// Seconds that a decision may take, if a clock runs: a good part of what it allows, and a share of what is
+/// left.
 std::optional<double> budget(const std::optional<dovetail::Clock>& clock) {
     if (!clock) return std::nullopt;
     std::optional<double> most;
@@ -53,7 +54,7 @@ std::optional<double> budget(const std::optional<dovetail::Clock>& clock) {
 }
 
 class AlphaBeta : public dovetail::Agent {
-   public:
+public:
     AlphaBeta(const Map& parameters, std::int64_t)
         : depth_(static_cast<int>(parameters.at("depth").as_int())), seed_(parameters.at("seed").as_int()) {}
 
@@ -69,13 +70,14 @@ class AlphaBeta : public dovetail::Agent {
         const Position position = read(board, decision.observation);
         std::vector<int> columns;
         for (int i = 0; i < board.columns(); ++i) {
-            const bool legal = !decision.legal || std::count(decision.legal->begin(), decision.legal->end(), i) != 0;
+            const bool legal =
+                !decision.legal || std::count(decision.legal->begin(), decision.legal->end(), i) != 0;
             if (legal && (position.taken & board.column(i)) != board.column(i)) columns.push_back(i);
         }
         if (columns.empty()) throw Error("no column is free");
         // Equally good columns: the first in an order that the seeds draw, not always the leftmost.
-        dovetail::Random random(dovetail::derive(
-            seed_, {std::to_string(decision.seed), std::to_string(decision.turn)}));
+        dovetail::Random random(
+            dovetail::derive(seed_, {std::to_string(decision.seed), std::to_string(decision.turn)}));
         for (std::size_t i = columns.size(); i > 1; --i) std::swap(columns[i - 1], columns[random.below(i)]);
         using Steady = std::chrono::steady_clock;
         std::function<bool()> stop;
@@ -86,7 +88,7 @@ class AlphaBeta : public dovetail::Agent {
         return search_->best(position, columns, depth_, stop).column;
     }
 
-   private:
+private:
     static Board board_of(const dovetail::Seat& seat) {
         const auto* seen = seat.spec.observation_space(seat.seat).as<dovetail::spaces::Box>();
         const auto* actions = seat.spec.action_space(seat.seat).as<dovetail::spaces::Discrete>();

@@ -106,7 +106,8 @@ int Search::score(const Position& position, int depth, int alpha, int beta) {
     for (const int column : order_) {
         const Bits square = open & board_.column(column);
         if (square == 0) continue;
-        const int worth = column == first ? 1000 : count(board_.winning(position.mine | square, taken | square));
+        const int worth =
+            column == first ? 1000 : count(board_.winning(position.mine | square, taken | square));
         int at = amount++;
         for (; at > 0 && moves[at - 1].worth < worth; --at) moves[at] = moves[at - 1];
         moves[at] = {square, worth};
@@ -167,7 +168,8 @@ Found Search::best(const Position& position, const std::vector<int>& columns, in
             found = here;
             if (std::abs(found.score) >= kDecided) break;
             // What was best goes first; the others stay in their order.
-            std::stable_partition(order.begin(), order.end(), [&](int column) { return column == found.column; });
+            std::stable_partition(order.begin(), order.end(),
+                                  [&](int column) { return column == found.column; });
         }
     } catch (const Stopped&) {
         found.nodes = nodes_;

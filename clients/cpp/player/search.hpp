@@ -7,13 +7,13 @@
 
 namespace connect_four {
 
-/// Square (column c, row r), row 0 at the bottom, is bit `c * (rows + 1) + r`; the spare bit on top of each column
-/// keeps lines from wrapping around.
+/// Square (column c, row r), row 0 at the bottom, is bit `c * (rows + 1) + r`; the spare bit on top of each
+/// column keeps lines from wrapping around.
 using Bits = std::uint64_t;
 
 /// The size of a board, and what follows from it.
 class Board {
-   public:
+public:
     Board(int rows, int columns);
     /// Whether such a board fits the bits.
     static bool fits(int rows, int columns);
@@ -30,7 +30,7 @@ class Board {
     /// The empty squares that would complete four in a row of `discs`; `taken` has the discs of both.
     Bits winning(Bits discs, Bits taken) const;
 
-   private:
+private:
     int rows_;
     int columns_;
     Bits all_ = 0;
@@ -57,15 +57,16 @@ struct Found {
 };
 
 class Search {
-   public:
+public:
     explicit Search(Board board);
 
-    /// The best of `columns`, of equally good ones the first. Searches up to `depth` moves deep, and stops deepening
-    /// when `stop` says so. Nothing is remembered from one search to the next, so that the same call finds the same.
+    /// The best of `columns`, of equally good ones the first. Searches up to `depth` moves deep, and stops
+    /// deepening when `stop` says so. Nothing is remembered from one search to the next, so that the same
+    /// call finds the same.
     Found best(const Position& position, const std::vector<int>& columns, int depth,
                const std::function<bool()>& stop = {});
 
-   private:
+private:
     struct Entry {
         Bits key = 0;
         std::uint32_t age = 0;

@@ -124,8 +124,10 @@ struct AgentHost::Inside {
         play.turn = message.turn;
         play.answer.clear();
         if (!message.unreadable.empty()) {
-            settle(play, play_failed("malformed", play, "turn " + std::to_string(play.turn) + " cannot be read: " +
-                                                            utf8::line(message.unreadable)),
+            settle(play,
+                   play_failed("malformed", play,
+                               "turn " + std::to_string(play.turn) +
+                                   " cannot be read: " + utf8::line(message.unreadable)),
                    out);
             return;
         }
@@ -215,7 +217,8 @@ struct AgentHost::Inside {
     }
 
     void take(messages::Reply& message, Out& out) {
-        answered(message.id, out, [&](const Lookahead& lookahead) { return lookahead.then(positions(message.body)); });
+        answered(message.id, out,
+                 [&](const Lookahead& lookahead) { return lookahead.then(positions(message.body)); });
     }
 
     void take(messages::Error& message, Out& out) {
@@ -245,10 +248,10 @@ struct AgentHost::Inside {
         }
         if (!message.unreadable.empty()) message.observation = message.scene = Value();
         try {
-            holder.agent->end(End{*holder.seat, message.episode, message.reward, std::move(message.observation),
-                                  std::move(message.outcome), message.reason, message.blame, message.total,
-                                  message.decisions, message.mode, std::move(message.text),
-                                  std::move(message.scene)});
+            holder.agent->end(End{*holder.seat, message.episode, message.reward,
+                                  std::move(message.observation), std::move(message.outcome), message.reason,
+                                  message.blame, message.total, message.decisions, message.mode,
+                                  std::move(message.text), std::move(message.scene)});
         } catch (...) {
             messages::Error crashed = error("crashed", describe("the agent at the end of an episode"));
             crashed.episode = message.episode;
@@ -260,7 +263,8 @@ struct AgentHost::Inside {
     void take(messages::Init& message, Out& out) {
         const std::shared_ptr<Agent> agent = find(message.instance);
         if (!agent) {
-            messages::Error unknown = error("unknown", "there is no agent " + std::to_string(message.instance));
+            messages::Error unknown =
+                error("unknown", "there is no agent " + std::to_string(message.instance));
             unknown.match = message.match;
             unknown.seat = message.seat;
             out.push_back(codec::encode_message(unknown));
@@ -334,7 +338,8 @@ struct AgentHost::Inside {
             if (message.state) agent->load(*message.state);
             return agent;
         }
-        throw dovetail::Error("this program makes no agent '" + utf8::line(message.agent.substr(0, 40)) + "'");
+        throw dovetail::Error("this program makes no agent '" + utf8::line(message.agent.substr(0, 40)) +
+                              "'");
     }
 
     void take(messages::Save& message, Out& out) {

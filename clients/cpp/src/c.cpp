@@ -33,7 +33,7 @@ void settle(const char* what, int status, const dovetail_call& call) {
 }
 
 class CAgent : public Agent {
-   public:
+public:
     CAgent(const dovetail_agent_type& type, const Map& parameters, std::int64_t seed) : type_(type) {
         if (type_.create == nullptr) return;
         dovetail_call call;
@@ -85,14 +85,15 @@ class CAgent : public Agent {
         settle("load", type_.load(&call, self_), call);
     }
 
-   private:
+private:
     const dovetail_agent_type& type_;
     void* self_ = nullptr;
 };
 
 /// Parameters are told as they came: a C program knows by itself what it takes.
 dovetail::AgentType type_of(const dovetail_agent_type& type) {
-    if (type.name == nullptr || type.step == nullptr) throw dovetail::Error("an agent type without a name or step");
+    if (type.name == nullptr || type.step == nullptr)
+        throw dovetail::Error("an agent type without a name or step");
     dovetail::AgentType out;
     out.name = type.name;
     if (type.description != nullptr) out.description = type.description;
@@ -146,8 +147,8 @@ int act(dovetail_call* call, const std::function<Value()>& make) {
 
 extern "C" {
 
-int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address, const char* token,
-                          char* error, size_t size) {
+int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address,
+                          const char* token, char* error, size_t size) {
     try {
         std::vector<dovetail::AgentType> all;
         for (std::size_t i = 0; i < count; ++i) all.push_back(type_of(types[i]));

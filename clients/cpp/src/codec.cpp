@@ -11,7 +11,7 @@ namespace {
 
 /// A position in bytes that are walked through without building any value.
 class Walk {
-   public:
+public:
     explicit Walk(std::string_view frame) : frame_(frame) {}
 
     std::size_t left() const { return frame_.size() - at_; }
@@ -29,17 +29,18 @@ class Walk {
         at_ += bytes;
     }
 
-   private:
+private:
     void need(std::uint64_t bytes) const {
-        if (bytes > left()) malformed("a frame of " + std::to_string(frame_.size()) + " bytes ends inside a value");
+        if (bytes > left())
+            malformed("a frame of " + std::to_string(frame_.size()) + " bytes ends inside a value");
     }
 
     std::string_view frame_;
     std::size_t at_ = 0;
 };
 
-/// Passes a header and what follows it, but not the entries of a container; returns how many values these are,
-/// or -1 if it is no container.
+/// Passes a header and what follows it, but not the entries of a container; returns how many values these
+/// are, or -1 if it is no container.
 std::int64_t pass(Walk& walk) {
     const unsigned byte = walk.byte();
     if (byte <= 0x7F || byte >= 0xE0) return -1;
@@ -126,7 +127,8 @@ Value tensor(const char* data, std::size_t size) {
     }
     msgpack::zone zone;
     const Object object = unpack(zone, payload);
-    if (object.type != msgpack::type::ARRAY || object.via.array.size != 3) malformed("a tensor that is no array of 3");
+    if (object.type != msgpack::type::ARRAY || object.via.array.size != 3)
+        malformed("a tensor that is no array of 3");
     const Object* part = object.via.array.ptr;
     Dtype dtype;
     if (!is_text(part[0]) || !find_dtype(raw_text(part[0]), dtype)) malformed("a tensor of an unknown dtype");
@@ -164,11 +166,16 @@ messages::Incoming first_decision() {
 
 // What is read most often comes first.
 constexpr Accepted kAtAgent[] = {
-    {"step", made<messages::Decision>},     {"start", first_decision},
-    {"end", made<messages::End>},           {"create", made<messages::Create>},
-    {"init", made<messages::Init>},         {"reply", made<messages::Reply>},
-    {"save", made<messages::Save>},         {"load", made<messages::Load>},
-    {"message", made<messages::AgentMessage>}, {"leave", made<messages::Leave>},
+    {"step", made<messages::Decision>},
+    {"start", first_decision},
+    {"end", made<messages::End>},
+    {"create", made<messages::Create>},
+    {"init", made<messages::Init>},
+    {"reply", made<messages::Reply>},
+    {"save", made<messages::Save>},
+    {"load", made<messages::Load>},
+    {"message", made<messages::AgentMessage>},
+    {"leave", made<messages::Leave>},
     {"cleanup", made<messages::Cleanup>},
 };
 constexpr Accepted kAtEnvironment[] = {
@@ -180,8 +187,8 @@ constexpr Accepted kAtEnvironment[] = {
     {"message", made<messages::EnvironmentMessage>},
 };
 constexpr Accepted kAtExperiment[] = {
-    {"episode", made<Episode>},     {"progress", made<Progress>},       {"turn", made<WatchedTurn>}, {"done", made<Done>},
-    {"reply", made<messages::Reply>}, {"saved", made<messages::Saved>},
+    {"episode", made<Episode>}, {"progress", made<Progress>},     {"turn", made<WatchedTurn>},
+    {"done", made<Done>},       {"reply", made<messages::Reply>}, {"saved", made<messages::Saved>},
 };
 constexpr Accepted kAtAll[] = {
     {"ping", made<messages::Ping>}, {"pong", made<messages::Pong>},       {"error", made<messages::Error>},
@@ -265,7 +272,8 @@ void check(std::string_view frame, const Limits& limits) {
         --open.back();
         if (++elements > limits.elements) {
             // What cannot be whole is malformed all the same, but only a reader without limits could tell.
-            throw ProtocolError("limit", "more than " + std::to_string(limits.elements) + " values in a frame");
+            throw ProtocolError("limit",
+                                "more than " + std::to_string(limits.elements) + " values in a frame");
         }
         const std::int64_t entries = pass(walk);
         if (entries < 0) continue;
@@ -337,17 +345,21 @@ messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits)
     if (type == nullptr || !is_text(*type)) throw ProtocolError("unknown-type", "a message without a type");
     const Accepted* found = accepted(role_, raw_text(*type));
     if (found == nullptr) {
-        throw ProtocolError("unknown-type", "no message of this role: \"" + utf8::line(raw_text(*type).substr(0, 40)) + "\"");
+        throw ProtocolError("unknown-type",
+                            "no message of this role: \"" + utf8::line(raw_text(*type).substr(0, 40)) + "\"");
     }
     messages::Incoming message = found->make();
     std::visit(
-        [&](auto& each) { fields::visit(reader, each, fields::Of<std::remove_reference_t<decltype(each)>>()); }, message);
+        [&](auto& each) {
+            fields::visit(reader, each, fields::Of<std::remove_reference_t<decltype(each)>>());
+        },
+        message);
     return message;
 }
 
-#define DOVETAIL_MESSAGE(Message)                    \
-    template Frame encode_message(const Message&);   \
-    template Value to_value(const Message&);         \
+#define DOVETAIL_MESSAGE(Message)                  \
+    template Frame encode_message(const Message&); \
+    template Value to_value(const Message&);       \
     template Message from_value<Message>(const Value&)
 
 DOVETAIL_MESSAGE(Offer);

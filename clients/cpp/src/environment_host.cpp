@@ -50,8 +50,8 @@ void play_on(Environment& environment, messages::Position& position, const std::
         return;
     }
     if (actions.size() != position.to_act.size()) {
-        position.error = std::to_string(actions.size()) + " actions for " + std::to_string(position.to_act.size()) +
-                         " seats";
+        position.error = std::to_string(actions.size()) + " actions for " +
+                         std::to_string(position.to_act.size()) + " seats";
         return;
     }
     Actions pairs;
@@ -76,7 +76,7 @@ void play_on(Environment& environment, messages::Position& position, const std::
 
 struct EnvironmentHost::Inside {
     std::vector<EnvironmentType> types;
-    std::unordered_map<std::int64_t, Place> open;              // by match
+    std::unordered_map<std::int64_t, Place> open;             // by match
     std::unordered_map<std::int64_t, std::int64_t> episodes;  // the match of each
     hosting::Answers answers;
 
@@ -104,7 +104,8 @@ struct EnvironmentHost::Inside {
     void take(messages::EnvironmentStart& message, Out& out) {
         const auto found = open.find(message.match);
         if (found == open.end()) {
-            messages::Error unknown = error("unknown", "match " + std::to_string(message.match) + " is not open");
+            messages::Error unknown =
+                error("unknown", "match " + std::to_string(message.match) + " is not open");
             unknown.episode = message.episode;
             out.push_back(codec::encode_message(unknown));
             return;
@@ -225,7 +226,8 @@ struct EnvironmentHost::Inside {
             try {
                 frame = codec::encode_message(messages::Reply{id, act()});
             } catch (...) {
-                messages::Error crashed = error("crashed", describe(std::string("the environment in ") + what));
+                messages::Error crashed =
+                    error("crashed", describe(std::string("the environment in ") + what));
                 crashed.id = id;
                 frame = codec::encode_message(crashed);
             }
@@ -237,7 +239,8 @@ struct EnvironmentHost::Inside {
     void take(messages::EnvironmentMessage& message, Out& out) {
         request(message.id, "message", out, [&] {
             const auto found = open.find(message.match);
-            if (found == open.end()) throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
+            if (found == open.end())
+                throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
             return found->second.environment->message(message.body);
         });
     }

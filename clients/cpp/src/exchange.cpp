@@ -73,7 +73,8 @@ void Exchange::heard(messages::Welcome& message, std::vector<Frame>& out) {
         early_.clear();
         seen_.clear();  // another broker may count from the beginning
         for (auto& [number, run] : runs_) {
-            run->done = Done{number, run->progress.finished, Finish::failed, "the broker lost this experiment"};
+            run->done =
+                Done{number, run->progress.finished, Finish::failed, "the broker lost this experiment"};
         }
         runs_.clear();
     }

@@ -31,7 +31,7 @@ struct RunState {
 }  // namespace detail
 
 class Exchange {
-   public:
+public:
     using RunState = std::shared_ptr<detail::RunState>;
 
     /// Appends the frame of a request to `out`; returns its id.
@@ -49,7 +49,7 @@ class Exchange {
     std::deque<WatchedTurn> turns;
     std::vector<std::string> problems;
 
-   private:
+private:
     struct Request {
         Frame frame;
         bool run = false;

@@ -154,7 +154,8 @@ std::int64_t Experiment::create(const std::string& agent, const CreateOptions& o
     return request(std::move(message)).as_map().at("instance").as_int();
 }
 
-Run Experiment::run(const std::string& environment, const std::vector<Value>& agents, const RunOptions& options) {
+Run Experiment::run(const std::string& environment, const std::vector<Value>& agents,
+                    const RunOptions& options) {
     const Value body = request(to_map(environment, agents, options));
     return Run(*this, inside_->exchange.follow(body.as_map().at("run").as_int(), options.episodes));
 }

@@ -1,7 +1,7 @@
 // The fields of every message and part, once for reading and writing.
 //
-// A visitor has `required(name, member)`, `optional(name, member)` for members whose default is zero, empty or
-// nil, `optional(name, member, default)`, `payload(name, member, unreadable)` for values that may turn out
+// A visitor has `required(name, member)`, `optional(name, member)` for members whose default is zero, empty
+// or nil, `optional(name, member, default)`, `payload(name, member, unreadable)` for values that may turn out
 // unreadable without costing the message, and `least(name, member, default, least)`.
 #pragma once
 

@@ -29,7 +29,7 @@ inline std::string describe(const std::string& where) {
 
 /// The answers to the last requests by their ids.
 class Answers {
-   public:
+public:
     const Frame* find(std::int64_t id) const {
         const auto found = frames_.find(id);
         return found == frames_.end() ? nullptr : &found->second;
@@ -47,7 +47,7 @@ class Answers {
         order_.clear();
     }
 
-   private:
+private:
     static constexpr std::size_t kKept = 256;
     std::unordered_map<std::int64_t, Frame> frames_;
     std::deque<std::int64_t> order_;
@@ -62,15 +62,15 @@ struct Key {
 
 struct KeyHash {
     std::size_t operator()(const Key& key) const {
-        return static_cast<std::size_t>((static_cast<std::uint64_t>(key.first) * 64 +
-                                         static_cast<std::uint64_t>(key.second)) *
-                                        0x9E3779B97F4A7C15U);
+        return static_cast<std::size_t>(
+            (static_cast<std::uint64_t>(key.first) * 64 + static_cast<std::uint64_t>(key.second)) *
+            0x9E3779B97F4A7C15U);
     }
 };
 
 /// The episodes that ended last, so that what comes twice is not played twice.
 class Ended {
-   public:
+public:
     explicit Ended(std::size_t kept = 4096) : kept_(kept) {}
     bool has(const Key& key) const { return keys_.count(key) != 0; }
     void add(const Key& key) {
@@ -86,7 +86,7 @@ class Ended {
         order_.clear();
     }
 
-   private:
+private:
     std::size_t kept_;
     std::unordered_set<Key, KeyHash> keys_;
     std::deque<Key> order_;

@@ -27,7 +27,8 @@ Link::Link(std::string address, messages::Hello hello, double wait, const std::f
         if (stop && stop()) return;
         receive(0.1, first_);
         if (wait >= 0 && now() > end && !session_.welcome()) {
-            throw Error("no broker answers at " + utf8::line(address_) + "; start one with `dovetail broker`");
+            throw Error("no broker answers at " + utf8::line(address_) +
+                        "; start one with `dovetail broker`");
         }
     }
 }

@@ -16,16 +16,16 @@ double now();
 
 /// A connection that makes itself anew when it breaks.
 class Link {
-   public:
-    /// Connects, and waits up to `wait` seconds for the broker's first answer; a negative number waits for ever, or
-    /// until `stop` says so. Throws Error.
+public:
+    /// Connects, and waits up to `wait` seconds for the broker's first answer; a negative number waits for
+    /// ever, or until `stop` says so. Throws Error.
     Link(std::string address, messages::Hello hello, double wait, const std::function<bool()>& stop = {});
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    /// Appends the messages that came to `out`, waiting up to `timeout` seconds, half a second at most, for the first.
-    /// Throws Error if the broker refuses this peer.
+    /// Appends the messages that came to `out`, waiting up to `timeout` seconds, half a second at most, for
+    /// the first. Throws Error if the broker refuses this peer.
     void receive(double timeout, std::vector<messages::Incoming>& out);
     /// Sends frames together, and clears them.
     void send(std::vector<Frame>& frames);
@@ -33,7 +33,7 @@ class Link {
     void leave();
     const Session& session() const { return session_; }
 
-   private:
+private:
     void connect();
     bool take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out);
 

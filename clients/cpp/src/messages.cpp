@@ -50,7 +50,8 @@ namespace {
 const Space& of_seat(const std::vector<Space>& spaces, std::int64_t seat, const char* what) {
     if (spaces.size() == 1) return spaces[0];
     if (seat < 0 || static_cast<std::size_t>(seat) >= spaces.size()) {
-        throw Error(std::string("the environment says no ") + what + " space of seat " + std::to_string(seat));
+        throw Error(std::string("the environment says no ") + what + " space of seat " +
+                    std::to_string(seat));
     }
     return spaces[static_cast<std::size_t>(seat)];
 }

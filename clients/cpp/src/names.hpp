@@ -28,9 +28,9 @@ struct Of<Want> {
 
 template <>
 struct Of<Reason> {
-    static constexpr std::array<const char*, 9> all{"terminated",         "truncated", "illegal-action",
-                                                    "timeout",            "stalled",   "disconnected",
-                                                    "crashed",            "cancelled", "environment-failed"};
+    static constexpr std::array<const char*, 9> all{"terminated", "truncated", "illegal-action",
+                                                    "timeout",    "stalled",   "disconnected",
+                                                    "crashed",    "cancelled", "environment-failed"};
 };
 
 template <>

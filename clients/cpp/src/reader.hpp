@@ -118,7 +118,8 @@ inline void read(const Object& object, Space& out) {
 template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
 void read(const Object& object, E& out) {
     if (!is_text(object)) invalid("expected text");
-    if (!names::find(text(object), out)) invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is no such word");
+    if (!names::find(text(object), out))
+        invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is no such word");
 }
 
 template <class T>
@@ -173,7 +174,8 @@ void read(const Object& object, std::vector<T>& out) {
 
 template <class A, class B>
 void read(const Object& object, std::pair<A, B>& out) {
-    if (object.type != msgpack::type::ARRAY || object.via.array.size != 2) invalid("expected an array of two");
+    if (object.type != msgpack::type::ARRAY || object.via.array.size != 2)
+        invalid("expected an array of two");
     read(object.via.array.ptr[0], out.first);
     read(object.via.array.ptr[1], out.second);
 }
@@ -193,7 +195,7 @@ inline void read(const Object& object, Legal& out) {
 
 /// A visitor that takes fields from a map; of equal keys the last counts.
 class Reader {
-   public:
+public:
     explicit Reader(const Object& object) : map_(object.via.map) {}
 
     template <class T>
@@ -237,7 +239,7 @@ class Reader {
         return nullptr;
     }
 
-   private:
+private:
     template <class T>
     void take(const char* name, const Object& object, T& value) {
         try {

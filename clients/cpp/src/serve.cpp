@@ -20,7 +20,7 @@ extern "C" void dovetail_stop(int) {
 
 /// Has SIGINT and SIGTERM end the program in order as long as it lives.
 class Signals {
-   public:
+public:
     explicit Signals(bool wanted) : wanted_(wanted) {
         if (!wanted_) return;
         told_to_stop = 0;
@@ -35,7 +35,7 @@ class Signals {
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
-   private:
+private:
     bool wanted_;
     void (*interrupt_)(int) = SIG_DFL;
     void (*terminate_)(int) = SIG_DFL;

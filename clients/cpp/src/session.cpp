@@ -58,7 +58,8 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
             if (!greeted_) out.push_back(greet(now));
             return std::nullopt;
         }
-        if (greeted_ && is_final(error->code)) throw Error("the broker refuses: " + utf8::line(error->message));
+        if (greeted_ && is_final(error->code))
+            throw Error("the broker refuses: " + utf8::line(error->message));
     }
     return message;
 }

@@ -42,7 +42,8 @@ bool is_bound(const Value& value) {
 }
 
 const Value& bound(const Value& value) {
-    if (!is_bound(value)) throw Error("a bound of a Box that is neither a number nor nested arrays of numbers");
+    if (!is_bound(value))
+        throw Error("a bound of a Box that is neither a number nor nested arrays of numbers");
     return value;
 }
 
@@ -58,7 +59,8 @@ struct Elements {
     std::vector<Value> each;
 };
 
-bool flatten(const Value& value, const std::vector<std::size_t>& shape, std::size_t depth, std::vector<Value>& out) {
+bool flatten(const Value& value, const std::vector<std::size_t>& shape, std::size_t depth,
+             std::vector<Value>& out) {
     if (depth == shape.size()) {
         if (!value.is_number() && !value.is_bool()) return false;
         out.push_back(value);
@@ -139,7 +141,8 @@ double plain(const Value& value) {
     return value.is_bool() ? (value.as_bool() ? 1.0 : 0.0) : value.as_number();
 }
 
-bool bounds(const Value& bound, const std::vector<std::size_t>& shape, std::size_t size, std::vector<double>& out) {
+bool bounds(const Value& bound, const std::vector<std::size_t>& shape, std::size_t size,
+            std::vector<double>& out) {
     if (bound.is_number()) {
         out.assign(size, bound.as_number());
         return true;
@@ -187,9 +190,8 @@ bool contains(const spaces::MultiDiscrete& space, const Value& value) {
 
 bool contains(const spaces::MultiBinary& space, const Value& value) {
     const Elements found = elements(value, space.shape);
-    return found.fits && std::all_of(found.each.begin(), found.each.end(), [](const Value& each) {
-               return plain(each) == 0 || plain(each) == 1;
-           });
+    return found.fits && std::all_of(found.each.begin(), found.each.end(),
+                                     [](const Value& each) { return plain(each) == 0 || plain(each) == 1; });
 }
 
 bool contains(const spaces::Text& space, const Value& value) {
@@ -248,7 +250,8 @@ Value sample(const spaces::Box& space, Random& random) {
     auto make = [&]() -> Value {
         const double least = low[i], most = high[i];
         ++i;
-        if (!std::isfinite(least) || !std::isfinite(most)) throw Error("no value can be drawn from a Box without bounds");
+        if (!std::isfinite(least) || !std::isfinite(most))
+            throw Error("no value can be drawn from a Box without bounds");
         if (dtype == Dtype::boolean) {
             return least <= 0 && most >= 1 ? random.below(2) == 1 : most >= 1;
         }
@@ -256,7 +259,8 @@ Value sample(const spaces::Box& space, Random& random) {
             return least + random.unit() * (most - least);
         }
         const double first = std::ceil(least), last = std::floor(most);
-        if (!(first >= -9e15 && last <= 9e15 && first <= last)) throw Error("a Box that integers cannot be drawn from");
+        if (!(first >= -9e15 && last <= 9e15 && first <= last))
+            throw Error("a Box that integers cannot be drawn from");
         return static_cast<std::int64_t>(first) +
                static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(last - first) + 1));
     };

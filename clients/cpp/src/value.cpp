@@ -35,7 +35,8 @@ double half(std::uint16_t bits) {
     const int fraction = bits & 1023;
     double value;
     if (exponent == 31) {
-        value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+        value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                              : std::numeric_limits<double>::infinity();
     } else if (exponent == 0) {
         value = std::ldexp(fraction, -24);
     } else {
@@ -109,7 +110,8 @@ void Tensor::store(std::uint8_t* to, const void* from, std::size_t size) {
 }
 
 double Tensor::number(std::size_t i) const {
-    if (i >= size()) throw Error("a tensor of " + std::to_string(size()) + " elements has none of that number");
+    if (i >= size())
+        throw Error("a tensor of " + std::to_string(size()) + " elements has none of that number");
     const std::uint8_t* at = data_.data() + i * size_of(dtype_);
     switch (dtype_) {
         case Dtype::boolean:
@@ -176,9 +178,9 @@ Value& Map::operator[](std::string_view key) {
 }
 
 void Map::erase(std::string_view key) {
-    entries_.erase(
-        std::remove_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.first == key; }),
-        entries_.end());
+    entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.first == key; }),
+                   entries_.end());
 }
 
 std::vector<Map::Entry>::const_iterator Map::begin() const {
@@ -267,8 +269,9 @@ const Tensor& Value::as_tensor() const {
 }
 
 const char* Value::kind() const {
-    static constexpr const char* kNames[] = {"nil",   "a boolean", "an integer", "an integer", "a float",     "text",
-                                             "bytes", "a list",    "a map",      "a tensor",   "an extension"};
+    static constexpr const char* kNames[] = {"nil",     "a boolean", "an integer",  "an integer",
+                                             "a float", "text",      "bytes",       "a list",
+                                             "a map",   "a tensor",  "an extension"};
     return kNames[held_.index()];
 }
 

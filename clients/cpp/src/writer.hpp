@@ -14,16 +14,16 @@ namespace dovetail::codec {
 
 /// What msgpack-cxx writes into.
 class Buffer {
-   public:
+public:
     explicit Buffer(Frame& frame) : frame_(frame) {}
     void write(const char* data, std::size_t size) { frame_.append(data, size); }
 
-   private:
+private:
     Frame& frame_;
 };
 
 class Writer {
-   public:
+public:
     explicit Writer(Frame& frame) : frame_(frame), buffer_(frame), packer_(buffer_) {}
 
     void write(bool value) { value ? packer_.pack_true() : packer_.pack_false(); }
@@ -138,7 +138,7 @@ class Writer {
     }
     void payload(const char* name, const Value& value, const std::string&) { optional(name, value); }
 
-   private:
+private:
     /// Says how many fields will be written.
     struct Counter {
         std::uint32_t count = 0;

@@ -34,7 +34,8 @@ struct Decision {
     /// The number of this decision point within the episode, from 0.
     std::int64_t turn;
     Value observation;
-    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is legal.
+    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is
+    /// legal.
     std::optional<std::vector<std::int64_t>> legal;
     /// The sum of what the seat earned since its last decision.
     double reward;
@@ -52,7 +53,8 @@ struct Decision {
     /// What `random` was made from, for agents with random numbers of their own.
     std::int64_t seed;
 
-    /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn from.
+    /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn
+    /// from.
     Value random_action() const;
 };
 
@@ -78,12 +80,13 @@ struct End {
 
 class Answer;
 
-/// A question to the environment: what would follow from these lines of actions? An agent returns it instead of
-/// an action; needs a run that allows it (`Seat::lookahead`).
+/// A question to the environment: what would follow from these lines of actions? An agent returns it instead
+/// of an action; needs a run that allows it (`Seat::lookahead`).
 struct Lookahead {
     /// Sequences of entries, each with one action for each seat to act, in the order of the seats.
     std::vector<std::vector<std::vector<Value>>> lines;
-    /// Called with a position for each line; it returns the action, or asks again. The `Decision` is gone by then.
+    /// Called with a position for each line; it returns the action, or asks again. The `Decision` is gone by
+    /// then.
     std::function<Answer(const std::vector<Position>&)> then;
     /// For what the seat cannot know and for chance; the same draw for all lines.
     std::int64_t seed = 0;
@@ -91,11 +94,13 @@ struct Lookahead {
     std::function<Answer(const std::string&)> refused = {};
 };
 
-/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, or a question.
+/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, or a
+/// question.
 class Answer {
-   public:
-    template <class T, std::enable_if_t<std::is_constructible_v<Value, T&&> && !std::is_same_v<std::decay_t<T>, Answer>,
-                                        int> = 0>
+public:
+    template <class T,
+              std::enable_if_t<
+                  std::is_constructible_v<Value, T&&> && !std::is_same_v<std::decay_t<T>, Answer>, int> = 0>
     Answer(T&& action_) : action(std::forward<T>(action_)) {}
     Answer(Lookahead question_) : question(std::make_shared<Lookahead>(std::move(question_))) {}
 
@@ -103,10 +108,11 @@ class Answer {
     std::shared_ptr<Lookahead> question;
 };
 
-/// A player. Derive from it, answer `step`, and `serve` it. One instance may hold several seats at once, of one
-/// episode or of `AgentType::capacity` many. Whatever a method throws is told to the broker and costs nothing more.
+/// A player. Derive from it, answer `step`, and `serve` it. One instance may hold several seats at once, of
+/// one episode or of `AgentType::capacity` many. Whatever a method throws is told to the broker and costs
+/// nothing more.
 class Agent {
-   public:
+public:
     Agent() = default;
     Agent(const Agent&) = delete;
     Agent& operator=(const Agent&) = delete;
@@ -146,7 +152,8 @@ struct AgentType {
     bool instance = false;
 };
 
-/// The type of a class of agents, made with `Kind(parameters, seed)` if there is such a constructor, else `Kind()`.
+/// The type of a class of agents, made with `Kind(parameters, seed)` if there is such a constructor, else
+/// `Kind()`.
 template <class Kind>
 AgentType agent(std::string name, std::string description = {}) {
     AgentType type;

@@ -41,7 +41,7 @@ Message from_value(const Value& value);
 
 /// Reads what a peer of a role accepts from a broker. Keeps its memory from frame to frame.
 class Decoder {
-   public:
+public:
     explicit Decoder(Role role);
     ~Decoder();
     Decoder(const Decoder&) = delete;
@@ -50,7 +50,7 @@ class Decoder {
     /// Throws ProtocolError with code `limit`, `malformed`, `unknown-type` or `invalid`.
     messages::Incoming decode(std::string_view frame, const Limits& limits = {});
 
-   private:
+private:
     struct Memory;
     Role role_;
     Memory* memory_;

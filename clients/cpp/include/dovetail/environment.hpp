@@ -19,22 +19,23 @@ namespace dovetail {
 /// Pairs of seat and action, in the order of `Turn::to_act`.
 using Actions = std::vector<std::pair<std::int64_t, Value>>;
 
-/// The rules of a game, made for one match. `start` and `step` return a `Turn`: `to_act` and one `View` for each seat
-/// in it (observation, legal actions) and for each seat that earned a reward; at the end a `View` of every seat, and
-/// the `outcome`.
+/// The rules of a game, made for one match. `start` and `step` return a `Turn`: `to_act` and one `View` for
+/// each seat in it (observation, legal actions) and for each seat that earned a reward; at the end a `View`
+/// of every seat, and the `outcome`.
 class Environment {
-   public:
+public:
     Environment() = default;
     Environment(const Environment&) = default;
     Environment& operator=(const Environment&) = delete;
     virtual ~Environment() = default;
 
-    /// What seats can expect; called once, before any episode. Throw Error if the configuration makes no game.
+    /// What seats can expect; called once, before any episode. Throw Error if the configuration makes no
+    /// game.
     virtual Spec init() = 0;
     /// Begins an episode, dropping one in progress.
     virtual Turn start(std::int64_t seed) = 0;
-    /// Applies the actions of all seats that had to act. Throw IllegalAction to refuse one; the episode must be as
-    /// before then.
+    /// Applies the actions of all seats that had to act. Throw IllegalAction to refuse one; the episode must
+    /// be as before then.
     virtual Turn step(const Actions& actions) = 0;
     /// One row per legal action, in their order: what `seat` would observe.
     virtual Value afterstates(std::int64_t) { throw Error("this environment has no afterstates"); }
@@ -42,8 +43,8 @@ class Environment {
     virtual std::string text(std::optional<std::int64_t>) { return {}; }
     /// The position to be drawn (SPEC.md, Scenes), under the rule of `text`; nil if it cannot be.
     virtual Value scene(std::optional<std::int64_t>) { return {}; }
-    /// A copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and chance to
-    /// come, is drawn anew from `seed`. Needed for lookahead only.
+    /// A copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
+    /// chance to come, is drawn anew from `seed`. Needed for lookahead only.
     virtual std::unique_ptr<Environment> fork(std::int64_t, std::int64_t) {
         throw Error("this environment cannot be asked what would follow");
     }
@@ -66,7 +67,8 @@ struct EnvironmentType {
     std::optional<std::vector<std::int64_t>> seats = {};
 };
 
-/// The type of a class of environments, made with `Kind(configuration)` if there is such a constructor, else `Kind()`.
+/// The type of a class of environments, made with `Kind(configuration)` if there is such a constructor, else
+/// `Kind()`.
 template <class Kind>
 EnvironmentType environment(std::string name, std::string description = {}) {
     EnvironmentType type;

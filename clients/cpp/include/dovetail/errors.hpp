@@ -12,33 +12,33 @@ namespace dovetail {
 /// Anything a user can meet. Throw it from an agent or environment to refuse something: its text reaches
 /// the broker as it is.
 class Error : public std::runtime_error {
-   public:
+public:
     using std::runtime_error::runtime_error;
 };
 
 /// A frame that the contract refuses; `code` is one of SPEC.md's error codes.
 class ProtocolError : public Error {
-   public:
+public:
     ProtocolError(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}
     std::string code;
 };
 
 /// A request that the broker, or whom it was passed to, answered with an `error`.
 class Refused : public Error {
-   public:
+public:
     Refused(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}
     std::string code;
 };
 
 /// The broker is gone, or does not know this session any more.
 class Lost : public Error {
-   public:
+public:
     using Error::Error;
 };
 
 /// Thrown by an environment's `step`: the rules refuse an action, and the episode is as before.
 class IllegalAction : public Error {
-   public:
+public:
     explicit IllegalAction(const std::string& text, std::optional<std::int64_t> seat_ = std::nullopt)
         : Error(text), seat(seat_) {}
     /// The seat whose action it is, if it is one seat's.

@@ -75,7 +75,7 @@ struct RunState;
 ///
 ///     for (const Episode& episode : run) ...
 class Run {
-   public:
+public:
     /// What the broker calls it.
     std::int64_t number() const;
     /// The next result, waiting for it; interrupted ones have `scored` false. Nothing once all are told.
@@ -105,7 +105,7 @@ class Run {
 
     /// Input iterator over the results.
     class Iterator {
-       public:
+    public:
         Iterator() = default;
         explicit Iterator(Run& run) : run_(&run) { ++*this; }
         const Episode& operator*() const { return *episode_; }
@@ -117,14 +117,14 @@ class Run {
         }
         bool operator!=(const Iterator& other) const { return run_ != other.run_; }
 
-       private:
+    private:
         Run* run_ = nullptr;
         std::optional<Episode> episode_;
     };
     Iterator begin() { return Iterator(*this); }
     Iterator end() { return {}; }
 
-   private:
+private:
     friend class Experiment;
     Run(Experiment& experiment, std::shared_ptr<detail::RunState> state)
         : experiment_(&experiment), state_(std::move(state)) {}
@@ -135,11 +135,11 @@ class Run {
     std::shared_ptr<detail::RunState> state_;
 };
 
-/// A connection of an experiment; it must outlive its runs. Requests throw Refused if they got an `error`, and Lost
-/// if the broker is gone or does not know this session any more; after the latter the experiment may go on in a new
-/// session, but its instances and runs are gone.
+/// A connection of an experiment; it must outlive its runs. Requests throw Refused if they got an `error`,
+/// and Lost if the broker is gone or does not know this session any more; after the latter the experiment may
+/// go on in a new session, but its instances and runs are gone.
 class Experiment {
-   public:
+public:
     /// Connects to a broker. Throws Error if there is none, or it refuses this peer.
     explicit Experiment(const Connect& how = {});
     /// Leaves; runs in progress are cancelled.
@@ -151,7 +151,8 @@ class Experiment {
     const std::string& name() const;
     /// What is connected; the form is SPEC.md's.
     Map catalogue();
-    /// Waits until the named environments and agents are offered. Throws Error if they are not after `timeout` seconds.
+    /// Waits until the named environments and agents are offered. Throws Error if they are not after
+    /// `timeout` seconds.
     void expect(const std::vector<std::string>& environments, const std::vector<std::string>& agents,
                 double timeout = 30.0);
     /// Makes an agent of a type; the number of the instance.
@@ -173,8 +174,8 @@ class Experiment {
     /// Lets an agent go.
     void cleanup(std::int64_t instance);
 
-    /// Sends any request of SPEC.md, a map with its `type` and without `id`; the body of the reply, or the bytes of
-    /// a `saved`.
+    /// Sends any request of SPEC.md, a map with its `type` and without `id`; the body of the reply, or the
+    /// bytes of a `saved`.
     Value request(Map request);
     /// Takes what the broker has sent, waiting up to `timeout` seconds, half a second at most, for it.
     void poll(double timeout);
@@ -185,7 +186,7 @@ class Experiment {
     /// Says `bye`.
     void close();
 
-   private:
+private:
     friend class Run;
     struct Inside;
     std::unique_ptr<Inside> inside_;

@@ -14,7 +14,7 @@ namespace dovetail {
 
 /// What can be served.
 class Host {
-   public:
+public:
     Host() = default;
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
@@ -26,30 +26,31 @@ class Host {
     virtual void handle(messages::Incoming message, std::vector<Frame>& out) = 0;
 };
 
-/// Holds the agents of one program. A type whose `instance` is true is made at once, and must be the only one.
+/// Holds the agents of one program. A type whose `instance` is true is made at once, and must be the only
+/// one.
 class AgentHost : public Host {
-   public:
+public:
     explicit AgentHost(std::vector<AgentType> types);
     ~AgentHost() override;
     Role role() const override { return Role::agent; }
     std::vector<Offer> offers() const override;
     void handle(messages::Incoming message, std::vector<Frame>& out) override;
 
-   private:
+private:
     struct Inside;
     std::unique_ptr<Inside> inside_;
 };
 
 /// Holds the environments of one program.
 class EnvironmentHost : public Host {
-   public:
+public:
     explicit EnvironmentHost(std::vector<EnvironmentType> types);
     ~EnvironmentHost() override;
     Role role() const override { return Role::environment; }
     std::vector<Offer> offers() const override;
     void handle(messages::Incoming message, std::vector<Frame>& out) override;
 
-   private:
+private:
     struct Inside;
     std::unique_ptr<Inside> inside_;
 };

@@ -429,9 +429,10 @@ struct Cleanup {
 };
 
 /// Any message of a broker.
-using Incoming = std::variant<Welcome, Ping, Pong, Error, Bye, Reply, Decision, End, Create, Init, Save, Saved, Load,
-                              AgentMessage, Leave, Cleanup, EnvironmentStep, EnvironmentStart, Open, Close,
-                              EnvironmentLookahead, EnvironmentMessage, Episode, Progress, Done, WatchedTurn>;
+using Incoming =
+    std::variant<Welcome, Ping, Pong, Error, Bye, Reply, Decision, End, Create, Init, Save, Saved, Load,
+                 AgentMessage, Leave, Cleanup, EnvironmentStep, EnvironmentStart, Open, Close,
+                 EnvironmentLookahead, EnvironmentMessage, Episode, Progress, Done, WatchedTurn>;
 
 }  // namespace messages
 }  // namespace dovetail

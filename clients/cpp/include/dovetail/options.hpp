@@ -27,7 +27,7 @@ struct Option {
 
 /// What can be set, with its defaults.
 class Options {
-   public:
+public:
     Options() = default;
     Options(std::initializer_list<Option> options) : options_(options) {}
     /// Takes whatever it is given, and declares nothing.
@@ -42,7 +42,7 @@ class Options {
     /// Throws Error if one is unknown, of a wrong type or out of range; `owner` is who has the options.
     Map read(const Map& given, const std::string& owner) const;
 
-   private:
+private:
     std::vector<Option> options_;
     bool open_ = false;
 };

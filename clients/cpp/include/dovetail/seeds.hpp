@@ -13,7 +13,7 @@ std::int64_t derive(std::int64_t master, const std::vector<std::string>& path);
 
 /// A small generator of random numbers (SplitMix64), fit for the standard library's distributions.
 class Random {
-   public:
+public:
     using result_type = std::uint64_t;
     explicit Random(std::int64_t seed = 0) : state_(static_cast<std::uint64_t>(seed)) {}
     static constexpr result_type min() { return 0; }
@@ -40,7 +40,7 @@ class Random {
         return from[below(from.size())];
     }
 
-   private:
+private:
     std::uint64_t state_;
 };
 

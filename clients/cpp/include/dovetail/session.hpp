@@ -1,6 +1,6 @@
 /// \file
-/// A peer's end of a session, without the socket: hello, heartbeats, resumption. Frames and the time go in, frames
-/// come out.
+/// A peer's end of a session, without the socket: hello, heartbeats, resumption. Frames and the time go in,
+/// frames come out.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,15 @@ inline constexpr const char* kSoftware = "dovetail-cpp 0.1.0";
 
 /// Keeps one peer known to its broker. Times are in seconds, of any clock that does not go back.
 class Session {
-   public:
+public:
     explicit Session(messages::Hello hello);
 
-    /// The frame of a `hello`, asking for the session that there was; to be sent first on each new connection.
+    /// The frame of a `hello`, asking for the session that there was; to be sent first on each new
+    /// connection.
     Frame greet(double now);
 
-    /// Takes one frame of the broker. Returns what is for the role, and appends what must be sent at once to `out`.
-    /// Throws Error if the broker refuses this peer.
+    /// Takes one frame of the broker. Returns what is for the role, and appends what must be sent at once to
+    /// `out`. Throws Error if the broker refuses this peer.
     std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
 
     /// Whether the broker was not heard for so long that the connection must be made anew.
@@ -33,7 +34,7 @@ class Session {
     /// The last `welcome`, if there was one.
     const std::optional<messages::Welcome>& welcome() const { return welcome_; }
 
-   private:
+private:
     messages::Hello hello_;
     codec::Decoder decoder_;
     std::optional<messages::Welcome> welcome_;

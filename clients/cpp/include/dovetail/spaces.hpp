@@ -64,7 +64,7 @@ struct Dict {
 
 /// A space of any kind; it converts from each of them.
 class Space {
-   public:
+public:
     using Variant = std::variant<spaces::Discrete, spaces::Box, spaces::MultiDiscrete, spaces::MultiBinary,
                                  spaces::Text, spaces::Tuple, spaces::Dict>;
 
@@ -93,7 +93,7 @@ class Space {
     }
     const Variant& held() const { return held_; }
 
-   private:
+private:
     Variant held_;
 };
 

@@ -65,7 +65,7 @@ constexpr Dtype dtype_of() {
 
 /// An array of numbers: dtype, shape, and the elements in C order, little-endian.
 class Tensor {
-   public:
+public:
     Tensor() = default;
     /// Throws Error if the bytes do not fit dtype and shape.
     Tensor(Dtype dtype, std::vector<std::size_t> shape, Bytes data);
@@ -109,7 +109,7 @@ class Tensor {
     }
     bool operator!=(const Tensor& other) const { return !(*this == other); }
 
-   private:
+private:
     static void store(std::uint8_t* to, const void* from, std::size_t size);
 
     Dtype dtype_ = Dtype::float64;
@@ -126,7 +126,7 @@ struct Extension {
 
 /// A map with text keys, in the order in which they were set.
 class Map {
-   public:
+public:
     using Entry = std::pair<std::string, Value>;
 
     Map();
@@ -159,7 +159,7 @@ class Map {
     /// For decoders: of entries with the same key only the last stays.
     void settle();
 
-   private:
+private:
     std::vector<Entry> entries_;
 };
 
@@ -167,9 +167,9 @@ class Map {
 ///
 /// Integers are exact from -2^63 to 2^64-1; those that fit `int64_t` are held as such.
 class Value {
-   public:
-    using Variant = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, List,
-                                 Map, Tensor, Extension>;
+public:
+    using Variant = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
+                                 Bytes, List, Map, Tensor, Extension>;
 
     Value() = default;
     Value(std::nullptr_t) {}
@@ -226,7 +226,7 @@ class Value {
     bool operator==(const Value& other) const { return held_ == other.held_; }
     bool operator!=(const Value& other) const { return !(held_ == other.held_); }
 
-   private:
+private:
     Variant held_;
 };
 

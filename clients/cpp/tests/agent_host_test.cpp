@@ -1,0 +1,194 @@
+#include <doctest/doctest.h>
+
+#include "dovetail/hosts.hpp"
+#include "frames.hpp"
+
+using namespace dovetail;
+using frames::said;
+using frames::type;
+
+namespace {
+
+/// What all agents of a test have heard.
+struct Heard {
+    int decisions = 0;
+    int messages = 0;
+    int cleanups = 0;
+    std::vector<Reason> ends;
+};
+
+class Tester : public Agent {
+public:
+    explicit Tester(Heard& heard) : heard_(heard) {}
+    Answer step(const Decision& decision) override {
+        ++heard_.decisions;
+        if (decision.observation == Value("crash")) throw std::runtime_error("told\nto crash");
+        if (decision.observation == Value("bad")) return std::string("\xFF");
+        if (decision.observation == Value("ask")) {
+            Lookahead question;
+            question.lines = {{{Value(0)}}, {{Value(1)}}};
+            question.then = [](const std::vector<Position>& positions) -> Answer {
+                return positions.at(1).rewards.at(0) > positions.at(0).rewards.at(0) ? 1 : 0;
+            };
+            return question;
+        }
+        return decision.random_action();
+    }
+    void end(const End& end) override { heard_.ends.push_back(end.reason); }
+    Value message(const Value&) override { return ++heard_.messages; }
+    void cleanup() override { ++heard_.cleanups; }
+
+private:
+    Heard& heard_;
+};
+
+struct Fixture {
+    Heard heard;
+    AgentHost host{{make()}};
+    frames::Talk<AgentHost> say{host};
+
+    AgentType make() {
+        AgentType type;
+        type.name = "tester";
+        type.make = [this](const Map&, std::int64_t) { return std::make_unique<Tester>(heard); };
+        return type;
+    }
+    void welcome(bool resumed) {
+        say({{"type", "welcome"}, {"session", "s"}, {"name", "n"}, {"resumed", resumed}});
+    }
+    Fixture() {
+        welcome(false);
+        say.one({{"type", "create"}, {"id", 1}, {"instance", 5}, {"agent", "tester"}});
+        init();
+    }
+    void init() {
+        const List spaces{Map{{"space", "Discrete"}, {"n", 3}}};
+        CHECK(say({{"type", "init"},
+                   {"match", 2},
+                   {"seat", 0},
+                   {"instance", 5},
+                   {"spec", Map{{"observation_spaces", spaces}, {"action_spaces", spaces}}}})
+                  .empty());
+    }
+    Map start(std::int64_t episode, Value observation = 0) {
+        return {{"type", "start"},     {"episode", episode},
+                {"match", 2},          {"seat", 0},
+                {"turn", 0},           {"seed", 9},
+                {"legal", List{1, 2}}, {"observation", std::move(observation)}};
+    }
+    Map step(std::int64_t episode, std::int64_t turn, Value observation = 0) {
+        return {{"type", "step"},
+                {"episode", episode},
+                {"seat", 0},
+                {"turn", turn},
+                {"observation", std::move(observation)}};
+    }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a repeated decision gets the same action and is not decided anew") {
+    const Frame first = say.one(start(7));
+    CHECK(type(first) == "action");
+    CHECK(say.one(start(7)) == first);
+    CHECK(heard.decisions == 1);
+    const Frame second = say.one(step(7, 3));
+    CHECK(say.one(step(7, 3)) == second);
+    CHECK(say(step(7, 2)).empty());
+    CHECK(say(start(7)).empty());
+    CHECK(heard.decisions == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "after the end of an episode nothing of it is heard") {
+    say.one(start(7));
+    const Map end{{"type", "end"}, {"episode", 7}, {"seat", 0}, {"match", 2}};
+    CHECK(say(end).empty());
+    CHECK(say(end).empty());
+    CHECK(say(start(7)).empty());
+    CHECK(say(step(8, 1)).empty());
+    CHECK(heard.ends.size() == 1);
+    CHECK(heard.decisions == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "requests are answered from memory") {
+    const Map message{{"type", "message"}, {"id", 2}, {"instance", 5}, {"body", "x"}};
+    const Frame first = say.one(message);
+    CHECK(say.one(message) == first);
+    CHECK(heard.messages == 1);
+    const Map cleanup{{"type", "cleanup"}, {"id", 3}, {"instance", 5}};
+    CHECK(type(say.one(cleanup)) == "reply");
+    CHECK(type(say.one(cleanup)) == "reply");
+    CHECK(heard.cleanups == 1);
+    CHECK(type(say.one({{"type", "save"}, {"id", 4}, {"instance", 5}})) == "error");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a crash is told in one line, and told again for a repeat") {
+    const Frame crash = say.one(start(7, "crash"));
+    const Map told = said(crash);
+    CHECK(told.at("code") == Value("crashed"));
+    CHECK(told.at("episode") == Value(7));
+    CHECK(told.at("seat") == Value(0));
+    CHECK(told.at("message").as_text().find('\n') == std::string::npos);
+    CHECK(say.one(start(7, "crash")) == crash);
+    CHECK(heard.decisions == 1);
+    CHECK(said(say.one(start(8, "bad"))).at("code") == Value("crashed"));
+    CHECK(type(say.one(start(9))) == "action");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost session ends the episodes and lets everything go") {
+    say.one(start(7));
+    welcome(true);
+    CHECK(heard.ends.empty());
+    welcome(false);
+    CHECK(heard.ends == std::vector<Reason>{Reason::disconnected});
+    CHECK(heard.cleanups == 1);
+    CHECK(say(start(8)).empty());
+    CHECK(type(say.one({{"type", "create"}, {"id", 1}, {"instance", 5}, {"agent", "tester"}})) == "reply");
+    init();
+    CHECK(type(say.one(start(7))) == "action");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an agent may ask what would follow") {
+    const Frame asked = say.one(start(7, "ask"));
+    CHECK(type(asked) == "lookahead");
+    CHECK(say.one(start(7, "ask")) == asked);
+    CHECK(heard.decisions == 1);
+    const Map reply{{"type", "reply"},
+                    {"id", said(asked).at("id")},
+                    {"body", List{Map{{"rewards", List{0.0}}}, Map{{"rewards", List{1.0}}}}}};
+    const Frame action = say.one(reply);
+    CHECK(said(action).at("action") == Value(1));
+    CHECK(say(reply).empty());
+    CHECK(say.one(start(7, "ask")) == action);
+
+    const Map again = said(say.one(step(7, 1, "ask")));
+    CHECK(
+        said(say.one({{"type", "error"}, {"code", "unavailable"}, {"message", "no"}, {"id", again.at("id")}}))
+            .at("code") == Value("crashed"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "an observation that cannot be read is refused for its turn only") {
+    Map bad = start(7);
+    bad["observation"] = Extension{1, {0x80}};
+    CHECK(said(say.one(bad)).at("code") == Value("malformed"));
+    CHECK(type(say.one(step(7, 1))) == "action");
+}
+
+TEST_CASE("a program that is one agent") {
+    Heard heard;
+    AgentType type;
+    type.name = "only";
+    type.instance = true;
+    type.make = [&](const Map&, std::int64_t) { return std::make_unique<Tester>(heard); };
+    AgentHost host({type});
+    CHECK(host.offers().at(0).instance);
+    frames::Talk<AgentHost> say{host};
+    CHECK(say({{"type", "init"}, {"match", 2}, {"seat", 0}, {"instance", 44}, {"spec", Map()}}).empty());
+    CHECK(frames::type(say.one({{"type", "start"},
+                                {"episode", 1},
+                                {"match", 2},
+                                {"seat", 0},
+                                {"turn", 0},
+                                {"seed", 1},
+                                {"legal", Bytes{2}}})) == "action");
+}

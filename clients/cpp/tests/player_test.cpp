@@ -1,0 +1,125 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "agent.hpp"
+#include "search.hpp"
+
+using namespace connect_four;
+
+namespace {
+
+const std::vector<int> kAll{0, 1, 2, 3, 4, 5, 6};
+
+/// The position after moves in these columns.
+Position after(const Board& board, const std::vector<int>& moves) {
+    Bits discs[2] = {0, 0};
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        const Bits taken = discs[0] | discs[1];
+        discs[i % 2] |= (taken + board.bottom()) & board.column(moves[i]);
+    }
+    return {discs[moves.size() % 2], discs[0] | discs[1]};
+}
+
+/// Whether somebody has four in a row; square by square, for comparison.
+bool won(const Board& board, Bits discs) {
+    for (int c = 0; c < board.columns(); ++c) {
+        for (int r = 0; r < board.rows(); ++r) {
+            for (const auto& [dc, dr] : {std::pair{1, 0}, {0, 1}, {1, 1}, {1, -1}}) {
+                int length = 0;
+                for (int i = 0; i < 4; ++i) {
+                    const int column = c + i * dc, row = r + i * dr;
+                    if (column >= board.columns() || row < 0 || row >= board.rows()) break;
+                    if ((discs & board.square(column, row)) == 0) break;
+                    ++length;
+                }
+                if (length == 4) return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("winning squares are those that make four in a row") {
+    dovetail::Random random(3);
+    for (const auto& [rows, columns] : {std::pair{6, 7}, {7, 7}, {4, 5}, {14, 4}}) {
+        const Board board(rows, columns);
+        for (int game = 0; game < 200; ++game) {
+            Bits mine = random() & random() & board.all();
+            const Bits taken = mine | (random() & board.all());
+            if (won(board, mine)) continue;
+            for (int c = 0; c < columns; ++c) {
+                for (int r = 0; r < rows; ++r) {
+                    const Bits square = board.square(c, r);
+                    if ((taken & square) != 0) continue;
+                    CHECK(((board.winning(mine, taken) & square) != 0) == won(board, mine | square));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("it takes a win, and prevents one") {
+    const Board board(6, 7);
+    Search search(board);
+    CHECK(search.best(after(board, {0, 6, 1, 6, 2, 5}), kAll, 1).column == 3);
+    CHECK(search.best(after(board, {0, 6, 1, 6, 2}), kAll, 2).column == 3);
+    CHECK(search.best(after(board, {3, 3, 4, 4}), kAll, 6).score >= kDecided);
+}
+
+TEST_CASE("scores are the same as without a table and without cutting off") {
+    const Board board(4, 5);
+    Search search(board);
+    // Full depth: the end of the game is proven from any order of the columns.
+    const Position position = after(board, {2, 2, 1, 3, 0, 4});
+    const int forward = search.best(position, {0, 1, 2, 3, 4}, 20).score;
+    const int backward = search.best(position, {4, 3, 2, 1, 0}, 20).score;
+    CHECK(forward == backward);
+}
+
+TEST_CASE("it stops when it is told to, with a legal answer") {
+    const Board board(6, 7);
+    Search search(board);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    const Found found =
+        search.best(Position{}, {2, 5}, 42, [&] { return std::chrono::steady_clock::now() > end; });
+    CHECK((found.column == 2 || found.column == 5));
+    CHECK(found.depth >= 1);
+    CHECK(std::chrono::steady_clock::now() - end < std::chrono::seconds(2));
+}
+
+TEST_CASE("the agent reads tensors and nested arrays, and refuses other games") {
+    const dovetail::AgentType type = player();
+    const auto agent = type.make(type.parameters.read({}, "it"), 0);
+    dovetail::Seat seat;
+    seat.spec.name = "connect_four";
+    seat.spec.seats = 2;
+    seat.spec.observation_spaces = {dovetail::spaces::Box{{2, 6, 7}, 0, 1, "uint8"}};
+    seat.spec.action_spaces = {dovetail::spaces::Discrete{7}};
+    agent->init(seat);
+    std::vector<std::uint8_t> squares(84);
+    squares[0] = squares[1] = squares[2] = 1;                 // three of mine at the bottom
+    squares[42 + 7] = squares[42 + 8] = squares[42 + 9] = 1;  // three of theirs above
+    dovetail::Random random(1);
+    dovetail::Decision decision{seat,
+                                1,
+                                6,
+                                dovetail::Tensor::of<std::uint8_t>({2, 6, 7}, squares),
+                                std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6},
+                                0,
+                                dovetail::Mode::evaluate,
+                                random,
+                                {},
+                                {},
+                                {},
+                                {},
+                                1};
+    CHECK(agent->step(decision).action == dovetail::Value(3));
+    dovetail::List nested(squares.begin(), squares.end());
+    decision.observation = std::move(nested);
+    CHECK(agent->step(decision).action == dovetail::Value(3));
+    seat.spec.name = "nim";
+    CHECK_THROWS_AS(agent->init(seat), dovetail::Error);
+}

@@ -1,0 +1,102 @@
+#include "dovetail/session.hpp"
+
+#include <doctest/doctest.h>
+
+#include "frames.hpp"
+
+using namespace dovetail;
+using frames::said;
+
+namespace {
+
+struct Peer {
+    Session session;
+    std::vector<Frame> out = {};
+    double time = 0;
+
+    std::optional<messages::Incoming> hear(Map message) {
+        out.clear();
+        return session.take(codec::encode(message), time, out);
+    }
+};
+
+Peer peer() {
+    messages::Hello hello;
+    hello.role = Role::agent;
+    hello.token = "secret";
+    return Peer{Session(hello)};
+}
+
+const Map kWelcome{{"type", "welcome"}, {"session", "abc"}, {"name", "agent-1"}, {"heartbeat", 0.5}};
+
+}  // namespace
+
+TEST_CASE("hello says who it is, and asks for its session after a welcome") {
+    Peer p = peer();
+    const Map first = said(p.session.greet(0));
+    CHECK(first.at("type") == Value("hello"));
+    CHECK(first.at("token") == Value("secret"));
+    CHECK(first.find("resume") == nullptr);
+    CHECK(p.hear(kWelcome));
+    CHECK(said(p.session.greet(1)).at("resume") == Value("abc"));
+}
+
+TEST_CASE("pings are answered at once and go no further") {
+    Peer p = peer();
+    p.session.greet(0);
+    CHECK_FALSE(p.hear({{"type", "ping"}, {"number", 7}}));
+    REQUIRE(p.out.size() == 1);
+    CHECK(said(p.out[0]) == Map{{"type", "pong"}, {"number", 7}});
+}
+
+TEST_CASE("a bad frame gets an error, and an error gets none") {
+    Peer p = peer();
+    p.session.greet(0);
+    CHECK_FALSE(p.session.take("\xC1", 0, p.out));
+    REQUIRE(p.out.size() == 1);
+    CHECK(said(p.out[0]).at("code") == Value("malformed"));
+    CHECK(p.hear({{"type", "error"}, {"code", "new-one"}, {"message", "?"}}));
+    CHECK(p.out.empty());
+}
+
+TEST_CASE("hello-first is answered by one hello") {
+    Peer p = peer();
+    p.session.greet(0);
+    p.hear(kWelcome);
+    const Map error{{"type", "error"}, {"code", "hello-first"}, {"message", "?"}};
+    p.hear(error);
+    REQUIRE(p.out.size() == 1);
+    CHECK(said(p.out[0]).at("resume") == Value("abc"));
+    p.hear(error);
+    CHECK(p.out.empty());
+}
+
+TEST_CASE("a refusal is final in answer to hello only") {
+    const Map error{{"type", "error"}, {"code", "access"}, {"message", "no"}};
+    Peer p = peer();
+    p.session.greet(0);
+    CHECK_THROWS_WITH_AS(p.hear(error), "the broker refuses: no", Error);
+    p.hear(kWelcome);
+    CHECK(p.hear(error));
+}
+
+TEST_CASE("silence is four heartbeats, two seconds at least") {
+    Peer p = peer();
+    p.session.greet(0);
+    CHECK_FALSE(p.session.silent(1.9));
+    CHECK(p.session.silent(2.1));
+    Map welcome = kWelcome;
+    welcome["heartbeat"] = 1.0;
+    p.time = 10;
+    p.hear(welcome);
+    CHECK_FALSE(p.session.silent(13.9));
+    CHECK(p.session.silent(14.1));
+}
+
+TEST_CASE("goodbye") {
+    Peer p = peer();
+    p.session.greet(0);
+    p.hear({{"type", "bye"}});
+    CHECK(p.session.departed());
+    CHECK(p.out.empty());
+}
