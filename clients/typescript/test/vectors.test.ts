@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { decode as decodeElsewhere } from "@msgpack/msgpack";
 import {
   ProtocolError,
+  Random,
   decode,
   encode,
   formatReading,
@@ -100,4 +101,28 @@ test("malformed vectors", { skip }, async (t) => {
       );
     }
   });
+});
+
+test("frames with wrong bytes are read or refused, and nothing worse", { skip }, () => {
+  const { messages } = load<{ messages: Valid[] }>("valid.json");
+  const random = new Random(1);
+  const codes: Record<string, number> = {};
+  for (const vector of messages.filter((each) => each.receiver !== "broker")) {
+    for (let i = 0; i < 200; i++) {
+      const frame = fromHex(vector.hex);
+      for (let n = 1 + random.below(3); n > 0; n--) frame[random.below(frame.length)] = random.below(256);
+      const cut = random.below(10) ? frame : frame.subarray(0, random.below(frame.length));
+      for (const reader of [() => read(vector.receiver as Role, cut), () => decode(cut)]) {
+        let code = "none";
+        try {
+          reader();
+        } catch (error) {
+          assert.ok(error instanceof ProtocolError, `${vector.name}: ${String(error)}`);
+          code = error.code;
+        }
+        codes[code] = (codes[code] ?? 0) + 1;
+      }
+    }
+  }
+  assert.deepEqual(Object.keys(codes).sort(), ["invalid", "malformed", "none", "unknown-type"]);
 });

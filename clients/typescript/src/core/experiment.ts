@@ -334,10 +334,6 @@ export class Experiment {
     await this.#connection?.close();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
   // -- the exchange -----------------------------------------------------------------------------
 
   /**
