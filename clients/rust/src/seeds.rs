@@ -37,7 +37,9 @@ fn sha256(message: &[u8]) -> [u8; 32] {
     for block in padded.chunks_exact(64) {
         let mut words = [0u32; 64];
         for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-            *word = bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+            *word = bytes
+                .iter()
+                .fold(0, |word, byte| word << 8 | u32::from(*byte));
         }
         for t in 16..64 {
             let (x, y) = (words[t - 15], words[t - 2]);
@@ -101,7 +103,12 @@ mod tests {
 
     #[test]
     fn messages_of_several_blocks() {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hex = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
         let two = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
         assert!(hex(&sha256(two)).starts_with("248d6a61d20638b8e5c026930c3e6039"));
         assert!(hex(&sha256(b"")).starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
