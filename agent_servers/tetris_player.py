@@ -25,10 +25,11 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``TetrisPlayer``."""
 
     player: Annotated[
-        Literal["dellacherie", "dt-8", "bcts", "dt-10", "dt-20"],
+        Literal["dellacherie", "dt-8", "bcts", "dt-10", "dt-20", "bertsekas"],
         Meta(
-            description="Whose published weights: Dellacherie's, Thiery and Scherrer's (dt-8 and bcts "
-            "are one), or Gabillon, Ghavamzadeh and Scherrer's."
+            description="Whose weights: published ones, Dellacherie's, Thiery and Scherrer's (dt-8 and bcts "
+            "are one), or Gabillon, Ghavamzadeh and Scherrer's; or weights learned here of Bertsekas and "
+            "Tsitsiklis' features, for ten columns."
         ),
     ] = "dellacherie"
     weights: Annotated[

@@ -30,6 +30,13 @@ KINDS: dict[Features, int] = {
 DT_10 = (-2.18, 2.42, -2.17, -3.31, 0.95, -2.22, -0.81, -9.65, 1.27)
 DT_20 = (-2.68, 1.38, -2.41, -6.32, 2.03, -2.71, -0.43, -9.48, 0.89)
 
+# Heights, differences, largest height, holes, constant.
+BERTSEKAS = (
+    *(0.1958, 0.0239, 0.1091, 0.0768, 0.0839, 0.0869, 0.0729, 0.1062, 0.0166, 0.1791),
+    *(-0.1393, -0.0999, -0.0991, -0.0856, -0.0957, -0.1063, -0.1281, -0.1081, -0.1371),
+    *(-0.0341, -0.713, 6.9206),
+)
+
 
 def size(features: Features, width: int) -> int:
     """Return how many features a set has.
@@ -98,4 +105,5 @@ PLAYERS = {
     "bcts": _published("dt", features.DT_8),
     "dt-10": _published("dt-diversity", DT_10),
     "dt-20": _published("dt-diversity", DT_20),
+    "bertsekas": Weights(1, "bertsekas", list(BERTSEKAS), 1 / 0.95),
 }

@@ -190,6 +190,6 @@ def test_weights_are_saved_loaded_and_played() -> None:
                 experiment.create("tetris-player", state=wrong)
 
 
-@pytest.mark.parametrize("player", ["dt-10", "dt-20", "bcts"])
+@pytest.mark.parametrize("player", ["dt-10", "dt-20", "bcts", "bertsekas"])
 def test_players_with_pattern_diversity_and_others_play_well(player: str) -> None:
     assert lines({"player": player}, {"height": 8, "max_pieces": 400}, 3) > 100
