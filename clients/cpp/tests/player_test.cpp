@@ -46,16 +46,20 @@ TEST_CASE("winning squares are those that make four in a row") {
     dovetail::Random random(3);
     for (const auto& [rows, columns] : {std::pair{6, 7}, {7, 7}, {4, 5}, {14, 4}}) {
         const Board board(rows, columns);
-        for (int game = 0; game < 200; ++game) {
-            Bits mine = random() & random() & board.all();
-            const Bits taken = mine | (random() & board.all());
-            if (won(board, mine)) continue;
-            for (int c = 0; c < columns; ++c) {
-                for (int r = 0; r < rows; ++r) {
-                    const Bits square = board.square(c, r);
-                    if ((taken & square) != 0) continue;
-                    CHECK(((board.winning(mine, taken) & square) != 0) == won(board, mine | square));
+        for (int game = 0; game < 50; ++game) {
+            // By moves, so that discs lie on discs.
+            Position position;
+            while (position.taken != board.all()) {
+                const Bits open = (position.taken + board.bottom()) & board.all();
+                for (Bits left = open; left != 0; left &= left - 1) {
+                    const Bits square = left & ~(left - 1);
+                    const bool wins = (board.winning(position.mine, position.taken) & square) != 0;
+                    CHECK(wins == won(board, position.mine | square));
                 }
+                Bits square = 0;
+                while (square == 0) square = open & board.column(static_cast<int>(random.below(columns)));
+                if (won(board, position.mine | square)) break;
+                position = {position.taken ^ position.mine, position.taken | square};
             }
         }
     }

@@ -70,7 +70,8 @@ TEST_CASE("every message and value is read as its JSON says, and written back wi
 
 TEST_CASE("every message to a peer is read into its type, and written back with the same fields") {
     int count = 0;
-    for (const Json& vector : vectors("valid.json").at("messages")) {
+    const Json valid = vectors("valid.json");
+    for (const Json& vector : valid.at("messages")) {
         Role role = Role::agent;
         if (!find_role(vector.at("receiver").get<std::string>(), role)) continue;
         INFO(vector.at("name").get<std::string>());
@@ -93,7 +94,8 @@ TEST_CASE("every message to a peer is read into its type, and written back with 
 
 TEST_CASE("frames that must be refused are, with the right code") {
     int count = 0;
-    for (const Json& vector : vectors("malformed.json").at("malformed")) {
+    const Json malformed = vectors("malformed.json");
+    for (const Json& vector : malformed.at("malformed")) {
         const std::string code = vector.at("code").get<std::string>();
         INFO(vector.at("name").get<std::string>());
         Role role = Role::agent;
