@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -122,6 +122,8 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
 
     pin: bool = False
     """Keep all on one core; faster where turns are short, for waking a core costs more."""
+    transport: Literal["ipc", "tcp"] = "ipc"
+    """What they talk over: a Unix socket, or a loopback port, since not every language's ZeroMQ has the former."""
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -81,7 +81,9 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
     """Start a broker, the environment and each agent as processes, and stop them at the end."""
     environment = _environment(file)
     with (
-        Processes(pin=file.processes.pin, journal=journal) as processes,
+        Processes(
+            pin=file.processes.pin, journal=journal, tcp=file.processes.transport == "tcp"
+        ) as processes,
         Experiment.connect(processes.address, name="experiment") as experiment,
     ):
         at = ["--connect", processes.address]

@@ -15,6 +15,8 @@ from types import TracebackType
 
 from dovetail.protocol.errors import DovetailError
 
+READY = 30.0
+"""Seconds that a broker has to listen."""
 GRACE = 5.0
 """Seconds that a program has to end when it is told to; then it is killed."""
 
@@ -28,12 +30,15 @@ class Processes:
     Args:
         pin: keep all of them, and this program, on one core.
         journal: where the broker writes episodes down; None keeps none.
+        tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
     """
 
-    def __init__(self, *, pin: bool = False, journal: Path | None = None) -> None:
+    def __init__(
+        self, *, pin: bool = False, journal: Path | None = None, tcp: bool = False
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
         self.logs = Path(self._folder.name)
-        self.address = f"ipc://{self.logs / 'broker'}"
+        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{self.logs / 'broker'}"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._cores: set[int] | None = None
         if pin and hasattr(os, "sched_setaffinity"):
@@ -52,9 +57,22 @@ class Processes:
                     "none" if journal is None else str(journal),
                 ],
             )
+            if tcp:
+                self.address = self._announced()
         except BaseException:
             self.stop()
             raise
+
+    def _announced(self) -> str:
+        """Wait for the broker to say at which port it listens; return its address."""
+        end = time.monotonic() + READY
+        while time.monotonic() < end:
+            self.check()
+            line = (self.logs / "broker.log").read_text().partition("\n")
+            if line[1]:
+                return line[0].split()[-1]
+            time.sleep(0.02)
+        raise DovetailError(f"the broker does not listen after {READY:g} s")
 
     def start(self, name: str, arguments: Sequence[str]) -> None:
         """Start ``dovetail ARGUMENTS`` under a name of ours."""
