@@ -30,6 +30,8 @@ SETS = (
     ("greedy", "blacksmith", "chapel"),
 )
 """Opponents of table 4.4.1; one name is three of them."""
+SNAPSHOT = 100_000
+"""Games between two tables that are kept (L798-801)."""
 Opponents = Annotated[
     str,
     typer.Option(
@@ -139,6 +141,10 @@ def train(
     points: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Write each test here, a line of JSON each.")
     ] = None,
+    snapshots: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Write the table here every 100,000 games, by name."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the summary only.")] = False,
 ) -> None:
     """Train and test in turn; what --out writes plays through the broker.
@@ -162,6 +168,8 @@ def train(
         found.append(point)
         if last is not None:
             _write(last, study.save())
+        if snapshots is not None and point.trained % SNAPSHOT == 0:
+            _write(snapshots / f"{point.trained}.state", study.save())
 
     s.run(study, games, every, tests, told)
     if points is not None:
@@ -169,6 +177,30 @@ def train(
     if out is not None:
         _write(out, study.save())
     _summary(study, found, again)
+
+
+@app.command("test")
+def measure(
+    states: Annotated[list[Path], typer.Argument(help="Files that train wrote.")],
+    opponents: Opponents = "greedy,blacksmith,chapel",
+    players: Players = 4,
+    kingdom: Cards = "study",
+    tie: Tie = "fair",
+    again: Again = 100_000,
+    seed: Seed = 1,
+) -> None:
+    """Test saved tables, one or all of a folder's (section 4.2)."""
+    game, others = _game(players, kingdom, tie), _others(opponents, players)
+    for path in states:
+        learner = DominionQ()
+        learner.load(_read(path))
+        study = s.Study(learner, game, others, seed)
+        found = study.test(again)
+        print(
+            f"{path.name}: {learner.episodes:,} games, {_percent(found.share[study.seat], again)} %, "
+            f"{found.rounds:.2f} rounds",
+            flush=True,
+        )
 
 
 @app.command()

@@ -337,6 +337,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     more = [each if each != "400" else "600" for each in base]
     assert command(*more, "--resume", str(last)) == 0
     assert capsys.readouterr().out.count(" games: ") == 1
+    assert command("test", str(last), str(state), "--again", "100") == 0
+    assert "last.state: 400 games, " in capsys.readouterr().out
     compared = ["compare", "--games", "200", "--every", "100", "--tests", "50", "--again", "50"]
     assert command(*compared, "--seeds", "1") == 0
     out = capsys.readouterr().out
