@@ -80,7 +80,8 @@ Tensor::Tensor(Dtype dtype, std::vector<std::size_t> shape, Bytes data)
     : dtype_(dtype), shape_(std::move(shape)), data_(std::move(data)) {
     if (shape_.size() > 32) throw Error("a tensor of more than 32 dimensions");
     for (const std::size_t length : shape_) {
-        if (length > static_cast<std::size_t>(INT64_MAX)) throw Error("a tensor with a length that no index reaches");
+        if (length > static_cast<std::size_t>(INT64_MAX))
+            throw Error("a tensor with a length that no index reaches");
     }
     // A zero anywhere makes the product zero, however large the others are.
     std::size_t wanted = size_of(dtype_);
