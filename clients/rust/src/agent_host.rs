@@ -507,19 +507,17 @@ impl AgentHost {
 impl Host for AgentHost {
     type Incoming = ToAgent;
 
-    fn handle(&mut self, events: Vec<Event<ToAgent>>, out: &mut Vec<Vec<u8>>) {
-        for event in events {
-            match event {
-                Event::Message(message) => self.message(message, out),
-                Event::Welcome(welcome) => {
-                    if !welcome.resumed {
-                        self.reset();
-                    }
+    fn handle(&mut self, event: Event<ToAgent>, out: &mut Vec<Vec<u8>>) {
+        match event {
+            Event::Message(message) => self.message(message, out),
+            Event::Welcome(welcome) => {
+                if !welcome.resumed {
+                    self.reset();
                 }
-                Event::Error(error) => {
-                    if let Some(id) = error.id {
-                        self.answered(id, Err(error.message.into()), out);
-                    }
+            }
+            Event::Error(error) => {
+                if let Some(id) = error.id {
+                    self.answered(id, Err(error.message.into()), out);
                 }
             }
         }

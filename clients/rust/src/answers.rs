@@ -25,6 +25,12 @@ impl Answers {
         }
     }
 
+    pub(crate) fn forget(&mut self, id: i64) {
+        if self.frames.remove(&id).is_some() {
+            self.order.retain(|each| *each != id);
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.order.clear();

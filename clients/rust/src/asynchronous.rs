@@ -103,6 +103,13 @@ impl<I: Incoming> Link<I> {
         self.plain.send(frames)
     }
 
+    fn deal(&self, control: &mut Control, events: &mut Vec<Event<I>>) -> Result<(), Error>
+    where
+        Control: Host<Incoming = I>,
+    {
+        self.plain.deal(control, events)
+    }
+
     fn name(&self) -> &str {
         self.plain.name()
     }
@@ -125,11 +132,7 @@ async fn serve<H: Host>(
     let mut events = Vec::new();
     let mut link = Link::open(broker, role, offers, &mut events).await?;
     loop {
-        if !events.is_empty() {
-            let mut out = Vec::new();
-            host.handle(std::mem::take(&mut events), &mut out);
-            link.send(out)?;
-        }
+        link.plain.deal(&mut host, &mut events)?;
         if link.departed() {
             return Ok(());
         }
@@ -187,7 +190,7 @@ impl Experiment {
         let mut events = Vec::new();
         let link = Link::open(broker, Role::Experiment, Vec::new(), &mut events).await?;
         let mut control = Control::default();
-        control.handle(events, &mut Vec::new());
+        link.plain.deal(&mut control, &mut events)?;
         Ok(Self { link, control })
     }
 

@@ -66,12 +66,8 @@ fn serve<H: Host>(
     let mut events = Vec::new();
     let result = (|| {
         let mut link = open(broker, role, offers, &mut events)?;
-        let mut out = Vec::new();
         loop {
-            if !events.is_empty() {
-                host.handle(std::mem::take(&mut events), &mut out);
-                link.send(std::mem::take(&mut out))?;
-            }
+            link.deal(&mut host, &mut events)?;
             if link.departed() {
                 return Ok(());
             }
@@ -131,7 +127,7 @@ impl Experiment {
         let mut events = Vec::new();
         let link = open(broker, Role::Experiment, Vec::new(), &mut events)?;
         let mut control = Control::default();
-        control.handle(events, &mut Vec::new());
+        link.deal(&mut control, &mut events)?;
         Ok(Self { link, control })
     }
 

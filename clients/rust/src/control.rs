@@ -294,29 +294,27 @@ impl Control {
 impl Host for Control {
     type Incoming = ToExperiment;
 
-    fn handle(&mut self, events: Vec<Event<ToExperiment>>, out: &mut Vec<Vec<u8>>) {
-        for event in events {
-            match event {
-                Event::Message(message) => self.take(message),
-                Event::Error(error) => {
-                    let Some(id) = error.id else { continue };
-                    if self.open.remove(&id).is_some() {
-                        let refused = Error::Refused {
-                            code: error.code,
-                            message: error.message,
-                        };
-                        self.answers.insert(id, Err(refused));
-                    }
+    fn handle(&mut self, event: Event<ToExperiment>, out: &mut Vec<Vec<u8>>) {
+        match event {
+            Event::Message(message) => self.take(message),
+            Event::Error(error) => {
+                let Some(id) = error.id else { return };
+                if self.open.remove(&id).is_some() {
+                    let refused = Error::Refused {
+                        code: error.code,
+                        message: error.message,
+                    };
+                    self.answers.insert(id, Err(refused));
                 }
-                Event::Welcome(welcome) => {
-                    if !self.welcomed {
-                        self.welcomed = true;
-                    } else if welcome.resumed {
-                        // Those that arrived the first time get the same answer again.
-                        out.extend(self.open.values().cloned());
-                    } else {
-                        self.lose("the broker does not know this experiment any more");
-                    }
+            }
+            Event::Welcome(welcome) => {
+                if !self.welcomed {
+                    self.welcomed = true;
+                } else if welcome.resumed {
+                    // Those that arrived the first time get the same answer again.
+                    out.extend(self.open.values().cloned());
+                } else {
+                    self.lose("the broker does not know this experiment any more");
                 }
             }
         }

@@ -45,6 +45,8 @@ pub struct EnvironmentHost {
     /// The match of each episode in progress.
     episodes: HashMap<i64, i64>,
     answers: Answers,
+    /// By match, the answers to each `open` that made nothing.
+    refused: Answers,
 }
 
 impl EnvironmentHost {
@@ -55,6 +57,7 @@ impl EnvironmentHost {
             open: HashMap::new(),
             episodes: HashMap::new(),
             answers: Answers::default(),
+            refused: Answers::default(),
         }
     }
 
@@ -115,6 +118,10 @@ impl EnvironmentHost {
             out.push(place.spec.clone());
             return;
         }
+        if let Some(known) = self.refused.get(open.match_id) {
+            out.push(known.to_vec());
+            return;
+        }
         let name = open.environment;
         let kind = self.types.iter_mut().find(|kind| kind.offer.name == name);
         let made = match kind {
@@ -152,12 +159,15 @@ impl EnvironmentHost {
                 let text = format!("environment {name}: {}", line(&failure));
                 let mut error = ErrorMessage::new(code::UNAVAILABLE, text);
                 error.match_id = Some(open.match_id);
-                out.push(error.encode());
+                let frame = error.encode();
+                self.refused.keep(open.match_id, frame.clone());
+                out.push(frame);
             }
         }
     }
 
     fn close(&mut self, match_id: i64) {
+        self.refused.forget(match_id);
         if let Some(mut place) = self.open.remove(&match_id) {
             if let Some(episode) = place.episode {
                 self.episodes.remove(&episode);
@@ -349,32 +359,31 @@ impl Place {
 impl Host for EnvironmentHost {
     type Incoming = ToEnvironment;
 
-    fn handle(&mut self, events: Vec<Event<ToEnvironment>>, out: &mut Vec<Vec<u8>>) {
-        for event in events {
-            match event {
-                Event::Message(ToEnvironment::Step(step)) => self.step(step, out),
-                Event::Message(ToEnvironment::Start(start)) => self.start(start, out),
-                Event::Message(ToEnvironment::Open(open)) => self.make(open, out),
-                Event::Message(ToEnvironment::Close(close)) => self.close(close.match_id),
-                Event::Message(ToEnvironment::Message(message)) => {
-                    self.request(message.id, out, |host| {
-                        host.talk(message.match_id, message.body)
-                    });
-                }
-                Event::Message(ToEnvironment::Lookahead(asked)) => {
-                    self.request(asked.id, out, |host| host.lookahead(&asked));
-                }
-                Event::Welcome(welcome) => {
-                    if !welcome.resumed {
-                        let all: Vec<i64> = self.open.keys().copied().collect();
-                        for match_id in all {
-                            self.close(match_id);
-                        }
-                        self.answers.clear();
-                    }
-                }
-                Event::Error(_) => {}
+    fn handle(&mut self, event: Event<ToEnvironment>, out: &mut Vec<Vec<u8>>) {
+        match event {
+            Event::Message(ToEnvironment::Step(step)) => self.step(step, out),
+            Event::Message(ToEnvironment::Start(start)) => self.start(start, out),
+            Event::Message(ToEnvironment::Open(open)) => self.make(open, out),
+            Event::Message(ToEnvironment::Close(close)) => self.close(close.match_id),
+            Event::Message(ToEnvironment::Message(message)) => {
+                self.request(message.id, out, |host| {
+                    host.talk(message.match_id, message.body)
+                });
             }
+            Event::Message(ToEnvironment::Lookahead(asked)) => {
+                self.request(asked.id, out, |host| host.lookahead(&asked));
+            }
+            Event::Welcome(welcome) => {
+                if !welcome.resumed {
+                    let all: Vec<i64> = self.open.keys().copied().collect();
+                    for match_id in all {
+                        self.close(match_id);
+                    }
+                    self.answers.clear();
+                    self.refused.clear();
+                }
+            }
+            Event::Error(_) => {}
         }
     }
 }

@@ -292,9 +292,7 @@ macro_rules! experiment {
                 let mut events = Vec::new();
                 self.receive(&mut events, patience.unwrap_or(NAP).min(NAP))$($wait)*?;
                 let quiet = events.is_empty();
-                let mut out = Vec::new();
-                self.control.handle(events, &mut out);
-                self.link.send(out)?;
+                self.link.deal(&mut self.control, &mut events)?;
                 // What came before the goodbye counts.
                 if quiet && self.link.departed() {
                     self.control.lose("the broker has left");

@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use crate::broker::{Broker, ADDRESS};
 use crate::error::Error;
 use crate::messages::{Bye, Hello, Incoming, Offer, Role, VERSION};
-use crate::session::{Event, Session};
+use crate::session::{Event, Host, Session};
 
 /// Frames that are read together at the most, so that answers go out in between.
 const BATCH: usize = 4096;
+
+/// How long answers may wait for others to be sent with, while the host is at work.
+const HELD: Duration = Duration::from_millis(1);
 
 /// How long to wait at a time, so that silence and a wish to stop are noticed.
 pub(crate) const NAP: Duration = Duration::from_millis(500);
@@ -98,6 +101,25 @@ impl<I: Incoming> Link<I> {
     /// Sends frames together.
     pub(crate) fn send(&self, frames: Vec<Vec<u8>>) -> Result<(), Error> {
         send(&self.socket, frames)
+    }
+
+    /// Has a host deal with what came.  Answers that belong together are sent together, but those
+    /// that are ready do not wait for a host that is slow with the next.
+    pub(crate) fn deal<H: Host<Incoming = I>>(
+        &self,
+        host: &mut H,
+        events: &mut Vec<Event<I>>,
+    ) -> Result<(), Error> {
+        let mut out = Vec::new();
+        let mut sent = Instant::now();
+        for event in events.drain(..) {
+            host.handle(event, &mut out);
+            if !out.is_empty() && sent.elapsed() > HELD {
+                self.send(std::mem::take(&mut out))?;
+                sent = Instant::now();
+            }
+        }
+        self.send(out)
     }
 
     pub(crate) fn welcomed(&self) -> bool {

@@ -22,8 +22,8 @@ pub enum Event<I> {
 pub trait Host {
     /// What the role hears.
     type Incoming: Incoming;
-    /// Takes what has come, in order, and appends the answers.
-    fn handle(&mut self, events: Vec<Event<Self::Incoming>>, out: &mut Vec<Vec<u8>>);
+    /// Takes the next of what has come, and appends the answers.
+    fn handle(&mut self, event: Event<Self::Incoming>, out: &mut Vec<Vec<u8>>);
 }
 
 /// Keeps one peer known to its broker.

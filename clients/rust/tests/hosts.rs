@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{Counter, Nim};
 use dovetail::messages::*;
-use dovetail::session::{Event, Host, Session};
+use dovetail::session::{Host, Session};
 use dovetail::{map, AgentHost, Control, EnvironmentHost, Happening, Legal, Value};
 
 /// A host with the session that it belongs to, as one thing to talk to.
@@ -38,7 +38,9 @@ impl<H: Host> Peer<H> {
         self.session
             .receive(frames, self.now, &mut events, &mut out)
             .expect("the broker refuses nothing");
-        self.host.handle(events, &mut out);
+        for event in events {
+            self.host.handle(event, &mut out);
+        }
         out.iter()
             .map(|frame| Value::decode(frame).expect("it can be read"))
             .collect()
@@ -468,7 +470,5 @@ fn events_come_in_the_order_of_arrival() {
     peer.hear(&[progress.encode(), turn.encode()]);
     assert_eq!(peer.host.happening(), Some(Happening::Progress(progress)));
     assert_eq!(peer.host.happening(), Some(Happening::Turn(turn)));
-    let nothing: Vec<Event<ToExperiment>> = Vec::new();
-    peer.host.handle(nothing, &mut Vec::new());
     assert_eq!(peer.host.happening(), None);
 }
