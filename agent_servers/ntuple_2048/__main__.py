@@ -34,6 +34,8 @@ def train_command(
     save_every: Annotated[int, typer.Option(min=0, help="Games between saves; 0: at the end.")] = 0,
 ) -> None:
     """Train a network and write it as a state that ntuple-2048 loads."""
+    if not out.parent.is_dir():
+        raise SystemExit(f"cannot write {out}: there is no folder {out.parent}")
     found = layout(network, *SHAPE)
     weights = found.zeros()
     weights += np.float32(first / len(found.tables))

@@ -75,6 +75,8 @@ def _run(
     checkpoint: Callable[[list[train.Progress]], None] = lambda history: None,
 ) -> None:
     """Show each generation and save what it learned."""
+    if not out.parent.is_dir():
+        raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
     begun = time.monotonic()
     history = [] if history is None else history
     for found in progress:
@@ -101,7 +103,10 @@ def _run_search(
     """Search, from the checkpoint on if there is one."""
     history: list[train.Progress] = []
     if checkpoint is not None and checkpoint.exists():
-        found, history = pickle.loads(checkpoint.read_bytes())
+        try:
+            found, history = pickle.loads(checkpoint.read_bytes())
+        except (pickle.UnpicklingError, TypeError, ValueError, EOFError) as error:
+            raise DovetailError(f"{checkpoint} is no checkpoint: {error}") from None
     progress = train.search(found, player, trials, generations, len(history))
 
     def save(history: list[train.Progress]) -> None:

@@ -14,6 +14,7 @@ from dovetail.agent_servers.feature_network.genome import Network
 from dovetail.agent_servers.tetris_learning import bits, kernels
 from dovetail.agent_servers.tetris_learning.weights import KINDS, Weights
 from dovetail.env_servers.tetris import PIECES
+from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
 
@@ -29,7 +30,13 @@ class Game:
     """Pieces after which a game is cut short; 0 for never."""
 
     def numbers(self) -> Array:
-        """Return the numbers of the pieces that come: int64."""
+        """Return the numbers of the pieces that come: int64.
+
+        Raises:
+            DovetailError: there are none, or one that is no piece.
+        """
+        if not self.pieces or set(self.pieces) - set(PIECES):
+            raise DovetailError(f"pieces are of {PIECES}, not {self.pieces!r}")
         return np.array([PIECES.index(piece) for piece in self.pieces], np.int64)
 
 

@@ -429,6 +429,12 @@ def test_measuring() -> None:
         run("measure", "nobody")
     with pytest.raises(DovetailError, match="is no file that training wrote"):
         run("measure", __file__)
+    with pytest.raises(DovetailError, match="pieces are of ZSLJTOI, not 'XQ'"):
+        run("measure", "study", "--pieces", "XQ")
+    with pytest.raises(DovetailError, match=r"cannot write .* there is no folder"):
+        run("weights", "no folder/file", *TINY)
+    with pytest.raises(DovetailError, match="is no checkpoint"):
+        run("weights", "file", *TINY, "--checkpoint", __file__)
 
 
 def test_searching_improves_weights_from_nothing_on_a_low_board() -> None:
