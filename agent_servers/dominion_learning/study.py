@@ -317,6 +317,10 @@ def tune(
             least = 7 if name == "Copper" else 0
             bound = max(least, math.ceil(steps[-1].means[name]))
             bounds = steps[-1].bounds | {name: min(bound, steps[-1].bounds[name])}
+            if bounds == steps[-1].bounds:
+                steps.append(steps[-1])
+                told(steps[-1])
+                continue
             parameters = msgspec.structs.replace(parameters, bounds=bounds)
         study = Study(DominionQ(parameters, seed), configuration, opponents, seed)
         run(study, games, every, tests)
