@@ -31,7 +31,7 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     heard_ = now;
     messages::Incoming message;
     try {
-        message = decoder_.decode(frame);
+        message = decoder_.decode(frame, limits_);
     } catch (const ProtocolError& error) {
         messages::Error refusal;
         refusal.code = error.code;
@@ -47,6 +47,11 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     if (const auto* welcome = std::get_if<messages::Welcome>(&message)) {
         welcome_ = *welcome;
         greeted_ = false;
+        // What the broker reads is read here too, and never less than what is usual.
+        const Limits standard;
+        limits_.frame = std::max(welcome->limits.frame, standard.frame);
+        limits_.depth = std::max(welcome->limits.depth, standard.depth);
+        limits_.elements = std::max(welcome->limits.elements, standard.elements);
         return message;
     }
     if (std::holds_alternative<messages::Bye>(message)) {

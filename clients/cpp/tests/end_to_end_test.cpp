@@ -213,6 +213,7 @@ TEST_CASE("episodes through a real broker") {
     Served agents(std::vector<AgentType>{any, agent<Asking>("asking")}, how);
 #ifdef RANDOM_C
     Program random_c({RANDOM_C});
+    Program counter_c({COUNTER_C});
 #endif
 
     Connect wrong = how;
@@ -320,6 +321,29 @@ TEST_CASE("episodes through a real broker") {
             CHECK(episode.reason == Reason::terminated);
         }
         CHECK(random_c.stop() == 0);
+    }
+    SUBCASE("every method of an agent in C") {
+        experiment.expect({}, {"counter-c"});
+        const std::int64_t in_c = experiment.create("counter-c");
+        std::int64_t decisions = 0;
+        RunOptions options;
+        options.episodes = 3;
+        for (const Episode& episode : experiment.run("nim", {in_c, first}, options)) {
+            CHECK(episode.reason == Reason::terminated);
+            decisions += episode.seats.at(0).decisions;
+        }
+        CHECK(experiment.message(in_c, "decisions") == Value(decisions));
+        CHECK(experiment.message(in_c, "ends") == Value(3));
+        CHECK(experiment.message(in_c, "wins").as_int() <= 3);
+        CHECK_THROWS_WITH_AS(experiment.message(in_c, "what"), "no such question", Refused);
+        CreateOptions again;
+        again.state = experiment.save(in_c);
+        CHECK(experiment.message(experiment.create("counter-c", again), "decisions") == Value(decisions));
+        again.state = Bytes{1};
+        CHECK_THROWS_AS(experiment.create("counter-c", again), Refused);
+        options.configuration = {{"heap", 1}};
+        CHECK_THROWS_AS(experiment.run("nim", {in_c, first}, options).wait(), Error);
+        CHECK(counter_c.stop() == 0);
     }
 #endif
 }

@@ -100,3 +100,17 @@ TEST_CASE("goodbye") {
     CHECK(p.session.departed());
     CHECK(p.out.empty());
 }
+
+TEST_CASE("what the broker reads is read too") {
+    List deep{List{}};
+    for (int i = 0; i < 40; ++i) deep = List{std::move(deep)};
+    const Map reply{{"type", "reply"}, {"id", 1}, {"body", deep}};
+    Peer p = peer();
+    p.session.greet(0);
+    CHECK_FALSE(p.hear(reply));
+    CHECK(said(p.out.at(0)).at("code") == Value("limit"));
+    Map welcome = kWelcome;
+    welcome["limits"] = Map{{"depth", 50}, {"frame", 100}};
+    p.hear(welcome);
+    CHECK(p.hear(reply));
+}

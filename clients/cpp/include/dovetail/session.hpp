@@ -38,6 +38,7 @@ private:
     messages::Hello hello_;
     codec::Decoder decoder_;
     std::optional<messages::Welcome> welcome_;
+    Limits limits_;
     double heard_ = 0;
     bool greeted_ = false;
     bool departed_ = false;

@@ -173,7 +173,9 @@ public:
 
     Value() = default;
     Value(std::nullptr_t) {}
-    Value(bool value) : held_(value) {}
+    // A template, so that no pointer is taken for a boolean.
+    template <class T, std::enable_if_t<std::is_same_v<T, bool>, int> = 0>
+    Value(T value) : held_(value) {}
     template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
     Value(T value) {
         if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
