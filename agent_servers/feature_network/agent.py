@@ -23,8 +23,8 @@ class FeatureNetworkParameters(Struct, frozen=True, forbid_unknown_fields=True):
     units: Annotated[
         handmade.Preset,
         Meta(
-            description="Units set by hand for Tetris: the study's six, or ones that give five of "
-            "Dellacherie's features exactly."
+            description="Units set by hand for Tetris: the study's six; ones that give five of "
+            "Dellacherie's features exactly; or the study's with weights that were learned."
         ),
     ] = "exact"
     genome: Annotated[

@@ -15,14 +15,17 @@ rows are cleared.  On boards without a cell above the top:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from dovetail.agent_servers.feature_network.genome import Network, Unit
 from dovetail.protocol.errors import DovetailError
 
-Preset = Literal["study", "exact"]
+Preset = Literal["study", "exact", "learned"]
 PIECE, PLACED, AFTER = 0, 1, 2
 PLANES = 3
+LEARNED = (-1.974, 1.178, -0.738, -0.289, -4.267, -0.656)
+"""Weights of the study's six units that CMA-ES found (docs/agents/tetris.md)."""
 
 
 def landing_height(columns: int, weight: float = -1.0) -> Unit:
@@ -73,9 +76,10 @@ def columns_in_all(rows: int, weight: float = -1.0) -> Unit:
 
 
 def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
-    """Return a network set by hand, with Dellacherie's weights.
+    """Return a network of units set by hand, with Dellacherie's weights or learned ones.
 
-    ``study`` is the study's six units; ``exact`` has five of the six features exactly, and completed rows.
+    ``study`` is the study's six units; ``exact`` has five of the six features exactly, and completed rows;
+    ``learned`` is the study's units with the weights ``LEARNED``.
 
     Raises:
         DovetailError: the game does not offer three boards for each action.
@@ -86,9 +90,11 @@ def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
             "Tetris offers them with afterstates = 'boards'"
         )
     units = [landing_height(columns), completed_rows(columns), row_transitions()]
-    if preset == "study":
+    if preset != "exact":
         units += [column_transitions(), direct_holes(), wells()]
     else:
         # Column transitions are twice the direct holes plus the width.
         units += [direct_holes(-2.0), columns_in_all(rows), holes(), wells()]
+    if preset == "learned":
+        units = [replace(unit, weight=w) for unit, w in zip(units, LEARNED, strict=True)]
     return Network(tuple(units), planes, rows, columns)

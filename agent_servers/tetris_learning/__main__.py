@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import mean
 from dovetail.protocol.errors import DovetailError
 
+PRESETS: dict[str, handmade.Preset] = {name: name for name in get_args(handmade.Preset)}
 app = typer.Typer(add_completion=False, help="Train Tetris players, and measure them.")
 
 Out = Annotated[Path, typer.Argument(help="The file to write; the agent's state.")]
@@ -182,7 +183,7 @@ def network(
     method: Annotated[Method, typer.Option()] = "cma-es",
     vary: Annotated[train.Vary, typer.Option(help="The units' weights, or all genes.")] = "weights",
     start: Annotated[
-        Literal["study", "exact", "half"],
+        Literal["study", "exact", "learned", "half"],
         typer.Option(help="Units set by hand, or genes of 0.5 for six units."),
     ] = "study",
     genome: Annotated[Path | None, typer.Option(help="A genome file to begin from.")] = None,
@@ -341,14 +342,14 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
         return games.Linear(PLAYERS[who], avoid is not False)
     board = handmade.PLANES, height, width
     made: Network
-    if who in ("study", "exact"):
-        made = handmade.network("study" if who == "study" else "exact", *board)
+    if who in PRESETS:
+        made = handmade.network(PRESETS[who], *board)
         return games.Networked(made, bool(avoid))
     path = Path(who)
     try:
         data = path.read_bytes()
     except OSError as error:
-        names = ", ".join([*PLAYERS, "study", "exact"])
+        names = ", ".join([*PLAYERS, *PRESETS])
         raise DovetailError(f"{who} is none of {names}, nor a file: {error.strerror}") from None
     try:
         kind = msgspec.json.decode(data).get("agent")
@@ -366,7 +367,7 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
 @app.command()
 def measure(
     who: Annotated[
-        str, typer.Argument(help="A published player, study or exact (hand-made units), or a file.")
+        str, typer.Argument(help="A published player; units: study, exact or learned; or a file.")
     ],
     count: Annotated[int, typer.Option("--games", min=1)] = 100,
     height: Height = 20,

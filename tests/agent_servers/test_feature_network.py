@@ -286,6 +286,18 @@ def board_cells(board: Board) -> int:
     return sum(int(row).bit_count() for row in board.wall)
 
 
+def test_learned_weights_are_of_the_studys_units_and_better() -> None:
+    study, learned = (handmade.network(preset, 3, 8, 10) for preset in ("study", "learned"))
+    assert [replace(unit, weight=0) for unit in study.units] == [
+        replace(unit, weight=0) for unit in learned.units
+    ]
+    lines = [
+        sum(bits.play(8, 10, ALL_PIECES, 0, seed, *net.tables(), False)[0] for seed in range(20))
+        for net in (study, learned)
+    ]
+    assert lines[1] > 1.5 * lines[0]
+
+
 def test_hand_made_units_need_three_boards() -> None:
     with pytest.raises(DovetailError, match="the hand-made units look at 3 boards"):
         handmade.network("study", 1, 20, 10)

@@ -423,6 +423,7 @@ def test_measuring() -> None:
     output = run("measure", "dt-10", "--games", "3", "--height", "5")
     assert output.startswith("dt-10, 5 x 10, 3 games: ")
     assert run("measure", "dt-10", "--games", "3", "--height", "5", "--workers", "2") == output
+    assert run("measure", "learned", "--games", "1", "--height", "5").startswith("learned, 5 x 10")
     cut = run("measure", "exact", "--games", "2", "--most", "10")
     assert "2 games were cut short at 10 pieces" in cut
     with pytest.raises(DovetailError, match=r"is none of dellacherie, .* nor a file"):
