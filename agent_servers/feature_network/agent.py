@@ -40,8 +40,8 @@ def boards(afterstates: Any, observation: Any) -> Array:
     """Return the boards of each action: int64, shape (actions, planes, rows, columns).
 
     Afterstates of shape (actions, planes, rows, columns) are taken as they are.  Of shape (actions, rows,
-    columns) they make three planes: what changed, if the observation is one board of that shape, else the
-    afterstate; then the afterstate twice, so that genes mean the same as in Tetris.
+    columns) they make three planes: what changed, if the observation is or holds a board of that shape, else
+    the afterstate; then the afterstate twice, so that genes mean nearly the same as with Tetris' three boards.
 
     Raises:
         DovetailError: they have another shape.
@@ -56,8 +56,11 @@ def boards(afterstates: Any, observation: Any) -> Array:
     if after.ndim == 4:
         return after
     change = after
-    if isinstance(observation, np.ndarray) and observation.shape == after.shape[1:]:
-        change = after - observation.astype(np.int64)
+    held = observation.values() if isinstance(observation, dict) else [observation]
+    for each in held:
+        if isinstance(each, np.ndarray) and each.shape == after.shape[1:]:
+            change = after - each.astype(np.int64)
+            break
     return np.stack([change, after, after], 1)
 
 

@@ -372,6 +372,14 @@ def test_a_genome_is_saved_loaded_and_played() -> None:
         assert "this genome is for 3 boards of 10 x 10" in results[0].message
 
 
+def test_without_the_three_boards_it_still_plays() -> None:
+    with InProcess([Tetris], [FeatureNetwork]) as experiment:
+        player = experiment.create("feature-network")
+        low = {"height": 12, "max_pieces": 200}
+        run = experiment.run("tetris", [player], configuration=low, episodes=3, seed=1)
+        assert sum(episode.seats[0].total for episode in run) > 30
+
+
 # -- other games -------------------------------------------------------------------------------------------
 
 
@@ -383,6 +391,7 @@ def test_boards_of_one_plane_make_three() -> None:
     assert found[0, 0].tolist() == [[0, 1], [0, -1]]
     assert (found[:, 1] == after).all()
     assert (found[:, 2] == after).all()
+    assert (boards(after, {"piece": 1, "board": before}) == found).all()
     assert (boards(after, {"piece": 1}) == np.stack([after] * 3, 1)).all()
     with pytest.raises(DovetailError, match="needs whole-number boards"):
         boards(np.zeros((3, 4)), before)
