@@ -538,7 +538,11 @@ class QLearning(Agent):
         seats = spec.seats if given.by_seat else 1
         if given.encoder == "components":
             return int(np.prod([each.levels for each in given.components], dtype=object)) * seats
-        ends = [each.n + each.start for each in spec.observation_spaces if _discrete(each)]
+        ends = [
+            each.n + each.start
+            for each in spec.observation_spaces
+            if _discrete(each) and each.start >= 0
+        ]
         if given.encoder == "bytes" and ends and len(ends) == len(spec.observation_spaces):
             return max(ends) * seats
         raise DovetailError(

@@ -500,6 +500,16 @@ def test_what_it_refuses(parameters: dict[str, Any], text: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_dense_table_has_no_place_for_negative_observations() -> None:
+    below = [spaces.Discrete(5, start=-2)]
+    spec = Spec(name="toy", observation_spaces=below, action_spaces=[spaces.Discrete(2)])
+    with pytest.raises(DovetailError, match="Discrete observations from 0; take sparse"):
+        QLearning(QLearningParameters(table="dense")).init(Seat(1, 0, spec))
+    agent = QLearning()
+    agent.init(Seat(1, 0, spec))
+    assert decide(agent, Seat(1, 0, spec), -2, [1]) == 1
+
+
 def test_it_refuses_another_game_than_the_one_it_learned() -> None:
     agent, _ = seated()
     with pytest.raises(DovetailError, match="has learned another game than grid: its table has 3"):
