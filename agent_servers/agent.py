@@ -61,6 +61,9 @@ class Decision(Struct, gc=False):
     """What ``rng`` was made from, for agents with random numbers of their own."""
 
 
+_INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
+
+
 class End(Struct, gc=False):
     """The end of an episode for one seat; it comes exactly once, whatever happened."""
 
@@ -79,6 +82,11 @@ class End(Struct, gc=False):
     mode: Mode
     text: str | None = None
     scene: Any = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the end says nothing about the position in which it came."""
+        return self.reason in _INTERRUPTED
 
 
 class Lookahead(Struct, frozen=True):

@@ -16,16 +16,8 @@ from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Seat
 from dovetail.agent_servers.dominion_bots import DominionChapel, Seen
-from dovetail.agent_servers.q_learning import (
-    MIB,
-    Entries,
-    Learner,
-    LearnerParameters,
-    Table,
-    Where,
-    entries,
-    restore,
-)
+from dovetail.agent_servers.q_learning.learner import Learner, LearnerParameters, Where
+from dovetail.agent_servers.q_learning.table import MIB, Entries, Table, entries, restore
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
     CARDS,

@@ -18,8 +18,6 @@ from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
-NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
-"""Endings that say nothing about the position in which they came."""
 LARGEST = 1e9
 """A weight beyond this is no evaluation any more."""
 
@@ -134,7 +132,7 @@ class LinearTD(Agent):
 
     def end(self, end: End) -> None:
         last = self._last.pop((end.episode, end.seat.seat), None)
-        if last is not None and end.reason not in NO_RESULT:
+        if last is not None and not end.interrupted:
             self._update(last, self.result(end) - self.value(last))
 
     def _update(self, features: Array, error: float) -> None:

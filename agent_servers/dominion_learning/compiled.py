@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.dominion_learning import kernels
 from dovetail.agent_servers.dominion_q import LEAST, Coder, DominionQ, DominionQParameters, Reward
-from dovetail.agent_servers.q_learning import STATE, Table, mix
+from dovetail.agent_servers.q_learning.table import STATE, Table, mix
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail.protocol.errors import DovetailError

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.dominion_learning.compiled import PLAYERS, Compiled, play, rules
 from dovetail.agent_servers.dominion_q import DominionQ, DominionQParameters
-from dovetail.agent_servers.q_learning import mix
+from dovetail.agent_servers.q_learning.table import mix
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS
 from dovetail.experiments.statistics import Estimate, wilson

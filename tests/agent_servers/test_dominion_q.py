@@ -17,7 +17,7 @@ from dovetail.agent_servers.dominion_q import (
     Version,
     reward_named,
 )
-from dovetail.agent_servers.q_learning import entries
+from dovetail.agent_servers.q_learning.table import entries
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import (
     CARDS,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.td import TD, RLGameTD, TDBatch, TDParameters, Traces
+from dovetail.agent_servers.td import TD, RLGameTD, TDBatch, TDParameters
+from dovetail.agent_servers.td.parameters import Traces
 from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry

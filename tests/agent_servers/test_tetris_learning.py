@@ -165,7 +165,6 @@ def test_noises() -> None:
 
 
 def test_searches_find_the_top_of_a_sphere() -> None:
-    pytest.importorskip("cma")
     rng = np.random.default_rng(1)
     for search in (
         CrossEntropy(np.zeros(3), np.full(3, 25.0), 60, 0.2, rng),
@@ -185,7 +184,6 @@ def test_searches_find_the_top_of_a_sphere() -> None:
 
 
 def test_cma_is_the_same_for_the_same_seed() -> None:
-    pytest.importorskip("cma")
     one, same, other = (CMAES(np.zeros(4), 1.0, 6, seed) for seed in (3, 3, 4))
     for _ in range(3):
         asked = one.ask(), same.ask(), other.ask()
@@ -350,8 +348,6 @@ def test_training_is_the_same_for_the_same_seed_and_the_agent_plays_it(
     kind: str, tmp_path: Path
 ) -> None:
     command, *options = COMMANDS[kind]
-    if kind in ("cma", "network", "genome"):
-        pytest.importorskip("cma")
     contents = []
     for name, seed in (("one", "1"), ("two", "1"), ("three", "2")):
         output = run(command, str(tmp_path / name), *options, "--seed", seed)
@@ -377,7 +373,6 @@ def test_training_is_the_same_for_the_same_seed_and_the_agent_plays_it(
 
 
 def test_a_search_goes_on_from_a_genome(tmp_path: Path) -> None:
-    pytest.importorskip("cma")
     (tmp_path / "first").write_bytes(Genome.of(handmade.network("exact", 3, 20, 10)).bytes())
     options = [*COMMANDS["network"][1:], "--genome", str(tmp_path / "first")]
     run("network", str(tmp_path / "out"), *options)
@@ -388,7 +383,6 @@ def test_a_search_goes_on_from_a_genome(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["weights", "network", "genome"])
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("cma")
     command, *options = COMMANDS[kind]
     keep = ["--checkpoint", str(tmp_path / "state")]
     run(command, str(tmp_path / "whole"), *options, "--generations", "4")
@@ -404,7 +398,6 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(kind: str, tmp_path:
 
 
 def test_the_same_search_finds_a_network_for_2048(tmp_path: Path) -> None:
-    pytest.importorskip("cma")
     options = ["--generations", "8", "--population", "20", "--games", "3", "--final", "5"]
     for name in ("one", "two"):
         output = run("network-2048", str(tmp_path / name), *options)

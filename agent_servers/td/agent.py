@@ -5,96 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import BatchAgent, Decision, End, Seat
-from dovetail.agent_servers.network import Activation, Array, Linear, Network, Output, size
+from dovetail.agent_servers.network import Array, Linear, Network, size
+from dovetail.agent_servers.td.parameters import RLGameParameters, TDParameters
 from dovetail.protocol.errors import DovetailError
-
-NO_RESULT = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
-"""Endings that say nothing about the position in which they came."""
-Traces = Literal["accumulating", "replacing", "dutch", "true-online"]
-
-
-class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``TD``."""
-
-    hidden: Annotated[
-        Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
-        Meta(
-            description="Units of the hidden layer; half as many as there are inputs; or 0 for a linear "
-            "function of the inputs."
-        ),
-    ] = 128
-    learning_rate: Annotated[
-        float, Meta(ge=0, le=10, description="Step size of the first episodes.")
-    ] = 0.05
-    rates: Annotated[
-        Literal["one", "fan-in"],
-        Meta(
-            description="One step size for all weights, or for each layer divided by the number of its "
-            "inputs."
-        ),
-    ] = "one"
-    half_life: Annotated[
-        float,
-        Meta(
-            ge=0,
-            description="After this many episodes the step size is half, after twice as many a "
-            "third, and so on; 0 keeps it.",
-        ),
-    ] = 2000.0
-    trace_decay: Annotated[
-        float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
-    ] = 0.7
-    discount: Annotated[
-        float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
-    ] = 0.95
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.7
-    traces: Annotated[
-        Traces,
-        Meta(
-            description="How a gradient joins the decayed trace: accumulating, by addition; replacing, in "
-            "its place wherever the gradient is not zero; dutch, by addition less what the trace holds of "
-            "it already; true-online, as dutch, with the update of true online TD(lambda)."
-        ),
-    ] = "accumulating"
-    target: Annotated[
-        Literal["own", "opponent"],
-        Meta(
-            description="What a value moves to: the own next one, or in zero-sum games the negative of the "
-            "opponent's next one, where the agent has both seats."
-        ),
-    ] = "own"
-    averaging: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Evaluate with weights averaged over about so many episodes (Polyak and "
-            "Juditsky 1992), which are steadier than the latest; 0 takes the latest.",
-        ),
-    ] = 500
-    symmetric: Annotated[
-        bool,
-        Meta(
-            description="Learn each episode turned or mirrored by lot, if the environment says what "
-            "changes nothing."
-        ),
-    ] = False
-    activation: Annotated[
-        Activation, Meta(description="What the hidden units compute of their sum.")
-    ] = "relu"
-    output: Annotated[
-        Output,
-        Meta(description="tanh if returns lie between -1 and 1, else linear."),
-    ] = "tanh"
 
 
 class _State(Struct, tag_field="agent", tag="dovetail.td", forbid_unknown_fields=True):
@@ -317,7 +238,7 @@ class TD(BatchAgent):
         if trail is None or (self._both and trail.seat != end.seat.seat):
             return
         del self._trails[key]
-        if end.reason in NO_RESULT or self.network is None or trail.row is None:
+        if end.interrupted or self.network is None or trail.row is None:
             return
         last = self.network.values(trail.row[None])[0]
         self.network.apply(*self._learn(self.network, trail, 0, end.reward, last))
@@ -349,16 +270,14 @@ class TD(BatchAgent):
         except (msgspec.DecodeError, ValueError) as error:
             raise DovetailError(f"these bytes are not a saved {self.name} agent: {error}") from None
         expected = (
-            size(found.inputs, _hidden(found.parameters, found.inputs)) * 4
-            if found.inputs > 0
-            else 0
+            size(found.inputs, found.parameters.units(found.inputs)) * 4 if found.inputs > 0 else 0
         )
         averaged = expected if found.parameters.averaging else 0
         if found.inputs < 0 or (len(found.weights), len(found.averaged)) != (expected, averaged):
             raise DovetailError(
                 f"these bytes are not a saved {self.name} agent: {len(found.weights)} and "
                 f"{len(found.averaged)} bytes of weights for {found.inputs} inputs and "
-                f"{_hidden(found.parameters, found.inputs)} hidden units"
+                f"{found.parameters.units(found.inputs)} hidden units"
             )
         self.parameters = found.parameters
         self.seed = found.seed
@@ -396,7 +315,7 @@ class TD(BatchAgent):
 
     def _make(self, inputs: int) -> Network | Linear:
         p = self.parameters
-        hidden = _hidden(p, inputs)
+        hidden = p.units(inputs)
 
         def make() -> Network | Linear:
             if not hidden:
@@ -498,32 +417,6 @@ class TDBatch(TD):
     capacity = 0
 
 
-class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``RLGameTD``: those of ``TD`` with the defaults of the RLGame study."""
-
-    hidden: Annotated[
-        Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
-        Meta(description="Units of the hidden layer, or half as many as there are inputs."),
-    ] = "half"
-    learning_rate: Annotated[float, Meta(ge=0, le=10, description="Step size.")] = 1.0
-    rates: Annotated[
-        Literal["one", "fan-in"],
-        Meta(description="Whether each layer's step size is divided by the number of its inputs."),
-    ] = "fan-in"
-    half_life: Annotated[
-        float, Meta(ge=0, description="Episodes until the step size is half; 0 keeps it.")
-    ] = 0.0
-    trace_decay: Annotated[float, Meta(ge=0, le=1, description="Lambda.")] = 0.5
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.1
-    traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
-    averaging: Annotated[
-        int, Meta(ge=0, description="Episodes to average the weights over; 0 takes the latest.")
-    ] = 0
-    activation: Annotated[Activation, Meta(description="Of the hidden units.")] = "sigmoid"
-
-
 class RLGameTD(TD):
     """The setting of the RLGame study: ``td`` with its network, traces, rates and exploration.
 
@@ -535,10 +428,6 @@ class RLGameTD(TD):
 
     name = "td-rlgame"
     Parameters = RLGameParameters
-
-
-def _hidden(parameters: TDParameters, inputs: int) -> int:
-    return inputs // 2 if parameters.hidden == "half" else parameters.hidden
 
 
 def _best(values: list[float], rng: random.Random) -> int:
