@@ -33,16 +33,10 @@ Link::Link(std::string address, messages::Hello hello, double wait, const std::f
     }
 }
 
-Link::~Link() {
-    if (socket_) socket_.set(zmq::sockopt::linger, 0);
-}
-
 void Link::connect() {
-    if (socket_) {
-        socket_.set(zmq::sockopt::linger, 0);
-        socket_.close();
-    }
     socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
+    // From the beginning: whatever is thrown, the context must not wait for a broker that is not there.
+    socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::reconnect_ivl, 100);
     socket_.set(zmq::sockopt::reconnect_ivl_max, 1000);
     socket_.set(zmq::sockopt::heartbeat_ivl, 5000);
@@ -114,7 +108,8 @@ void Link::leave() {
     if (!socket_) return;
     std::vector<Frame> goodbye{codec::encode_message(messages::Bye{})};
     send(goodbye);
-    socket_.set(zmq::sockopt::linger, 500);
+    // A broker that never answered is not worth waiting for.
+    if (session_.welcome()) socket_.set(zmq::sockopt::linger, 500);
     socket_.close();
 }
 

@@ -20,7 +20,6 @@ public:
     /// Connects, and waits up to `wait` seconds for the broker's first answer; a negative number waits for
     /// ever, or until `stop` says so. Throws Error.
     Link(std::string address, messages::Hello hello, double wait, const std::function<bool()>& stop = {});
-    ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
