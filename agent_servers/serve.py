@@ -7,13 +7,12 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
-from dovetail.protocol.link import ADDRESS
 from dovetail.protocol.serving import serve_host
 
 
 def serve(
     agent: Agent | type[Agent] | Sequence[type[Agent]],
-    address: str = ADDRESS,
+    address: str | None = None,
     *,
     name: str = "",
     token: str | None = None,
@@ -23,6 +22,8 @@ def serve(
 
     An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
     experiments create instances with parameters and seeds.
+
+    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN say where the broker is.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.

@@ -7,19 +7,20 @@ from typing import Any
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
-from dovetail.protocol.link import ADDRESS
 from dovetail.protocol.serving import serve_host
 
 
 def serve(
     environment: type[Environment] | Sequence[type[Environment]],
-    address: str = ADDRESS,
+    address: str | None = None,
     *,
     name: str = "",
     token: str | None = None,
     **options: Any,
 ) -> None:
     """Serve environments until the broker leaves or the program is told to stop.
+
+    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN say where the broker is.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.

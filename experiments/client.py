@@ -21,7 +21,7 @@ import msgspec
 import dovetail
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
-from dovetail.protocol.link import ADDRESS, Link
+from dovetail.protocol.link import Link, broker
 
 
 class Connection(Protocol):
@@ -161,17 +161,18 @@ class Experiment:
     @classmethod
     def connect(
         cls,
-        address: str = ADDRESS,
+        address: str | None = None,
         *,
         name: str = "",
         token: str | None = None,
         wait: float | None = 10.0,
     ) -> Experiment:
-        """Connect to a broker.
+        """Connect to a broker: at ``address``, or where DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the usual port.
 
         Raises:
             DovetailError: there is none at ``address``, or it refuses this peer.
         """
+        address, token = broker(address, token)
         software = f"dovetail-python {dovetail.__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
         return cls(Link(address, hello, wait))

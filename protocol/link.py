@@ -6,6 +6,7 @@ What waits is read together and what is to say is sent together.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -19,6 +20,15 @@ from dovetail.protocol.session import Session
 
 ADDRESS = "tcp://127.0.0.1:5757"
 """Where a broker is, unless told otherwise."""
+
+
+def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
+    """Return where the broker is and its access token: as given, or by DOVETAIL_BROKER and DOVETAIL_TOKEN."""
+    return (
+        address or os.environ.get("DOVETAIL_BROKER") or ADDRESS,
+        token if token is not None else os.environ.get("DOVETAIL_TOKEN"),
+    )
+
 
 BATCH = 4096
 """Frames that are read together at the most, so that answers go out in between."""

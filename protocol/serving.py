@@ -10,7 +10,7 @@ from typing import Protocol
 
 import dovetail
 from dovetail.protocol import messages as m
-from dovetail.protocol.link import Link
+from dovetail.protocol.link import Link, broker
 
 
 class Host(Protocol):
@@ -29,7 +29,7 @@ class Host(Protocol):
 
 def serve_host(
     host: Host,
-    address: str,
+    address: str | None = None,
     name: str = "",
     token: str | None = None,
     wait: float | None = 10.0,
@@ -41,6 +41,7 @@ def serve_host(
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.
     """
+    address, token = broker(address, token)
     stop = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
 

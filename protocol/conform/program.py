@@ -27,6 +27,8 @@ from dovetail.protocol.frames import receive, send
 
 TOKEN = "conformance"
 """The access token that the program finds in its environment."""
+LOOK = 0.3
+"""Seconds between looks at whether the program still runs."""
 Fields = dict[str, Any]
 ANY: Any = object()
 """A field that must be there, whatever its value."""
@@ -196,12 +198,17 @@ class Program:
                 message = self._waiting.popleft()
                 if pongs or message["type"] != "pong":
                     return message
+            # What a program said before it ended may still be under way.
+            gone = self.process.poll()
+            now = time.monotonic()
             try:
-                self._hear(until)
+                self._hear(min(until, now + LOOK))
             except TimeoutError:
-                gone = self.process.poll()
-                left = "nothing" if gone is None else f"an exit with status {gone}"
-                raise Failed(what, f"{left} in {patience or self.patience:g} s") from None
+                if gone is not None:
+                    raise Failed(what, f"an exit with status {gone}") from None
+                if time.monotonic() >= until:
+                    waited = patience or self.patience
+                    raise Failed(what, f"nothing in {waited:g} s") from None
 
     def expect(self, kind: str, patience: float | None = None, **fields: Any) -> Fields:
         """Return the next message, which must be of this type and have these fields.

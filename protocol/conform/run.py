@@ -71,6 +71,33 @@ def play(
     )
 
 
+def probe(role: Role, command: Sequence[str], patience: float = 10.0) -> str:
+    """Start the program once; return why it is no conformer, in one line, or nothing.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    with zmq.Context() as context:
+        program = Program(context, command, role, patience)
+        try:
+            program.hello()
+        except Failed as failed:
+            said = program.stderr().strip().splitlines()
+            return f"it says no hello (got {failed.got})" + (
+                f"; its last words: {said[-1]}" if said else ""
+            )
+        finally:
+            program.close()
+    if program.greeted.get("role") != role:
+        return f"it says hello as {program.greeted.get('role')}, not as {role}"
+    offers = [str(each.get("name")) for each in program.greeted.get("offers", [])]
+    if role != "experiment" and "conformer" not in offers:
+        return (
+            f"it offers {', '.join(offers) or 'nothing'}; the kit needs the {role} type conformer"
+        )
+    return ""
+
+
 def select(role: Role, only: str = "") -> list[Case]:
     """Return the cases of a role whose name contains a text."""
     return [each for each in CASES[role] if only in each.name]

@@ -92,7 +92,30 @@ def test_wrong_usage_is_one_line() -> None:
         assert len(found.stderr.strip().splitlines()) == 1
 
 
-def test_a_program_that_says_nothing_fails() -> None:
-    found = dovetail("agent", "--only", "offers", "--patience", "0.5", "--", "true")
-    assert found.returncode == 1
-    assert "expected hello" in found.stdout
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        (["true"], "true cannot be tried: it says no hello (got an exit with status 0)"),
+        (["sleep", "9"], "it says no hello (got nothing in 0.5 s)"),
+        ([sys.executable, "-c", "import sys; sys.exit('no luck')"], "its last words: no luck"),
+    ],
+)
+def test_a_program_that_is_no_conformer_is_not_tried(program: list[str], text: str) -> None:
+    found = dovetail("agent", "--patience", "0.5", "--", *program)
+    assert found.returncode == 2
+    assert text in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_a_program_of_another_role_or_type_is_not_tried() -> None:
+    conformer = [sys.executable, str(HERE / "conformer.py")]
+    found = dovetail("agent", "--", *conformer, "environment")
+    assert "it says hello as environment, not as agent" in found.stderr
+    found = dovetail("agent", "--", sys.executable, "-m", "dovetail", "agent", "random")
+    assert (found.returncode, "it offers random; the kit needs" in found.stderr) == (2, True)
+
+
+def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    conformer = [sys.executable, str(HERE / "conformer.py"), "agent"]
+    found = dovetail("agent", "--json", str(tmp_path / "no" / "x"), "--", *conformer)
+    assert (found.returncode, "there is no folder" in found.stderr) == (2, True)

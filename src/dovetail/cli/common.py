@@ -82,7 +82,12 @@ def log_to_stderr() -> None:
 # -- options that several commands have ------------------------------------------------------
 
 
-Connect = Annotated[str, typer.Option("--connect", metavar="ADDRESS", help="Where the broker is.")]
+Connect = Annotated[
+    str,
+    typer.Option(
+        "--connect", metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."
+    ),
+]
 MaybeConnect = Annotated[
     str | None, typer.Option("--connect", metavar="ADDRESS", help="A running broker to use.")
 ]

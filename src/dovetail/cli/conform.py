@@ -58,8 +58,15 @@ def conform(
         raise UsageError(
             "name the program after --, as in: dovetail conform agent -- ./conformer agent"
         )
+    if report is not None and not report.parent.is_dir():
+        raise UsageError(f"--json: there is no folder {report.parent}")
     results = []
     try:
+        problem = kit.probe(role, command, patience)
+        if problem:
+            raise UsageError(
+                f"{' '.join(command)} cannot be tried: {problem}; docs/conformance.md says what the program has to do"
+            )
         for result in kit.run(role, command, cases, jobs, patience):
             results.append(result)
             _tell(result, verbose)
