@@ -22,7 +22,8 @@ type Config struct {
 	Wait     time.Duration // for the broker's first answer; 0 is ten seconds, below 0 is for ever
 	Software string
 
-	// Ready, if it is there, is called once the broker has welcomed the peer.
+	// Ready, if it is there, is called once the broker has welcomed the peer, instead of the line that a program
+	// under Main prints.
 	Ready func(*Welcome)
 }
 

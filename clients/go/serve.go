@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -19,8 +20,11 @@ func Serve(ctx context.Context, config Config, host Host) error {
 		return err
 	}
 	defer l.close()
-	if config.Ready != nil {
+	switch {
+	case config.Ready != nil:
 		config.Ready(l.welcome())
+	case ctx.Value(underMain{}) != nil:
+		fmt.Println(readyLine(host, l.address, l.welcome().Name))
 	}
 	for ctx.Err() == nil {
 		messages, err := l.receive(slice)
@@ -69,10 +73,24 @@ func ServeEnvironments(ctx context.Context, config Config, types ...EnvironmentT
 	return Serve(ctx, config, NewEnvironmentHost(types...))
 }
 
+// underMain marks the context of a program that Main runs.
+type underMain struct{}
+
+// readyLine says in one line what is on offer where.
+func readyLine(host Host, address, name string) string {
+	var names []string
+	for _, offer := range host.Offers() {
+		names = append(names, offer.Name)
+	}
+	return fmt.Sprintf("%s %s ready at %s as %s", host.Role(), strings.Join(names, ", "), address, name)
+}
+
 // Main runs a program: its context ends with SIGINT or SIGTERM, and an error is printed in one line and ends the
-// program with status 1.
+// program with status 1. What the program serves, it says in one line on standard output when the broker has welcomed
+// it, unless its Config has a Ready.
 func Main(program func(ctx context.Context) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx := context.WithValue(context.Background(), underMain{}, true)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	err := program(ctx)
 	stop()
 	if err != nil {

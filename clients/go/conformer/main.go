@@ -15,11 +15,13 @@ func main() {
 		role = os.Args[1]
 	}
 	dovetail.Main(func(ctx context.Context) error {
+		config := dovetail.FromEnv()
+		config.Ready = func(*dovetail.Welcome) {} // the kit reads what is printed
 		switch role {
 		case "agent":
-			return dovetail.ServeAgents(ctx, dovetail.FromEnv(), agentType)
+			return dovetail.ServeAgents(ctx, config, agentType)
 		case "environment":
-			return dovetail.ServeEnvironments(ctx, dovetail.FromEnv(), environmentType)
+			return dovetail.ServeEnvironments(ctx, config, environmentType)
 		case "experiment":
 			return experiment(ctx)
 		}
