@@ -243,9 +243,12 @@ async function experiment(): Promise<void> {
   await told.close();
 }
 
+/** The kit reads what is printed. */
+const ready = (): void => {};
+
 const roles: Record<string, () => Promise<void>> = {
-  agent: () => serve({ agents: [agent] }),
-  environment: () => serve({ environments: [environment] }),
+  agent: () => serve({ agents: [agent] }, { ready }),
+  environment: () => serve({ environments: [environment] }, { ready }),
   experiment,
 };
 main(roles[process.argv[2]] ?? (() => Promise.reject(new DovetailError("which role?"))));

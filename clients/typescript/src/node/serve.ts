@@ -24,7 +24,7 @@ export interface ConnectOptions {
 
 /** How a program serves. */
 export interface ServeOptions extends ConnectOptions {
-  /** Called when the broker has welcomed this program. */
+  /** Called when the broker has welcomed this program, instead of the line that a program under `main` prints. */
   ready?: (welcome: Welcome) => void;
   /**
    * Told of what went wrong, for who wrote the program: what the agent or environment threw, and what the broker
@@ -71,6 +71,16 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
   }
 }
 
+/** Whether this is a program under `main`. */
+let telling = false;
+
+/** Say in one line what is on offer where. */
+function tell(host: Host, address: string, welcome: Welcome): void {
+  if (!telling) return;
+  const names = host.offers().map((each) => each.name);
+  console.log(`${host.role} ${names.join(", ")} ready at ${address} as ${welcome.name}`);
+}
+
 /** The same for a host that is there already. */
 export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions = {}): Promise<void> {
   const { address, hello } = greeting(options);
@@ -95,7 +105,9 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
           if (!greeted && link.session.welcome) {
             greeted = true;
             clearTimeout(patience);
-            options.ready?.(link.session.welcome);
+            const { welcome } = link.session;
+            if (options.ready) options.ready(welcome);
+            else tell(host, address, welcome);
           }
           for (const each of messages) complain(each, problem);
           return host.handle(messages);
@@ -171,9 +183,11 @@ export function connect(options: ConnectOptions = {}): Promise<Experiment> {
 }
 
 /**
- * Run the main function of a program: what goes wrong is one line on standard error and status 1.
+ * Run the main function of a program: what it serves is one line on standard output once the broker has welcomed
+ * it, what goes wrong one line on standard error and status 1.
  */
 export function main(program: () => Promise<void>): void {
+  telling = true;
   program().then(
     () => process.exit(0),
     (error: unknown) => {
