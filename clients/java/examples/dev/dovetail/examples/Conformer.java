@@ -19,12 +19,13 @@ public final class Conformer {
 
     public static void main(String[] arguments) {
         switch (arguments.length == 1 ? arguments[0] : "") {
-            case "agent" -> Dovetail.main(
+            // The kit reads what is printed, so nothing is said when the broker has welcomed it.
+            case "agent" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     AgentType.of("conformer", new Options().bool("refuse", false, "Whether to refuse every seat."),
                                     (parameters, seed) -> new Counter(parameters.bool("refuse")))
-                            .described("Counts what it hears.").wanting("text").playing(0));
-            case "environment" -> Dovetail.main(
-                    EnvironmentType.of("conformer", Game.OPTIONS, Game::new).described("Counts turns."));
+                            .described("Counts what it hears.").wanting("text").playing(0)));
+            case "environment" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
+                    EnvironmentType.of("conformer", Game.OPTIONS, Game::new).described("Counts turns.")));
             case "experiment" -> Dovetail.program(Conformer::experiment);
             default -> {
                 System.err.println("usage: Conformer agent|environment|experiment");

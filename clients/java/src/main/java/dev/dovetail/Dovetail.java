@@ -1,6 +1,7 @@
 package dev.dovetail;
 
 import java.util.List;
+import java.util.stream.Collectors;
 
 /** Runs agents and environments as a program, connected to a broker. */
 public final class Dovetail {
@@ -9,14 +10,14 @@ public final class Dovetail {
     private Dovetail() {}
 
     /**
-     * Serves agent types as a whole program: until the broker leaves or the program is told to stop. If the broker
-     * refuses, or there is none, it says so in one line and exits with status 1. The usual variables say where the
-     * broker is; see {@link Broker#usual}.
+     * Serves agent types as a whole program: until the broker leaves or the program is told to stop. When the broker
+     * has welcomed it, it prints one line; if the broker refuses, or there is none, it says so in one line and exits
+     * with status 1. The usual variables say where the broker is; see {@link Broker#usual}.
      *
      * @param types what experiments can make
      */
     public static void main(AgentType... types) {
-        program(() -> serve(Broker.usual(), types));
+        program(() -> serve(Broker.usual(), new AgentHost(List.of(types)), true));
     }
 
     /**
@@ -25,7 +26,7 @@ public final class Dovetail {
      * @param types what matches can have
      */
     public static void main(EnvironmentType... types) {
-        program(() -> serve(Broker.usual(), types));
+        program(() -> serve(Broker.usual(), new EnvironmentHost(List.of(types)), true));
     }
 
     /**
@@ -50,7 +51,7 @@ public final class Dovetail {
      * @throws DovetailException if there is no broker, or it refuses this peer
      */
     public static void serve(Broker broker, AgentType... types) {
-        serve(broker, new AgentHost(List.of(types)));
+        serve(broker, new AgentHost(List.of(types)), false);
     }
 
     /**
@@ -62,7 +63,7 @@ public final class Dovetail {
      * @throws DovetailException if there is no broker, or it refuses this peer
      */
     public static void serve(Broker broker, String name, Agent agent) {
-        serve(broker, new AgentHost(name, agent));
+        serve(broker, new AgentHost(name, agent), false);
     }
 
     /**
@@ -73,16 +74,20 @@ public final class Dovetail {
      * @throws DovetailException if there is no broker, or it refuses this peer
      */
     public static void serve(Broker broker, EnvironmentType... types) {
-        serve(broker, new EnvironmentHost(List.of(types)));
+        serve(broker, new EnvironmentHost(List.of(types)), false);
     }
 
-    private static void serve(Broker broker, Host host) {
+    private static void serve(Broker broker, Host host, boolean telling) {
         Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
         Stop stop = new Stop();
         boolean goodbye = false;
         try {
             Link link = new Link(broker, session);
             try {
+                if (telling) {
+                    System.out.println(ready(host, broker.address(), link.welcome().name()));
+                    System.out.flush();
+                }
                 while (!link.departed() && !stop.asked) {
                     link.send(host.handle(link.receive(WAIT)));
                 }
@@ -93,6 +98,12 @@ public final class Dovetail {
         } finally {
             stop.over();
         }
+    }
+
+    /** One line about what is on offer where. */
+    static String ready(Host host, String address, String name) {
+        String names = host.offers().stream().map(Offer::name).collect(Collectors.joining(", "));
+        return host.role().text() + " " + names + " ready at " + address + " as " + name;
     }
 
     /** Told by SIGTERM or Ctrl-C to stop; then the program ends in order, with status 0. */
