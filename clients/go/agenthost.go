@@ -2,6 +2,7 @@ package dovetail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -23,9 +24,15 @@ type chair struct {
 	seat  int
 }
 
+// player is an agent and the name of its type.
+type player struct {
+	agent Agent
+	name  string
+}
+
 // seated says who holds a chair.
 type seated struct {
-	agent    Agent
+	player
 	instance int64
 	seat     *Seat
 }
@@ -48,8 +55,8 @@ type play struct {
 // agent again, so that a reconnection cannot make a learner learn twice.
 type AgentHost struct {
 	types     []AgentType
-	single    Agent
-	instances map[int64]Agent
+	single    player // its agent is nil if there is none
+	instances map[int64]player
 	seats     map[chair]seated
 	playing   map[place]*play
 	ended     *recent[place, struct{}]
@@ -73,7 +80,7 @@ func NewAgentHost(types ...AgentType) (*AgentHost, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.single = agent
+		h.single = player{agent, types[i].Name}
 	}
 	return h, nil
 }
@@ -84,7 +91,7 @@ func mustOptions(options []Option) Options {
 }
 
 func (h *AgentHost) clear() {
-	h.instances = map[int64]Agent{}
+	h.instances = map[int64]player{}
 	h.seats = map[chair]seated{}
 	h.playing = map[place]*play{}
 	h.thoughts = map[int64]place{}
@@ -133,15 +140,15 @@ func (h *AgentHost) Handle(ctx context.Context, messages []Message) (out [][]byt
 				}
 			}
 		case *Create:
-			out = h.request(m.ID, "create", out, func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
+			out = h.request(m.ID, m.Agent+" in create", out, func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
 		case *Save:
-			out = h.request(m.ID, "save", out, func() (Message, error) { return h.save(m) })
+			out = h.request(m.ID, h.instance(m.Instance).name+" in save", out, func() (Message, error) { return h.save(m) })
 		case *Load:
-			out = h.request(m.ID, "load", out, func() (Message, error) { return &Reply{ID: m.ID}, h.load(m) })
+			out = h.request(m.ID, h.instance(m.Instance).name+" in load", out, func() (Message, error) { return &Reply{ID: m.ID}, h.load(m) })
 		case *AgentMessage:
-			out = h.request(m.ID, "message", out, func() (Message, error) { return h.message(m) })
+			out = h.request(m.ID, h.instance(m.Instance).name+" in message", out, func() (Message, error) { return h.message(m) })
 		case *Cleanup:
-			out = h.request(m.ID, "cleanup", out, func() (Message, error) { return &Reply{ID: m.ID}, h.cleanup(m) })
+			out = h.request(m.ID, h.instance(m.Instance).name+" in cleanup", out, func() (Message, error) { return &Reply{ID: m.ID}, h.cleanup(m) })
 		}
 	}
 	return out
@@ -228,7 +235,11 @@ func (h *AgentHost) act(p *play, d *Decision, action any, err error, out [][]byt
 		}
 		err = fmt.Errorf("the action cannot travel: %w", err)
 	}
-	return h.fail(p, d, CodeCrashed, oneLine(err), out)
+	return h.crash(p, d, err, out)
+}
+
+func (h *AgentHost) crash(p *play, d *Decision, err error, out [][]byte) [][]byte {
+	return h.fail(p, d, CodeCrashed, failure(fmt.Sprintf("%s in turn %d", p.name, d.Turn), err), out)
 }
 
 func (h *AgentHost) fail(p *play, d *Decision, code, text string, out [][]byte) [][]byte {
@@ -238,7 +249,7 @@ func (h *AgentHost) fail(p *play, d *Decision, code, text string, out [][]byte) 
 
 func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead, out [][]byte) [][]byte {
 	if _, ok := p.agent.(Thinker); !ok {
-		return h.fail(p, d, CodeCrashed, "an agent that asks with Lookahead must have Continue", out)
+		return h.crash(p, d, errors.New("an agent that asks with Lookahead must have Continue"), out)
 	}
 	h.asks++
 	m := AgentLookahead{ID: h.asks, Episode: d.Episode, Seat: d.Seat.Number, Turn: d.Turn, Seed: question.Seed}
@@ -255,7 +266,7 @@ func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead, out [][]byte)
 	}
 	frame, err := Encode(&m)
 	if err != nil {
-		return h.fail(p, d, CodeCrashed, "the lookahead cannot travel: "+oneLine(err), out)
+		return h.crash(p, d, fmt.Errorf("the lookahead cannot travel: %w", err), out)
 	}
 	p.thinking, p.asked, p.question = d, m.ID, frame
 	h.thoughts[m.ID] = place{d.Episode, d.Seat.Number}
@@ -326,7 +337,8 @@ func (h *AgentHost) end(m *AgentEnd, out [][]byte) [][]byte {
 	end.Observation, _ = m.Observation.Decode() // what cannot be read is nil here: there is nothing left to refuse
 	end.Scene, _ = m.Scene.Decode()
 	if _, err := protect(func() (any, error) { return nil, ender.End(end) }); err != nil {
-		out = append(out, mustEncode(&Error{Code: CodeCrashed, Message: oneLine(err), Episode: &m.Episode, Seat: &m.Seat}))
+		text := failure(who.name+" at the end of an episode", err)
+		out = append(out, mustEncode(&Error{Code: CodeCrashed, Message: text, Episode: &m.Episode, Seat: &m.Seat}))
 	}
 	return out
 }
@@ -334,8 +346,8 @@ func (h *AgentHost) end(m *AgentEnd, out [][]byte) [][]byte {
 // -- everything else -----------------------------------------------------------------------------------
 
 func (h *AgentHost) init(m *Init, out [][]byte) [][]byte {
-	agent := h.instance(m.Instance)
-	if agent == nil {
+	who := h.instance(m.Instance)
+	if who.agent == nil {
 		text := fmt.Sprintf("there is no agent %d", m.Instance)
 		return append(out, mustEncode(&Error{Code: CodeUnknown, Message: text, Match: &m.Match, Seat: &m.Seat}))
 	}
@@ -344,29 +356,31 @@ func (h *AgentHost) init(m *Init, out [][]byte) [][]byte {
 		return out
 	}
 	seat := &Seat{Match: m.Match, Number: m.Seat, Spec: m.Spec, Lookahead: m.Lookahead}
-	h.seats[key] = seated{agent, m.Instance, seat}
-	if seater, ok := agent.(Seater); ok {
+	h.seats[key] = seated{who, m.Instance, seat}
+	if seater, ok := who.agent.(Seater); ok {
 		if _, err := protect(func() (any, error) { return nil, seater.Init(seat) }); err != nil {
-			out = append(out, mustEncode(&Error{Code: CodeUnavailable, Message: oneLine(err), Match: &m.Match, Seat: &m.Seat}))
+			text := describe(who.name+" taking a seat", err)
+			out = append(out, mustEncode(&Error{Code: CodeUnavailable, Message: text, Match: &m.Match, Seat: &m.Seat}))
 		}
 	}
 	return out
 }
 
-func (h *AgentHost) instance(number int64) Agent {
-	if agent, ok := h.instances[number]; ok {
-		return agent
+// instance finds the player of a number; it has no agent if there is none.
+func (h *AgentHost) instance(number int64) player {
+	if who, ok := h.instances[number]; ok {
+		return who
 	}
 	return h.single
 }
 
 // request answers a request, or repeats the answer that it got before.
-func (h *AgentHost) request(id int64, what string, out [][]byte, do func() (Message, error)) [][]byte {
-	return remembered(h.answers, id, what, out, do)
+func (h *AgentHost) request(id int64, where string, out [][]byte, do func() (Message, error)) [][]byte {
+	return remembered(h.answers, id, where, out, do)
 }
 
 func (h *AgentHost) find(number int64) (Agent, error) {
-	if agent := h.instance(number); agent != nil {
+	if agent := h.instance(number).agent; agent != nil {
 		return agent, nil
 	}
 	return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", number)}
@@ -394,7 +408,7 @@ func (h *AgentHost) create(m *Create) error {
 				return err
 			}
 		}
-		h.instances[m.Instance] = agent
+		h.instances[m.Instance] = player{agent, t.Name}
 		return nil
 	}
 	return fmt.Errorf("this program makes no agent %.40q", m.Agent)
@@ -463,8 +477,8 @@ func (h *AgentHost) reset(out [][]byte) [][]byte {
 	for key, p := range h.playing {
 		_ = h.end(&AgentEnd{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: Disconnected, Mode: p.mode}, nil)
 	}
-	for _, agent := range h.instances {
-		protectCleanup(agent)
+	for _, who := range h.instances {
+		protectCleanup(who.name, who.agent)
 	}
 	asks := h.asks
 	h.clear()

@@ -10,6 +10,7 @@ import (
 // opened is an environment made for a match, with its episode in progress.
 type opened struct {
 	match       int64
+	name        string // for complaints
 	environment Environment
 	spec        *Spec
 	episode     int64
@@ -81,9 +82,9 @@ func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) (out [][
 				h.clear()
 			}
 		case *EnvironmentMessage:
-			out = remembered(h.answers, m.ID, "message", out, func() (Message, error) { return h.message(m) })
+			out = remembered(h.answers, m.ID, "the environment in message", out, func() (Message, error) { return h.message(m) })
 		case *EnvironmentLookahead:
-			out = remembered(h.answers, m.ID, "lookahead", out, func() (Message, error) { return h.lookahead(m) })
+			out = remembered(h.answers, m.ID, "the environment in lookahead", out, func() (Message, error) { return h.lookahead(m) })
 		}
 	}
 	return out
@@ -96,10 +97,10 @@ func (h *EnvironmentHost) make(m *Open) []byte {
 	if frame, ok := h.specs.values[m.Match]; ok {
 		return frame
 	}
-	o := &opened{match: m.Match}
+	o := &opened{match: m.Match, name: "environment " + m.Environment}
 	frame, err := h.tryMake(m, o)
 	if err != nil {
-		frame = mustEncode(&Error{Code: CodeUnavailable, Message: oneLine(err), Match: &m.Match})
+		frame = mustEncode(&Error{Code: CodeUnavailable, Message: describe(o.name+" in init", err), Match: &m.Match})
 		h.specs.put(m.Match, frame)
 		return frame
 	}
@@ -129,7 +130,7 @@ func (h *EnvironmentHost) tryMake(m *Open, o *opened) ([]byte, error) {
 	})
 	if err != nil {
 		if o.environment != nil {
-			protectCleanup(o.environment)
+			protectCleanup(o.name, o.environment)
 		}
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (h *EnvironmentHost) close(match int64) {
 		if o.playing {
 			delete(h.episodes, o.episode)
 		}
-		protectCleanup(o.environment)
+		protectCleanup(o.name, o.environment)
 	}
 }
 
@@ -213,11 +214,16 @@ func (o *opened) finish(result any, err error, number int) []byte {
 		o.turn, o.toAct, o.answer = number, slices.Clone(turn.ToAct), frame
 		return frame
 	}
-	answer := Error{Code: CodeCrashed, Message: oneLine(err), Episode: &o.episode}
+	answer := Error{Code: CodeCrashed, Episode: &o.episode}
 	var illegal *IllegalActionError
 	if errors.As(err, &illegal) {
-		answer.Code, answer.Seat = CodeIllegal, &illegal.Seat
+		answer.Code, answer.Seat, answer.Message = CodeIllegal, &illegal.Seat, oneLine(err)
 	} else {
+		where := o.name + " in start"
+		if number > 0 {
+			where = fmt.Sprintf("%s in turn %d", o.name, number-1)
+		}
+		answer.Message = failure(where, err)
 		o.turn, o.toAct = -1, nil
 	}
 	o.answer = mustEncode(&answer)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"os"
 	"runtime/debug"
 	"strings"
 )
@@ -46,8 +46,8 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.values[key] = value
 }
 
-// remembered answers a request once; a repeat gets the same frame.
-func remembered(answers *recent[int64, []byte], id int64, what string, out [][]byte, do func() (Message, error)) [][]byte {
+// remembered answers a request once; a repeat gets the same frame. Where is who does it, for a person.
+func remembered(answers *recent[int64, []byte], id int64, where string, out [][]byte, do func() (Message, error)) [][]byte {
 	if frame, ok := answers.values[id]; ok {
 		return append(out, frame)
 	}
@@ -58,7 +58,7 @@ func remembered(answers *recent[int64, []byte], id int64, what string, out [][]b
 	})
 	if err == nil {
 		if frame, err = Encode(answer.(Message)); err != nil {
-			err = fmt.Errorf("the answer to %s cannot travel: %w", what, err)
+			err = fmt.Errorf("the answer cannot travel: %w", err)
 		}
 	}
 	if err != nil {
@@ -67,21 +67,59 @@ func remembered(answers *recent[int64, []byte], id int64, what string, out [][]b
 		if errors.As(err, &refused) {
 			code = refused.Code
 		}
-		frame = mustEncode(&Error{Code: code, Message: oneLine(err), ID: &id})
+		frame = mustEncode(&Error{Code: code, Message: describe(where, err), ID: &id})
 	}
 	answers.put(id, frame)
 	return append(out, frame)
 }
 
-// protect calls code of the user; a panic becomes an error, and is logged with its stack.
+// panicked is a panic in code of the user, as an error.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprint(p.value) }
+
+// protect calls code of the user; a panic becomes an error.
 func protect(do func() (any, error)) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("dovetail: panic", "value", p, "stack", string(debug.Stack()))
-			result, err = nil, fmt.Errorf("panic: %v", p)
+			result, err = nil, &panicked{p, debug.Stack()}
 		}
 	}()
 	return do()
+}
+
+// failure returns one line about what code of the user did, and tells it on standard error, too; where is whose code
+// it is, and when it failed.
+func failure(where string, err error) string {
+	verb := "failed"
+	var p *panicked
+	if errors.As(err, &p) {
+		verb = "panicked"
+	}
+	text := oneLine(fmt.Errorf("%s %s: %w", where, verb, err))
+	fmt.Fprintln(os.Stderr, text)
+	if p != nil && debugging() {
+		_, _ = os.Stderr.Write(p.stack)
+	}
+	return text
+}
+
+// debugging says whether DOVETAIL_DEBUG asks for the stack of a panic.
+func debugging() bool {
+	value := os.Getenv("DOVETAIL_DEBUG")
+	return value != "" && value != "0"
+}
+
+// describe returns one line about an error that the code of the user may have meant for others; a panic it did not.
+func describe(where string, err error) string {
+	var p *panicked
+	if errors.As(err, &p) {
+		return failure(where, err)
+	}
+	return oneLine(err)
 }
 
 func clean(user any) {
@@ -90,8 +128,10 @@ func clean(user any) {
 	}
 }
 
-func protectCleanup(user any) {
-	_, _ = protect(func() (any, error) { clean(user); return nil, nil })
+func protectCleanup(name string, user any) {
+	if _, err := protect(func() (any, error) { clean(user); return nil, nil }); err != nil {
+		failure(name+" in cleanup", err)
+	}
 }
 
 // oneLine returns the text of an error for a person.

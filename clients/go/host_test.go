@@ -135,13 +135,19 @@ func TestAgentRepeats(t *testing.T) {
 
 func TestAgentFailures(t *testing.T) {
 	_, made, do := agents(t)
+	texts := []string{"counter in turn 0 failed: told to fail", "counter in turn 1 panicked: told to panic",
+		"counter in turn 2 failed: the action cannot travel: "}
 	for turn, seen := range []string{"fail", "panic", "chan"} {
 		kind, pairs := "step", []any{"episode", 9, "seat", 0, "turn", turn, "observation", seen}
 		if turn == 0 {
 			kind, pairs = "start", append(pairs, "match", 3, "seed", 1)
 		}
 		for range 2 {
-			want(t, hear(t, do(kind, pairs...), "code", "episode", "seat"), "error code=crashed episode=9 seat=0")
+			answer := do(kind, pairs...)
+			want(t, hear(t, answer, "code", "episode", "seat"), "error code=crashed episode=9 seat=0")
+			if text := hear(t, answer, "message"); !strings.HasPrefix(text, "error message="+texts[turn]) {
+				t.Errorf("%q instead of %q", text, texts[turn])
+			}
 		}
 	}
 	if steps := (*made)[0].steps; steps != 3 {
