@@ -277,8 +277,10 @@ EnvironmentType environment_type() {
 
 int main(int count, char** arguments) {
     const std::string role = count > 1 ? arguments[1] : "";
-    if (role == "agent") return serve_main(agent_type());
-    if (role == "environment") return serve_main(environment_type());
+    Serve how;
+    how.quiet = true;
+    if (role == "agent") return serve_main(agent_type(), how);
+    if (role == "environment") return serve_main(environment_type(), how);
     if (role != "experiment") {
         std::fputs("usage: conformer agent|environment|experiment\n", stderr);
         return 2;

@@ -143,9 +143,15 @@ int act(dovetail_call* call, const std::function<Value()>& make) {
     }
 }
 
+std::atomic<bool> quiet{false};
+
 }  // namespace
 
 extern "C" {
+
+void dovetail_quiet(int wanted) {
+    quiet = wanted != 0;
+}
 
 int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address,
                           const char* token, char* error, size_t size) {
@@ -153,6 +159,7 @@ int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const 
         std::vector<dovetail::AgentType> all;
         for (std::size_t i = 0; i < count; ++i) all.push_back(type_of(types[i]));
         dovetail::Serve how;
+        how.quiet = quiet;
         if (address != nullptr) how.address = address;
         if (token != nullptr) how.token = token;
         dovetail::serve(std::move(all), how);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "link.hpp"
+#include "names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail {
@@ -44,6 +45,15 @@ private:
 /// Seconds after which answers go out although others that came with them are still thought about.
 constexpr double kPatience = 0.005;
 
+/// One line that says who is connected, where, and under which name.
+void announce(const messages::Hello& hello, const std::string& address, const messages::Welcome& welcome) {
+    std::string offered;
+    for (const Offer& each : hello.offers) offered += (offered.empty() ? "" : ", ") + each.name;
+    std::printf("%s %s ready at %s as %s\n", names::find(hello.role), offered.c_str(), address.c_str(),
+                utf8::line(welcome.name).c_str());
+    std::fflush(stdout);
+}
+
 }  // namespace
 
 std::string broker_address() {
@@ -65,8 +75,11 @@ void serve(Host& host, const Serve& how) {
     hello.name = how.name;
     hello.offers = host.offers();
     hello.token = how.token;
-    Link link(how.address, std::move(hello), how.wait, stopped);
-    if (how.ready && link.session().welcome()) how.ready(*link.session().welcome());
+    Link link(how.address, hello, how.wait, stopped);
+    if (const auto& welcome = link.session().welcome()) {
+        if (!how.quiet) announce(hello, how.address, *welcome);
+        if (how.ready) how.ready(*welcome);
+    }
     std::vector<messages::Incoming> incoming;
     std::vector<Frame> answers;
     while (!stopped() && !link.session().departed()) {

@@ -22,17 +22,23 @@ public:
         std::vector<char*> arguments;
         for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
         arguments.push_back(nullptr);
+        int ends[2];
+        if (pipe(ends) != 0) throw Error("no pipe");
+        out_ = fdopen(ends[0], "r");
         pid_ = fork();
         if (pid_ == 0) {
-            const int nowhere = open("/dev/null", O_WRONLY);
-            dup2(nowhere, 1);
-            dup2(nowhere, 2);
+            dup2(ends[1], 1);
+            close(ends[0]);
+            close(ends[1]);
+            dup2(open("/dev/null", O_WRONLY), 2);
             execvp(arguments[0], arguments.data());
             _exit(127);
         }
+        close(ends[1]);
     }
     ~Program() {
         if (pid_ > 0) stop();
+        std::fclose(out_);
     }
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
@@ -44,8 +50,15 @@ public:
         pid_ = -1;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
+    /// All that it printed, once it has ended.
+    std::string printed() {
+        std::string all;
+        for (int each; (each = std::fgetc(out_)) != EOF;) all += static_cast<char>(each);
+        return all;
+    }
 
 private:
+    std::FILE* out_ = nullptr;
     pid_t pid_ = -1;
 };
 
@@ -201,6 +214,7 @@ TEST_CASE("episodes through a real broker") {
     how.address = free_address();
     how.token = "secret";
     how.wait = 30;
+    how.quiet = true;
     setenv("DOVETAIL_BROKER", how.address.c_str(), 1);
     setenv("DOVETAIL_TOKEN", "secret", 1);
     Program broker({command, "broker", "--bind", how.address, "--journal", "none"});
@@ -321,6 +335,9 @@ TEST_CASE("episodes through a real broker") {
             CHECK(episode.reason == Reason::terminated);
         }
         CHECK(random_c.stop() == 0);
+        const std::string printed = random_c.printed(), ready = "agent random-c ready at " + how.address;
+        CHECK(printed.substr(0, ready.size() + 10) == ready + " as agent-");
+        CHECK(printed.find('\n') == printed.size() - 1);
     }
     SUBCASE("every method of an agent in C") {
         experiment.expect({}, {"counter-c"});

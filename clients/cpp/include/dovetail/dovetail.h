@@ -64,6 +64,8 @@ typedef struct {
  */
 int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address,
                           const char* token, char* error, size_t size);
+/** With another number than 0 `dovetail_serve_agents` does not print a line once the broker has answered. */
+void dovetail_quiet(int quiet);
 
 /* What a call is about. Numbers that it has not are 0, texts and bytes null. */
 

@@ -33,6 +33,8 @@ struct Serve : Connect {
     const std::atomic<bool>* stop = nullptr;
     /// Called once the broker has answered.
     std::function<void(const messages::Welcome&)> ready = {};
+    /// Say nothing on standard output; otherwise one line tells that the broker has answered.
+    bool quiet = false;
 };
 
 /// Serves agents until the broker says goodbye or the program is told to stop.
@@ -49,10 +51,11 @@ void serve(Host& host, const Serve& how = {});
 /// Returns the exit status: 0, or 1 after an error.
 int run_program(const std::function<void()>& program);
 
-/// For `main`: serves one type at the broker of the environment variables; returns the exit status.
+/// For `main`: serves one type, at the broker of the environment variables unless told otherwise; returns the
+/// exit status.
 template <class Type>
-int serve_main(Type type) {
-    return run_program([&] { serve(std::move(type)); });
+int serve_main(Type type, const Serve& how = {}) {
+    return run_program([&] { serve(std::move(type), how); });
 }
 
 }  // namespace dovetail
