@@ -131,6 +131,7 @@ async fn serve<H: Host>(
 ) -> Result<(), Error> {
     let mut events = Vec::new();
     let mut link = Link::open(broker, role, offers, &mut events).await?;
+    link.plain.announce();
     loop {
         link.plain.deal(&mut host, &mut events)?;
         if link.departed() {

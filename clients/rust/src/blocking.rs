@@ -44,9 +44,10 @@ fn open<I: Incoming>(
     role: Role,
     offers: Vec<Offer>,
     events: &mut Vec<Event<I>>,
+    signals: &Stop,
 ) -> Result<Link<I>, Error> {
     let mut link = Link::new(broker, role, offers)?;
-    while !link.welcomed() && !broker.stop.stopped() {
+    while !link.welcomed() && !broker.stop.stopped() && !signals.stopped() {
         receive(&mut link, events, Duration::from_millis(100))?;
     }
     Ok(link)
@@ -65,7 +66,8 @@ fn serve<H: Host>(
     }
     let mut events = Vec::new();
     let result = (|| {
-        let mut link = open(broker, role, offers, &mut events)?;
+        let mut link = open(broker, role, offers, &mut events, &signals)?;
+        link.announce();
         loop {
             link.deal(&mut host, &mut events)?;
             if link.departed() {
@@ -125,7 +127,13 @@ impl Experiment {
     /// None answers, or it refuses this peer.
     pub fn connect(broker: &Broker) -> Result<Self, Error> {
         let mut events = Vec::new();
-        let link = open(broker, Role::Experiment, Vec::new(), &mut events)?;
+        let link = open(
+            broker,
+            Role::Experiment,
+            Vec::new(),
+            &mut events,
+            &Stop::default(),
+        )?;
         let mut control = Control::default();
         link.deal(&mut control, &mut events)?;
         Ok(Self { link, control })

@@ -15,6 +15,7 @@ pub struct Broker {
     pub(crate) name: String,
     pub(crate) wait: Option<Duration>,
     pub(crate) stop: Stop,
+    pub(crate) quiet: bool,
 }
 
 impl Broker {
@@ -26,6 +27,7 @@ impl Broker {
             name: String::new(),
             wait: Some(Duration::from_secs(10)),
             stop: Stop::default(),
+            quiet: false,
         }
     }
 
@@ -58,6 +60,13 @@ impl Broker {
     /// How long to wait for the broker's first answer, 10 s otherwise; `None` waits for ever.
     pub fn wait(mut self, wait: Option<Duration>) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// Has a program that serves print nothing; otherwise one line on standard output tells that
+    /// the broker has answered.
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
         self
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits: the two shells, `blocking` and `tokio`, differ in how they do.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, ADDRESS};
@@ -25,12 +26,16 @@ pub(crate) struct Link<I> {
     context: zmq::Context,
     session: Session<I>,
     address: String,
+    /// What is on offer, as the line about being ready names it; nothing if none is wanted.
+    announced: Option<String>,
     give_up: Option<Instant>,
 }
 
 impl<I: Incoming> Link<I> {
     /// Connects and says hello; whether the broker answers shows later.
     pub(crate) fn new(broker: &Broker, role: Role, offers: Vec<Offer>) -> Result<Self, Error> {
+        let names: Vec<&str> = offers.iter().map(|each| each.name.as_str()).collect();
+        let announced = format!("{} {}", role, names.join(", "));
         let hello = Hello {
             version: VERSION,
             role,
@@ -50,6 +55,7 @@ impl<I: Incoming> Link<I> {
             context,
             session,
             address: broker.address.clone(),
+            announced: (!broker.quiet).then_some(announced),
             give_up: broker.wait.map(|wait| Instant::now() + wait),
         })
     }
@@ -120,6 +126,20 @@ impl<I: Incoming> Link<I> {
             }
         }
         self.send(out)
+    }
+
+    /// Prints one line that says who is connected, where, and under which name.
+    pub(crate) fn announce(&mut self) {
+        if !self.welcomed() {
+            return;
+        }
+        if let Some(announced) = self.announced.take() {
+            let mut out = std::io::stdout().lock();
+            let (address, name) = (&self.address, self.name());
+            // Nobody may be listening, which is no reason to end.
+            let _ = writeln!(out, "{announced} ready at {address} as {name}");
+            let _ = out.flush();
+        }
     }
 
     pub(crate) fn welcomed(&self) -> bool {

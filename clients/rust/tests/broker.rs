@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ fn episodes_are_played() {
         return;
     };
     let stop = Stop::default();
-    let broker = Broker::at(&process.address).stop(&stop);
+    let broker = Broker::at(&process.address).stop(&stop).quiet();
     let agents = {
         let broker = broker.clone();
         thread::spawn(move || serve_agents([Counter::kind("counter")], &broker))
@@ -134,6 +137,35 @@ fn episodes_are_played() {
     stop.stop();
     agents.join().unwrap().unwrap();
     environments.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_program_says_that_it_is_ready() {
+    let Some(process) = BrokerProcess::start() else {
+        return;
+    };
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.parent().and_then(Path::parent).unwrap();
+    for program in ["random", "random_tokio"] {
+        let program = built.join("examples").join(program);
+        if !program.exists() {
+            eprintln!("skipped: {} is not built", program.display());
+            continue;
+        }
+        let mut program = Command::new(program)
+            .env("DOVETAIL_BROKER", &process.address)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(program.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let ready = format!("agent random-rust ready at {} as agent-", process.address);
+        assert!(line.starts_with(&ready), "{line}");
+    }
 }
 
 #[test]

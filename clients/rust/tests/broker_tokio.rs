@@ -14,7 +14,7 @@ async fn episodes_are_played() {
         return;
     };
     let stop = Stop::default();
-    let broker = Broker::at(&process.address).stop(&stop);
+    let broker = Broker::at(&process.address).stop(&stop).quiet();
     let agents = {
         let broker = broker.clone();
         tokio::spawn(async move { serve_agents([Counter::kind("counter")], &broker).await })
