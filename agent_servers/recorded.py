@@ -17,7 +17,7 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
     journal: Annotated[str, Meta(description="A broker's journal.")]
     episode: Annotated[
-        str,
+        str | int,
         Meta(description="The number of its episode as `dovetail replay` lists them, or `last`."),
     ] = "last"
     off: Annotated[
@@ -46,7 +46,7 @@ class Recorded(Agent):
 
     def __init__(self, parameters: RecordedParameters, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._game = episode(Path(parameters.journal), parameters.episode)[1]
+        self._game = episode(Path(parameters.journal), str(parameters.episode))[1]
         self._places: dict[tuple[int, int], int | None] = {}
         """By episode and seat: how many of its actions were played; None once it is off the record."""
 

@@ -41,6 +41,9 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 from dovetail.protocol.states import MATCH, SEAT, follow
 
+SHOWN = 12
+"""Legal actions that a message names."""
+
 Send = Callable[[Peer, Message, bool], None]
 """Send a message to a peer; True for what must arrive even over a reconnection."""
 
@@ -372,7 +375,8 @@ class Match:
         else:
             allowed = self._space(seat).contains(value)
         if not allowed:
-            return self.breach(seat, "illegal-action", f"action {_short(value)} is not legal", now)
+            what = f"action {_short(value)} is not legal{_allowed(legal)}"
+            return self.breach(seat, "illegal-action", what, now)
         self._settle(seat, value, now)
         return None
 
@@ -543,6 +547,15 @@ class Match:
                     "invalid",
                     f"observation {_short(observation)} of seat {view.seat} is not in {_short(space)}",
                 )
+
+
+def _allowed(legal: list[int] | bytes | None) -> str:
+    """Return what would have been legal, as the end of a sentence; the first few of many."""
+    if legal is None:
+        return "; it is not in the action space"
+    actions = unmask(legal) if isinstance(legal, bytes) else legal
+    more = ", ..." if len(actions) > SHOWN else ""
+    return f"; legal: {', '.join(map(str, actions[:SHOWN]))}{more}"
 
 
 def _short(value: Any) -> str:

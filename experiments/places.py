@@ -72,7 +72,8 @@ class Place:
                     peer=self.peers.get(name),
                 )
             except DovetailError as error:
-                raise DovetailError(f"[agents.{name}]: {error}") from None
+                began = f" (state {part.state})" if part.state and name in states else ""
+                raise DovetailError(f"[agents.{name}]: {error}{began}") from None
         return seated
 
 

@@ -31,6 +31,10 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:7.0f} games/s" if speed else "        games/s", style="cyan")
 
 
+FAULTS = frozenset(("illegal-action", "timeout", "crashed", "disconnected", "environment-failed"))
+"""Endings that somebody should hear of."""
+
+
 class Display:
     """Shows the stages of an experiment while they are played."""
 
@@ -77,7 +81,12 @@ class Display:
                 results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
             else:
                 results.append(f"{each.agent} returns {each.mean_return.value:+.3f}")
+            if each.breaches:
+                results.append(f"with {each.breaches:,} answers too late or not legal")
         self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
+        why = next((each.message for each in episodes if each.reason in FAULTS), "")
+        if why:
+            self._console.print(f"  such as: {why}", soft_wrap=True, markup=False)
 
     def __enter__(self) -> Display:
         self._bars.start()

@@ -30,12 +30,28 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     try:
         return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
-        text = str(error)
-        where = re.search(r" - at `\$\.?(.*)`$", text)
-        if where is None:
-            raise DovetailError(f"{owner}: {text}") from None
-        what = text[: where.start()]
-        raise DovetailError(f"{owner}, option {where.group(1)!r}: {what}") from None
+        raise DovetailError(f"{owner}{_problem(str(error), struct, options)}") from None
+
+
+def _problem(text: str, struct: type[msgspec.Struct], options: dict[str, Any]) -> str:
+    """Return what is wrong, from what msgspec says of it, with what would be right where it is known."""
+    missing = re.match(r"Object missing required field `(.*?)`$", text)
+    if missing is not None:
+        return f" needs its option {missing.group(1)!r}"
+    where = re.search(r" - at `\$\.?(.*)`$", text)
+    if where is None:
+        return f": {text}"
+    what, path = text[: where.start()], where.group(1)
+    option = re.split(r"[.\[]", path)[0]
+    if "enum value" in what:
+        schema = describe(struct).get(option, {})
+        forms = schema.get("anyOf", [schema])
+        values = [repr(each) for form in forms for each in form.get("enum", ())]
+        types = [f"of type {form['type']}" for form in forms if "type" in form]
+        what += f"; it can be {', '.join(values + types)}"
+    elif path in options and ("<" in what or ">" in what):
+        what += f", not {options[path]!r}"
+    return f", option {path!r}: {what}"
 
 
 def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from dovetail.agent_servers.dominion_learning import study as s
 from dovetail.agent_servers.dominion_q import DominionQ, DominionQParameters
-from dovetail.cli.common import INTERRUPTED, complain, settings
+from dovetail.cli.common import command, settings
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import wilson
@@ -341,14 +341,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command, by default that of the command line; return its exit code."""
-    try:
-        code = app(arguments, prog_name="dominion_learning", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
-    except Exception as error:
-        return complain(error)
-    return code if isinstance(code, int) else 0
+    """Run a command; return its exit code."""
+    return command(app, "python -m dovetail.agent_servers.dominion_learning", arguments)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from dovetail.agent_servers.ntuple_2048 import saved
 from dovetail.agent_servers.ntuple_2048.networks import Name, layout
 from dovetail.agent_servers.ntuple_2048.train import Rule, measure, train
+from dovetail.cli.common import command
 from dovetail.experiments.statistics import mean, wilson
 from dovetail.protocol.errors import DovetailError
 
@@ -35,7 +37,7 @@ def train_command(
 ) -> None:
     """Train a network and write it as a state that ntuple-2048 loads."""
     if not out.parent.is_dir():
-        raise SystemExit(f"cannot write {out}: there is no folder {out.parent}")
+        raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
     found = layout(network, *SHAPE)
     weights = found.zeros()
     weights += np.float32(first / len(found.tables))
@@ -59,10 +61,12 @@ def measure_command(
     """Play games without learning; print scores and rates with 95 % intervals."""
     try:
         _, shape, found, weights, learned = saved.parse(file.read_bytes())
-    except (DovetailError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    except OSError as error:
+        raise DovetailError(f"cannot read {file}: {error.strerror}") from None
+    except DovetailError as error:
+        raise DovetailError(f"{file}: {error}") from None
     if shape is None or found is None or weights is None:
-        raise SystemExit(f"{file} has learned nothing")
+        raise DovetailError(f"{file} has learned nothing")
     out = measure(found, weights, shape, games, seed)
     score = mean(out[:, 0].tolist())
     typer.echo(f"learned from {learned} games; {games} games played")
@@ -73,4 +77,4 @@ def measure_command(
 
 
 if __name__ == "__main__":
-    app()
+    sys.exit(command(app, "python -m dovetail.agent_servers.ntuple_2048"))

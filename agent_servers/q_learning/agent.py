@@ -89,9 +89,13 @@ class QLearning(Agent):
         """Learnt from, each seat's counted."""
         self.learner: Learner | None = None
         """Made when the first seat shows how many actions there are."""
-        if (given.encoder == "components") != bool(given.components):
+        if given.encoder == "components" and not given.components:
             raise DovetailError(
-                f"{who}, option 'components': goes with encoder = \"components\", and that with it"
+                f"{who}, option 'encoder': with \"components\" the option components must list some"
+            )
+        if given.components and given.encoder != "components":
+            raise DovetailError(
+                f"{who}, option 'components': only with encoder = \"components\", not {given.encoder!r}"
             )
         for each in given.components:
             if not each.least <= each.most < np.inf:

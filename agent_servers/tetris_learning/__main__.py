@@ -27,6 +27,7 @@ from dovetail.agent_servers.tetris_learning.searches import (
     noise,
 )
 from dovetail.agent_servers.tetris_learning.weights import PLAYERS, Features, Weights, size
+from dovetail.cli.common import command
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import mean
 from dovetail.protocol.errors import DovetailError
@@ -405,13 +406,5 @@ def measure(
         )
 
 
-def main() -> None:
-    """Run a command; what cannot be done is said in one line."""
-    try:
-        app()
-    except DovetailError as error:
-        raise SystemExit(str(error)) from None
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(command(app, "python -m dovetail.agent_servers.tetris_learning"))

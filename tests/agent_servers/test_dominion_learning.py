@@ -366,7 +366,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             "cannot write nowhere/x",
         ),
         ("bots money", "1 players are named; 2 to 4 can play"),
-        ("train --players 7", "see `dominion_learning train --help`"),
+        ("train --players 7", "dominion_learning train --help`"),
     ],
 )
 def test_errors_take_one_line(

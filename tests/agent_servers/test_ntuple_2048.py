@@ -210,8 +210,8 @@ def test_what_is_trained_is_the_same_for_the_same_seed_and_played_by_the_agent(
     assert result.output.startswith("learned from 30 games; 20 games played\nscore ")
     (tmp_path / "bad").write_bytes(b"bad")
     result = CliRunner().invoke(app, ["measure", str(tmp_path / "bad")])
-    assert result.exit_code == 1
-    assert "not a saved ntuple-2048" in result.output
+    assert isinstance(result.exception, DovetailError)
+    assert "bad: these bytes are not a saved ntuple-2048" in str(result.exception)
 
 
 def test_learning_pays_and_evaluation_changes_nothing() -> None:

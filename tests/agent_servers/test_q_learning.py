@@ -459,8 +459,11 @@ def test_a_full_table_ends_the_episode_with_one_line() -> None:
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [
-        ({"encoder": "components"}, "option 'components': goes with encoder"),
-        ({"components": [{"at": 0, "least": 0, "most": 1}]}, "option 'components': goes with"),
+        ({"encoder": "components"}, "the option components must list some"),
+        (
+            {"components": [{"at": 0, "least": 0, "most": 1}]},
+            "only with encoder = ",
+        ),
         (
             {"encoder": "components", "components": [{"at": 0, "least": 2, "most": 1}]},
             "least 2 and most 1 make no range",

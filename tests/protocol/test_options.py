@@ -33,8 +33,11 @@ def test_options_are_read_with_their_defaults() -> None:
     [
         ({"row": 8}, "environment board has no option 'row'; it has first, rates, rows"),
         ({"rows": "8"}, "environment board, option 'rows': Expected `int`, got `str`"),
-        ({"rows": 3}, "environment board, option 'rows': Expected `int` >= 4"),
-        ({"first": "z"}, "environment board, option 'first': Invalid enum value 'z'"),
+        ({"rows": 3}, "environment board, option 'rows': Expected `int` >= 4, not 3"),
+        (
+            {"first": "z"},
+            "environment board, option 'first': Invalid enum value 'z'; it can be 'o', 'x'",
+        ),
         ({"rates": [1, "a"]}, "environment board, option 'rates[1]': Expected `float`, got `str`"),
     ],
 )
@@ -42,6 +45,18 @@ def test_a_wrong_option_is_named(given: dict[str, object], said: str) -> None:
     with pytest.raises(DovetailError) as caught:
         options.read(Board, given, "environment board")
     assert str(caught.value) == said
+
+
+class Needy(Struct):
+    path: str
+    size: Literal["half"] | int = 1
+
+
+def test_what_is_missing_or_one_of_several_kinds_is_named() -> None:
+    with pytest.raises(DovetailError, match=r"^agent needy needs its option 'path'$"):
+        options.read(Needy, {}, "agent needy")
+    with pytest.raises(DovetailError, match=r"it can be 'half', of type integer$"):
+        options.read(Needy, {"path": "x", "size": "no"}, "agent needy")
 
 
 def test_an_owner_without_options_says_so() -> None:

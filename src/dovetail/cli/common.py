@@ -67,6 +67,17 @@ def complain(error: Exception) -> int:
     return int(code)
 
 
+def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> int:
+    """Run an application of commands, by default with the command line's arguments; return its exit code."""
+    try:
+        code = app(arguments, prog_name=name, standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        return complain(error)
+    return code if isinstance(code, int) else OK
+
+
 def warn(text: str) -> None:
     """Say something in one line on stderr."""
     print(f"dovetail: {text}", file=sys.stderr, flush=True)

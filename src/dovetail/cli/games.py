@@ -48,11 +48,13 @@ def play(
         ),
     ],
     against: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="AGENT", help="Who has the other seats.", autocompletion=complete_agent
+            metavar="AGENT",
+            help="Who has the other seats; random if not given.",
+            autocompletion=complete_agent,
         ),
-    ] = "random",
+    ] = None,
     seat: Annotated[int, typer.Option(min=0, help="Your seat; 0 begins.")] = 0,
     set_: Set = None,
     set_agent: Annotated[
@@ -91,11 +93,16 @@ def play(
     if seed is None:
         seed = secrets.randbelow(1_000_000)
 
-    place = _here(env, against) if connect is None else _there(env, against, connect, token)
+    rival = against or "random"
+    place = _here(env, rival) if connect is None else _there(env, rival, connect, token)
     with place as (experiment, name, opponent, human_at):
         seats = _seats(env, configuration, local=connect is None)
         if seat >= seats:
             raise UsageError(f"there is no seat {seat}; {env} has seats 0 to {seats - 1}")
+        if seats == 1 and against:
+            raise UsageError(
+                f"{env} has one seat, and it is yours: leave --against out; an experiment file lets an agent play it"
+            )
         print(f"seed {seed}")
         human = experiment.create("human", seed=seed, peer=human_at)
         agents: list[int | str] = [human] * seats
