@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   AgentHost,
+  DovetailError,
   EnvironmentHost,
   Experiment,
   Refused,
@@ -292,12 +293,17 @@ test("an agent that is the program itself has its parameters and is seated witho
 
 test("what an agent throws by mistake is told to who serves it", () => {
   const told: unknown[] = [];
-  const { host } = agents(() => {
-    throw new RangeError("oh");
+  const { host } = agents(({ turn }) => {
+    throw turn === 0 ? new RangeError("oh\nno") : new DovetailError("not me");
   });
-  host.surprised = (error) => told.push(error);
-  host.handle(toAgent(start));
-  assert.ok(told[0] instanceof RangeError);
+  host.surprised = (line, thrown) => told.push(line, thrown);
+  const [first] = said(host.handle(toAgent(start)));
+  assert.equal(first.message, "it in turn 0 threw RangeError: oh no");
+  assert.equal(told[0], first.message);
+  assert.ok(told[1] instanceof RangeError);
+  const [second] = said(host.handle(toAgent({ ...start, type: "step", turn: 1 })));
+  assert.equal(second.message, "it in turn 1 failed: not me");
+  assert.equal(told[2], second.message);
 });
 
 test("frames that come together with the reply that names a run belong to it", async () => {

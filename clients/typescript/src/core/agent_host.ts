@@ -9,7 +9,7 @@
 import { Decision } from "./agent.js";
 import type { Agent, AgentType, End, Play, Seat } from "./agent.js";
 import { encode } from "./encode.js";
-import { DovetailError, describe } from "./errors.js";
+import { DovetailError, describe, failure } from "./errors.js";
 import { Recent, Turnstile, errorFrame } from "./host.js";
 import type { Host } from "./host.js";
 import { unmask } from "./legal.js";
@@ -81,7 +81,7 @@ type Request = Create | Save | Load | AgentMessage | Cleanup;
 export class AgentHost implements Host<"agent"> {
   readonly role = "agent";
   later: (frames: Uint8Array[]) => void = () => {};
-  surprised: (error: unknown) => void = () => {};
+  surprised: (line: string, thrown: unknown) => void = () => {};
   readonly #types = new Map<string, AgentType>();
   readonly #single: { type: AgentType; player: Player } | null = null;
   readonly #players = new Map<Int, Player>();
@@ -195,15 +195,20 @@ export class AgentHost implements Host<"agent"> {
     const { agent, name, turnstile } = playing.player;
     const first = message.type === "start" && agent.start !== undefined;
     const { episode, seat, turn } = message;
+    /** While it was thought about, the episode may have ended or the broker forgotten it. */
+    const gone = (): boolean => this.#playing.get(key) !== place || place.turn !== turn;
     const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      // While it was thought about, the episode may have ended or the broker forgotten it.
-      if (this.#playing.get(key) !== place || place.turn !== turn) return;
+      if (gone()) return;
       place.answer = frame;
       out.push(frame);
       for (const id of place.questions.keys()) this.#forget(id);
     };
-    const failed = (error: unknown, out: Uint8Array[]): void =>
-      finish(errorFrame("crashed", this.#describe(error, `${name} in turn ${turn}`), { episode, seat }), out);
+    const failed = (error: unknown, out: Uint8Array[]): void => {
+      // A lookahead that the end of the episode broke off is nobody's mistake.
+      if (gone() && error instanceof DovetailError) return;
+      const text = this.#failure(error, `${name} in turn ${turn}`);
+      finish(errorFrame("crashed", text, { episode, seat }), out);
+    };
     turnstile.call(
       false,
       () => (first ? agent.start!(decision) : agent.step(decision)),
@@ -288,7 +293,7 @@ export class AgentHost implements Host<"agent"> {
       () => {},
       (error, out) => {
         if (epoch !== this.#epoch) return;
-        const text = this.#describe(error, `${name} at the end of an episode`);
+        const text = this.#failure(error, `${name} at the end of an episode`);
         out.push(errorFrame("crashed", text, { episode, seat: message.seat }));
       },
       out,
@@ -297,8 +302,16 @@ export class AgentHost implements Host<"agent"> {
   }
 
   #describe(error: unknown, where: string): string {
-    if (!(error instanceof DovetailError)) this.surprised(error);
-    return describe(error, where);
+    const line = describe(error, where);
+    if (!(error instanceof DovetailError)) this.surprised(line, error);
+    return line;
+  }
+
+  /** The same where even a `DovetailError` is a mistake. */
+  #failure(error: unknown, where: string): string {
+    const line = failure(error, where);
+    this.surprised(line, error);
+    return line;
   }
 
   // -- seats and instances ----------------------------------------------------------------------
@@ -352,8 +365,9 @@ export class AgentHost implements Host<"agent"> {
       this.#answers.set(id, frame);
       out.push(frame);
     };
+    const name = message.type === "create" ? message.agent : this.#player(message.instance)?.name;
     const failed = (error: unknown, out: Uint8Array[]): void =>
-      finish(errorFrame("crashed", this.#describe(error, message.type), { id }), out);
+      finish(errorFrame("crashed", this.#describe(error, `${name} in ${message.type}`), { id }), out);
     const turnstile = message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
     (turnstile ?? new Turnstile()).call(
       true,

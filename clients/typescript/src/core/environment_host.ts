@@ -7,7 +7,7 @@
 
 import { encode } from "./encode.js";
 import type { Environment, EnvironmentType } from "./environment.js";
-import { DovetailError, IllegalAction, describe } from "./errors.js";
+import { DovetailError, IllegalAction, describe, failure } from "./errors.js";
 import { Recent, Turnstile, errorFrame } from "./host.js";
 import type { Host } from "./host.js";
 import { positions } from "./lookahead.js";
@@ -49,14 +49,17 @@ class Match {
   /** The answer to it; null while it is being worked on. */
   answer: Uint8Array | null = null;
 
-  constructor(readonly number: Int) {}
+  constructor(
+    readonly number: Int,
+    readonly name: string,
+  ) {}
 }
 
 /** Holds the environments of one program. */
 export class EnvironmentHost implements Host<"environment"> {
   readonly role = "environment";
   later: (frames: Uint8Array[]) => void = () => {};
-  surprised: (error: unknown) => void = () => {};
+  surprised: (line: string, thrown: unknown) => void = () => {};
   readonly #types = new Map<string, EnvironmentType>();
   readonly #matches = new Map<Int, Match>();
   readonly #episodes = new Map<Int, Match>();
@@ -171,7 +174,10 @@ export class EnvironmentHost implements Host<"environment"> {
           frame = encode(this.#message(match, environment, turn, number));
         } catch (error) {
           match.turn = null;
-          finish(errorFrame("crashed", this.#describe(error, "the view of a turn"), { episode }), out);
+          finish(
+            errorFrame("crashed", this.#failure(error, `the view of a turn of ${match.name}`), { episode }),
+            out,
+          );
           return;
         }
         match.toAct = turn.to_act ?? [];
@@ -185,7 +191,7 @@ export class EnvironmentHost implements Host<"environment"> {
           return;
         }
         match.turn = null;
-        finish(errorFrame("crashed", this.#describe(error, `the environment in ${verb}`), { episode }), out);
+        finish(errorFrame("crashed", this.#failure(error, `${match.name} in ${verb}`), { episode }), out);
       },
       out,
       this.later,
@@ -223,8 +229,16 @@ export class EnvironmentHost implements Host<"environment"> {
   }
 
   #describe(error: unknown, where: string): string {
-    if (!(error instanceof DovetailError)) this.surprised(error);
-    return describe(error, where);
+    const line = describe(error, where);
+    if (!(error instanceof DovetailError)) this.surprised(line, error);
+    return line;
+  }
+
+  /** The same where even a `DovetailError` is a mistake. */
+  #failure(error: unknown, where: string): string {
+    const line = failure(error, where);
+    this.surprised(line, error);
+    return line;
   }
 
   // -- matches ----------------------------------------------------------------------------------
@@ -235,9 +249,9 @@ export class EnvironmentHost implements Host<"environment"> {
     const answer = known === undefined ? this.#refused.get(number) : known.opened;
     if (answer) out.push(answer);
     if (known !== undefined || answer !== undefined) return;
-    const match = new Match(number);
-    this.#matches.set(number, match);
     const name = message.environment;
+    const match = new Match(number, `environment ${name}`);
+    this.#matches.set(number, match);
     const refuse = (error: unknown, out: Uint8Array[]): void => {
       if (this.#matches.get(number) !== match) return;
       const frame = errorFrame("unavailable", this.#describe(error, `environment ${name}`), {

@@ -46,7 +46,13 @@ export class IllegalAction extends DovetailError {
   }
 }
 
-/** Return one line for a person about whatever was thrown. */
+/** Return one line about a call that failed, whatever was thrown; `where` says whose and when. */
+export function failure(error: unknown, where: string): string {
+  if (error instanceof DovetailError) return oneLine(`${where} failed: ${error.message}`);
+  return describe(error, where);
+}
+
+/** Return one line for a person about what was thrown; a `DovetailError` says all by itself. */
 export function describe(error: unknown, where: string): string {
   if (error instanceof DovetailError) return oneLine(error.message);
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

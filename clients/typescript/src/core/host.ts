@@ -19,8 +19,8 @@ export interface Host<R extends Role = Role> {
   handle(messages: readonly Heard[R][]): Uint8Array[];
   /** Where answers go that come later; set by who serves the host. */
   later: (frames: Uint8Array[]) => void;
-  /** Told of what was thrown and is no `DovetailError`: a mistake of who wrote the agent or environment. */
-  surprised: (error: unknown) => void;
+  /** Told of a mistake of who wrote the agent or environment: the line that the broker gets, and what was thrown. */
+  surprised: (line: string, thrown: unknown) => void;
 }
 
 /** Keeps the calls of one agent or environment in order, as far as they need it. */

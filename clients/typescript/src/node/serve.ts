@@ -27,10 +27,11 @@ export interface ServeOptions extends ConnectOptions {
   /** Called when the broker has welcomed this program, instead of the line that a program under `main` prints. */
   ready?: (welcome: Welcome) => void;
   /**
-   * Told of what went wrong, for who wrote the program: what the agent or environment threw, and what the broker
-   * refused.  Absent: it goes to standard error.
+   * Told of what went wrong, for who wrote the program: that the agent or environment threw something, and what the
+   * broker refused.  Absent: the line goes to standard error, and if the environment variable DOVETAIL_DEBUG is set,
+   * the stack of what was thrown.
    */
-  problem?: (problem: unknown) => void;
+  problem?: (line: string, thrown?: unknown) => void;
   /** Ends serving, with a goodbye; SIGTERM and SIGINT do so too. */
   signal?: AbortSignal;
 }
@@ -84,7 +85,7 @@ function tell(host: Host, address: string, welcome: Welcome): void {
 /** The same for a host that is there already. */
 export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions = {}): Promise<void> {
   const { address, hello } = greeting(options);
-  const problem = options.problem ?? ((each: unknown) => console.error(each));
+  const problem = options.problem ?? complain;
   return new Promise((resolve, reject) => {
     let greeted = false;
     const stop = (): void => void link.close();
@@ -109,7 +110,7 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
             if (options.ready) options.ready(welcome);
             else tell(host, address, welcome);
           }
-          for (const each of messages) complain(each, problem);
+          for (const each of messages) refused(each, problem);
           return host.handle(messages);
         },
         closed: finish,
@@ -131,9 +132,15 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
 }
 
 /** What the broker refuses without being asked is a mistake in the program, which else nobody would see. */
-function complain(message: Heard[Role], problem: (problem: unknown) => void): void {
+function refused(message: Heard[Role], problem: (line: string) => void): void {
   if (message.type !== "error" || message.id !== null) return;
   problem(`the broker refuses (${message.code}): ${message.message}`);
+}
+
+function complain(line: string, thrown?: unknown): void {
+  console.error(line);
+  const debug = process.env["DOVETAIL_DEBUG"] ?? "";
+  if (debug !== "" && debug !== "0" && thrown instanceof Error) console.error(thrown.stack);
 }
 
 function giveUp(wait = 10, address: string, then: (error: Error) => void): NodeJS.Timeout | undefined {
