@@ -5,8 +5,9 @@
 
 namespace dovetail {
 
-using hosting::describe;
+using hosting::crash;
 using hosting::Key;
+using hosting::refusal;
 
 namespace {
 
@@ -16,6 +17,7 @@ using Out = std::vector<Frame>;
 struct Holder {
     std::shared_ptr<Agent> agent;
     std::shared_ptr<const Seat> seat;
+    std::string type;
 };
 
 /// A seat's episode in progress.
@@ -82,9 +84,13 @@ Value Decision::random_action() const {
 }
 
 struct AgentHost::Inside {
+    explicit Inside(const Host& around) : told(around.failed) {}
+
+    const hosting::Told& told;
     std::vector<AgentType> types;
     std::shared_ptr<Agent> single;
     std::unordered_map<std::int64_t, std::shared_ptr<Agent>> instances;
+    std::unordered_map<std::int64_t, std::string> names;  // the type of each instance
     std::unordered_map<Key, Holder, hosting::KeyHash> seats;
     std::unordered_map<Key, Play, hosting::KeyHash> playing;
     hosting::Ended ended;
@@ -171,7 +177,8 @@ struct AgentHost::Inside {
             action.action = std::move(answer.action);
             frame = codec::encode_message(action);
         } catch (...) {
-            frame = play_failed("crashed", play, describe("the agent in turn " + std::to_string(play.turn)));
+            const std::string where = play.holder.type + " in turn " + std::to_string(play.turn);
+            frame = play_failed("crashed", play, crash(where, told));
         }
         settle(play, std::move(frame), out);
     }
@@ -253,7 +260,8 @@ struct AgentHost::Inside {
                                   message.blame, message.total, message.decisions, message.mode,
                                   std::move(message.text), std::move(message.scene)});
         } catch (...) {
-            messages::Error crashed = error("crashed", describe("the agent at the end of an episode"));
+            messages::Error crashed =
+                error("crashed", crash(holder.type + " at the end of an episode", told));
             crashed.episode = message.episode;
             crashed.seat = message.seat;
             out.push_back(codec::encode_message(crashed));
@@ -273,12 +281,13 @@ struct AgentHost::Inside {
         Holder& holder = seats[{message.match, message.seat}];
         if (holder.agent == agent) return;
         holder.agent = agent;
+        holder.type = type_of(message.instance);
         holder.seat = std::make_shared<const Seat>(
             Seat{message.match, message.seat, std::move(message.spec), message.lookahead});
         try {
             agent->init(*holder.seat);
         } catch (...) {
-            messages::Error refused = error("unavailable", describe("the agent taking a seat"));
+            messages::Error refused = error("unavailable", refusal(holder.type + " taking a seat", told));
             refused.match = message.match;
             refused.seat = message.seat;
             out.push_back(codec::encode_message(refused));
@@ -304,15 +313,22 @@ struct AgentHost::Inside {
         return agent;
     }
 
+    /// The name of an agent's type, for lines about failures.
+    std::string type_of(std::int64_t instance) const {
+        const auto found = names.find(instance);
+        if (found != names.end()) return found->second;
+        return single ? types.at(0).name : "agent " + std::to_string(instance);
+    }
+
     template <class Do>
-    void request(std::int64_t id, const char* what, Out& out, Do act) {
+    void request(std::int64_t id, const std::string& where, Out& out, Do act) {
         const Frame* known = answers.find(id);
         if (known == nullptr) {
             Frame frame;
             try {
                 frame = act();
             } catch (...) {
-                frame = request_failed(id, describe(what));
+                frame = request_failed(id, refusal(where, told));
             }
             known = &answers.keep(id, std::move(frame));
         }
@@ -324,8 +340,11 @@ struct AgentHost::Inside {
     }
 
     void take(messages::Create& message, Out& out) {
-        request(message.id, "create", out, [&] {
-            if (instances.count(message.instance) == 0) instances[message.instance] = make(message);
+        request(message.id, message.agent + " in create", out, [&] {
+            if (instances.count(message.instance) == 0) {
+                instances[message.instance] = make(message);
+                names[message.instance] = message.agent;
+            }
             return reply(message.id);
         });
     }
@@ -343,27 +362,28 @@ struct AgentHost::Inside {
     }
 
     void take(messages::Save& message, Out& out) {
-        request(message.id, "save", out, [&] {
+        request(message.id, type_of(message.instance) + " in save", out, [&] {
             return codec::encode_message(messages::Saved{message.id, needed(message.instance)->save()});
         });
     }
 
     void take(messages::Load& message, Out& out) {
-        request(message.id, "load", out, [&] {
+        request(message.id, type_of(message.instance) + " in load", out, [&] {
             needed(message.instance)->load(message.state);
             return reply(message.id);
         });
     }
 
     void take(messages::AgentMessage& message, Out& out) {
-        request(message.id, "message", out,
+        request(message.id, type_of(message.instance) + " in message", out,
                 [&] { return reply(message.id, needed(message.instance)->message(message.body)); });
     }
 
     void take(messages::Cleanup& message, Out& out) {
-        request(message.id, "cleanup", out, [&] {
+        request(message.id, type_of(message.instance) + " in cleanup", out, [&] {
             const std::shared_ptr<Agent> agent = needed(message.instance);
             instances.erase(message.instance);
+            names.erase(message.instance);
             agent->cleanup();
             return reply(message.id);
         });
@@ -397,10 +417,11 @@ struct AgentHost::Inside {
             }
         }
         instances.clear();
+        names.clear();
     }
 };
 
-AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside) {
+AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(*this)) {
     for (const AgentType& type : types) {
         if (!type.instance) continue;
         if (types.size() != 1) throw Error("a program that is one agent can offer no other");

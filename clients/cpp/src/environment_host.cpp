@@ -5,7 +5,8 @@
 
 namespace dovetail {
 
-using hosting::describe;
+using hosting::crash;
+using hosting::refusal;
 
 namespace {
 
@@ -14,6 +15,7 @@ using Out = std::vector<Frame>;
 /// An environment made for a match, and its episode in progress.
 struct Place {
     std::int64_t match = 0;
+    std::string name;
     std::unique_ptr<Environment> environment;
     Frame spec;
     std::uint64_t seats = 1;
@@ -75,6 +77,9 @@ void play_on(Environment& environment, messages::Position& position, const std::
 }  // namespace
 
 struct EnvironmentHost::Inside {
+    explicit Inside(const Host& around) : told(around.failed) {}
+
+    const hosting::Told& told;
     std::vector<EnvironmentType> types;
     std::unordered_map<std::int64_t, Place> open;             // by match
     std::unordered_map<std::int64_t, std::int64_t> episodes;  // the match of each
@@ -98,7 +103,7 @@ struct EnvironmentHost::Inside {
         }
         if (message.turn != place->turn || (place->failed && place->asked < 0)) return;
         place->asked = message.turn;
-        play(*place, "step", out, [&] { return place->environment->step(message.actions); });
+        play(*place, out, [&] { return place->environment->step(message.actions); });
     }
 
     void take(messages::EnvironmentStart& message, Out& out) {
@@ -123,12 +128,12 @@ struct EnvironmentHost::Inside {
         place.watched = message.watched;
         place.turn = -1;
         place.asked = -1;
-        play(place, "start", out, [&] { return place.environment->start(message.seed); });
+        play(place, out, [&] { return place.environment->start(message.seed); });
     }
 
     /// Lets an environment make the turn that follows on `asked`.
     template <class Go>
-    void play(Place& place, const char* what, Out& out, Go go) {
+    void play(Place& place, Out& out, Go go) {
         try {
             Turn turn = go();
             turn.episode = place.episode;
@@ -145,7 +150,9 @@ struct EnvironmentHost::Inside {
             place.answer = codec::encode_message(illegal);
             place.failed = true;
         } catch (...) {
-            messages::Error crashed = error("crashed", describe(std::string("the environment in ") + what));
+            const std::string where =
+                place.name + (place.asked < 0 ? " in start" : " in turn " + std::to_string(place.asked));
+            messages::Error crashed = error("crashed", crash(where, told));
             crashed.episode = place.episode;
             place.answer = codec::encode_message(crashed);
             place.failed = true;
@@ -179,6 +186,7 @@ struct EnvironmentHost::Inside {
         try {
             Place place;
             place.match = message.match;
+            place.name = message.environment;
             place.environment = make(message);
             Spec spec = place.environment->init();
             spec.match = message.match;
@@ -188,7 +196,7 @@ struct EnvironmentHost::Inside {
             out.push_back(place.spec);
             open.emplace(message.match, std::move(place));
         } catch (...) {
-            messages::Error refused = error("unavailable", describe("the environment in init"));
+            messages::Error refused = error("unavailable", refusal(message.environment + " in init", told));
             refused.match = message.match;
             out.push_back(codec::encode_message(refused));
         }
@@ -219,15 +227,14 @@ struct EnvironmentHost::Inside {
     }
 
     template <class Do>
-    void request(std::int64_t id, const char* what, Out& out, Do act) {
+    void request(std::int64_t id, const std::string& where, Out& out, Do act) {
         const Frame* known = answers.find(id);
         if (known == nullptr) {
             Frame frame;
             try {
                 frame = codec::encode_message(messages::Reply{id, act()});
             } catch (...) {
-                messages::Error crashed =
-                    error("crashed", describe(std::string("the environment in ") + what));
+                messages::Error crashed = error("crashed", refusal(where, told));
                 crashed.id = id;
                 frame = codec::encode_message(crashed);
             }
@@ -237,8 +244,9 @@ struct EnvironmentHost::Inside {
     }
 
     void take(messages::EnvironmentMessage& message, Out& out) {
-        request(message.id, "message", out, [&] {
-            const auto found = open.find(message.match);
+        const auto found = open.find(message.match);
+        const std::string name = found == open.end() ? "environment" : found->second.name;
+        request(message.id, name + " in message", out, [&] {
             if (found == open.end())
                 throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
             return found->second.environment->message(message.body);
@@ -246,8 +254,9 @@ struct EnvironmentHost::Inside {
     }
 
     void take(messages::EnvironmentLookahead& message, Out& out) {
-        request(message.id, "lookahead", out, [&]() -> Value {
-            const Place* const place = playing(message.episode);
+        const Place* const place = playing(message.episode);
+        const std::string name = place == nullptr ? "environment" : place->name;
+        request(message.id, name + " in lookahead", out, [&]() -> Value {
             if (place == nullptr || place->failed) {
                 throw dovetail::Error("episode " + std::to_string(message.episode) + " is not in progress");
             }
@@ -280,7 +289,7 @@ struct EnvironmentHost::Inside {
     }
 };
 
-EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(new Inside) {
+EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(new Inside(*this)) {
     inside_->types = std::move(types);
 }
 

@@ -2,28 +2,71 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <string>
+#include <typeinfo>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
 
 #include "dovetail/codec.hpp"
 #include "utf8.hpp"
 
 namespace dovetail::hosting {
 
-/// One line for a person about the exception that is being handled; call it in a `catch (...)` only.
-inline std::string describe(const std::string& where) {
+/// Who is told of failures: `Host::failed`.
+using Told = std::function<void(const std::string&)>;
+
+/// The name of a type as it is written in C++, where the compiler tells.
+inline std::string name_of(const std::type_info& type) {
+#if __has_include(<cxxabi.h>)
+    int status = 0;
+    char* const found = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+    std::string name = status == 0 ? found : type.name();
+    std::free(found);
+    return name;
+#else
+    return type.name();
+#endif
+}
+
+/// One line for a person about the exception that is being handled, which is told; call it in a `catch (...)`
+/// only.
+inline std::string crash(const std::string& where, const Told& told) {
+    std::string text;
+    try {
+        throw;
+    } catch (const dovetail::Error& error) {
+        text = std::string(" failed: ") + error.what();
+    } catch (const std::exception& error) {
+        text = " threw " + name_of(typeid(error)) + ": " + error.what();
+    } catch (const std::string& thrown) {
+        text = " threw " + thrown;
+    } catch (const char* thrown) {
+        text = std::string(" threw ") + (thrown != nullptr ? thrown : "a null pointer");
+    } catch (...) {
+        text = " threw what is no std::exception";
+    }
+    std::string line = utf8::line(where + text);
+    if (told) told(line);
+    return line;
+}
+
+/// The same where an Error is a refusal, which is for who asked and no failure of the program.
+inline std::string refusal(const std::string& where, const Told& told) {
     try {
         throw;
     } catch (const dovetail::Error& error) {
         return utf8::line(error.what());
-    } catch (const std::exception& error) {
-        return utf8::line(where + " failed: " + error.what());
     } catch (...) {
-        return utf8::line(where + " failed");
+        return crash(where, told);
     }
 }
 

@@ -70,6 +70,8 @@ std::optional<std::string> broker_token() {
 void serve(Host& host, const Serve& how) {
     const Signals signals(how.stop == nullptr);
     const auto stopped = [&] { return how.stop != nullptr ? how.stop->load() : told_to_stop != 0; };
+    if (!host.failed)
+        host.failed = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
     messages::Hello hello;
     hello.role = host.role();
     hello.name = how.name;

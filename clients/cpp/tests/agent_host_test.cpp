@@ -123,14 +123,17 @@ TEST_CASE_FIXTURE(Fixture, "requests are answered from memory") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "a crash is told in one line, and told again for a repeat") {
+    std::vector<std::string> printed;
+    host.failed = [&](const std::string& line) { printed.push_back(line); };
     const Frame crash = say.one(start(7, "crash"));
     const Map told = said(crash);
     CHECK(told.at("code") == Value("crashed"));
     CHECK(told.at("episode") == Value(7));
     CHECK(told.at("seat") == Value(0));
-    CHECK(told.at("message").as_text().find('\n') == std::string::npos);
+    CHECK(told.at("message") == Value("tester in turn 0 threw std::runtime_error: told to crash"));
     CHECK(say.one(start(7, "crash")) == crash);
     CHECK(heard.decisions == 1);
+    CHECK(printed == std::vector<std::string>{told.at("message").as_text()});
     CHECK(said(say.one(start(8, "bad"))).at("code") == Value("crashed"));
     CHECK(type(say.one(start(9))) == "action");
 }

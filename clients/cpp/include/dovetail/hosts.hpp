@@ -3,7 +3,9 @@
 /// What comes twice is answered from memory; agents and environments never hear it again.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "dovetail/agent.hpp"
@@ -24,6 +26,9 @@ public:
     virtual std::vector<Offer> offers() const = 0;
     /// Takes a message; appends the answers to `out`.
     virtual void handle(messages::Incoming message, std::vector<Frame>& out) = 0;
+    /// Told in one line of every failure of an agent or environment; `serve` prints it on standard error
+    /// unless something else is set.
+    std::function<void(const std::string&)> failed = {};
 };
 
 /// Holds the agents of one program. A type whose `instance` is true is made at once, and must be the only
