@@ -15,11 +15,14 @@ final class AgentHost extends Host {
     /** A seat of a match or of an episode. */
     private record Place(long of, int seat) {}
 
-    private record Sitting(Agent agent, Seat seat) {}
+    /** An agent and the name of its type. */
+    private record Player(Agent agent, String name) {}
+
+    private record Sitting(Player player, Seat seat) {}
 
     /** A seat's episode in progress. */
     private static final class Play {
-        final Agent agent;
+        final Player player;
         final Seat seat;
         final boolean learn;
         final long seed;
@@ -34,7 +37,7 @@ final class AgentHost extends Host {
         byte[] asking;
 
         Play(Sitting sitting, Incoming.Decide.First first) {
-            agent = sitting.agent;
+            player = sitting.player;
             seat = sitting.seat;
             learn = first.learn();
             seed = first.seed();
@@ -43,9 +46,8 @@ final class AgentHost extends Host {
     }
 
     private final Map<String, AgentType> types = new LinkedHashMap<>();
-    private final String singleName;
-    private final Agent single;
-    private final Map<Long, Agent> instances = new LinkedHashMap<>();
+    private final Player single;
+    private final Map<Long, Player> instances = new LinkedHashMap<>();
     private final Map<Place, Sitting> seats = new HashMap<>();
     private final Map<Place, Play> playing = new LinkedHashMap<>();
     private final Map<Place, Boolean> ended = new Recent<>(ENDED_KEPT);
@@ -55,14 +57,12 @@ final class AgentHost extends Host {
     /** Makes instances of types. */
     AgentHost(List<AgentType> types) {
         types.forEach(each -> this.types.put(each.name(), each));
-        singleName = "";
         single = null;
     }
 
     /** Is one agent, which experiments seat by its name. */
     AgentHost(String name, Agent agent) {
-        singleName = name;
-        single = agent;
+        single = new Player(agent, name);
     }
 
     @Override
@@ -73,7 +73,7 @@ final class AgentHost extends Host {
     @Override
     List<Offer> offers() {
         if (single != null) {
-            return List.of(new Offer(singleName, "", new Options(), List.of(), 1, true));
+            return List.of(new Offer(single.name, "", new Options(), List.of(), 1, true));
         }
         return types.values().stream().map(AgentType::offer).toList();
     }
@@ -95,7 +95,7 @@ final class AgentHost extends Host {
                 answered(thinking.remove(error.id()), error, out);
             }
         } else if (message instanceof Incoming.Request request) {
-            answer(request.id(), "the agent", out, () -> request(request));
+            answer(request.id(), where(request), out, () -> request(request));
         }
     }
 
@@ -144,7 +144,8 @@ final class AgentHost extends Host {
                 message.clock());
         play.decision = decision;
         try {
-            settle(play, message.first() != null ? play.agent.start(decision) : play.agent.step(decision), out);
+            Agent agent = play.player.agent;
+            settle(play, message.first() != null ? agent.start(decision) : agent.step(decision), out);
         } catch (Exception | StackOverflowError | AssertionError error) {
             crashed(play, error, out);
         }
@@ -206,7 +207,7 @@ final class AgentHost extends Host {
 
     private void crashed(Play play, Throwable error, List<byte[]> out) {
         Decision decision = play.decision;
-        String text = describe(error, "the agent in turn " + decision.turn());
+        String text = failure(error, play.player.name + " in turn " + decision.turn());
         play.answer =
                 encode(Outgoing.Error.episode("crashed", text, decision.episode(), play.seat.seat()));
         play.decision = null;
@@ -219,22 +220,22 @@ final class AgentHost extends Host {
             return;
         }
         Play play = playing.remove(place);
-        Agent agent;
+        Player player;
         Seat seat;
         if (play != null) {
             forget(play);
-            agent = play.agent;
+            player = play.player;
             seat = play.seat;
         } else { // the episode ended before this seat had to decide
             Sitting sitting = seats.get(new Place(message.match(), message.seat()));
             if (sitting == null) {
                 return;
             }
-            agent = sitting.agent;
+            player = sitting.player;
             seat = sitting.seat;
         }
         try {
-            agent.end(new End(
+            player.agent.end(new End(
                     seat,
                     message.episode(),
                     message.reward(),
@@ -248,37 +249,59 @@ final class AgentHost extends Host {
                     message.text(),
                     message.scene()));
         } catch (Exception | StackOverflowError | AssertionError error) {
-            String text = describe(error, "the agent at the end of an episode");
+            String text = failure(error, player.name + " at the end of an episode");
             out.add(encode(Outgoing.Error.episode("crashed", text, message.episode(), message.seat())));
         }
     }
 
     // -- everything else ------------------------------------------------------------------------------
 
-    private Agent find(long instance) {
+    private Player find(long instance) {
         return instances.getOrDefault(instance, single);
     }
 
     private void init(Incoming.Init message, List<byte[]> out) {
-        Agent agent = find(message.instance());
-        if (agent == null) {
+        Player player = find(message.instance());
+        if (player == null) {
             out.add(encode(Outgoing.Error.match(
                     "unknown", "there is no agent " + message.instance(), message.match(), message.seat())));
             return;
         }
         Place place = new Place(message.match(), message.seat());
         Sitting known = seats.get(place);
-        if (known != null && known.agent == agent) {
+        if (known != null && known.player == player) {
             return;
         }
         Seat seat = new Seat(message.match(), message.seat(), message.spec(), message.lookahead());
-        seats.put(place, new Sitting(agent, seat));
+        seats.put(place, new Sitting(player, seat));
         try {
-            agent.init(seat);
+            player.agent.init(seat);
         } catch (Exception | StackOverflowError | AssertionError error) {
-            String text = describe(error, "the agent taking a seat");
+            String text = describe(error, player.name + " taking a seat");
             out.add(encode(Outgoing.Error.match("unavailable", text, message.match(), message.seat())));
         }
+    }
+
+    /** Who is asked for what; for a person. */
+    private String where(Incoming.Request message) {
+        if (message instanceof Incoming.Create create) {
+            return create.agent() + " in create";
+        }
+        if (message instanceof Incoming.Save save) {
+            return name(save.instance()) + " in save";
+        }
+        if (message instanceof Incoming.Load load) {
+            return name(load.instance()) + " in load";
+        }
+        if (message instanceof Incoming.Tell tell) {
+            return name(tell.instance()) + " in message";
+        }
+        return message instanceof Incoming.Cleanup cleanup ? name(cleanup.instance()) + " in cleanup" : "the agent";
+    }
+
+    private String name(long instance) {
+        Player player = find(instance);
+        return player == null ? "the agent" : player.name;
     }
 
     private Outgoing request(Incoming.Request message) {
@@ -307,11 +330,11 @@ final class AgentHost extends Host {
     }
 
     private Agent existing(long instance) {
-        Agent agent = find(instance);
-        if (agent == null) {
+        Player player = find(instance);
+        if (player == null) {
             throw new DovetailException("there is no agent " + instance);
         }
-        return agent;
+        return player.agent;
     }
 
     private void create(Incoming.Create message) {
@@ -327,7 +350,7 @@ final class AgentHost extends Host {
         if (message.state() != null) {
             agent.load(message.state());
         }
-        instances.put(message.instance(), agent);
+        instances.put(message.instance(), new Player(agent, type.name()));
     }
 
     /** Every seat in an episode hears its end; then instances and seats go. */
@@ -344,11 +367,11 @@ final class AgentHost extends Host {
         thinking.clear();
         seats.clear();
         ended.clear();
-        for (Agent each : instances.values()) {
+        for (Player each : instances.values()) {
             try {
-                each.cleanup();
+                each.agent.cleanup();
             } catch (Exception | StackOverflowError | AssertionError error) {
-                describe(error, "the agent's cleanup");
+                failure(error, each.name + " in cleanup");
             }
         }
         instances.clear();

@@ -14,6 +14,9 @@ final class EnvironmentHost extends Host {
 
     /** An environment made for a match, and its episode in progress. */
     private static final class Place {
+        /** The type, for complaints. */
+        final String name;
+
         final Environment environment;
         final Spec spec;
         /** The frame that answered {@code open}. */
@@ -30,7 +33,8 @@ final class EnvironmentHost extends Host {
         /** The turn in it; null if it was an error. */
         Turn turn;
 
-        Place(Environment environment, Spec spec, byte[] opened) {
+        Place(String name, Environment environment, Spec spec, byte[] opened) {
+            this.name = "environment " + name;
             this.environment = environment;
             this.spec = spec;
             this.opened = opened;
@@ -106,7 +110,7 @@ final class EnvironmentHost extends Host {
         try {
             finish(place, place.environment.start(message.seed()));
         } catch (Exception | StackOverflowError | AssertionError error) {
-            fail(place, "crashed", describe(error, "the environment in start"), null);
+            fail(place, "crashed", failure(error, place.name + " in start"), null);
         }
         out.add(place.answer);
     }
@@ -129,7 +133,7 @@ final class EnvironmentHost extends Host {
         } catch (IllegalActionException error) {
             fail(place, "illegal", error.getMessage(), error.seat());
         } catch (Exception | StackOverflowError | AssertionError error) {
-            fail(place, "crashed", describe(error, "the environment in step"), null);
+            fail(place, "crashed", failure(error, place.name + " in turn " + message.turn()), null);
         }
         out.add(place.answer);
     }
@@ -200,10 +204,10 @@ final class EnvironmentHost extends Host {
                     type.factory().apply(type.options().read(message.configuration(), "environment " + name));
             Spec spec = environment.init();
             byte[] opened = encode(new Outgoing.Specified(message.match(), name, spec));
-            matches.put(message.match(), new Place(environment, spec, opened));
+            matches.put(message.match(), new Place(name, environment, spec, opened));
             return opened;
         } catch (Exception | StackOverflowError | AssertionError error) {
-            String text = describe(error, "the environment in init");
+            String text = describe(error, "environment " + name + " in init");
             byte[] answer = encode(Outgoing.Error.match("unavailable", text, message.match(), null));
             refused.put(message.match(), answer);
             return answer;
@@ -222,7 +226,7 @@ final class EnvironmentHost extends Host {
         try {
             place.environment.cleanup();
         } catch (Exception | StackOverflowError | AssertionError error) {
-            describe(error, "the environment's cleanup");
+            failure(error, place.name + " in cleanup");
         }
     }
 

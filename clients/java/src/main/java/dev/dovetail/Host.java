@@ -15,7 +15,8 @@ abstract class Host {
     /** Requests whose answers are kept: what SPEC.md, Repeats, calls enough. */
     static final int ANSWERS_KEPT = 64;
 
-    private static final System.Logger LOG = System.getLogger("dev.dovetail");
+    private static final boolean DEBUG =
+            !List.of("", "0").contains(System.getenv().getOrDefault("DOVETAIL_DEBUG", ""));
 
     private final Encoder encoder = new Encoder();
     private long largest = Limits.DEFAULT.frame();
@@ -79,27 +80,41 @@ abstract class Host {
     }
 
     /** Answers a request once, and again with the same bytes. */
-    void answer(long id, String what, List<byte[]> out, Work work) {
+    void answer(long id, String where, List<byte[]> out, Work work) {
         byte[] answer = answers.get(id);
         if (answer == null) {
             try {
                 answer = encode(work.work());
             } catch (Exception | StackOverflowError | AssertionError error) {
-                answer = encode(Outgoing.Error.request("crashed", describe(error, what), id));
+                answer = encode(Outgoing.Error.request("crashed", describe(error, where), id));
             }
             answers.put(id, answer);
         }
         out.add(answer);
     }
 
-    /** One line for a person about a failure; what is a surprise is also logged whole. */
+    /** One line for a person about something thrown; a {@link DovetailException} says all by itself. */
     static String describe(Throwable error, String where) {
-        if (error instanceof DovetailException) {
-            return error.getMessage();
+        return error instanceof DovetailException ? oneLine(error.getMessage()) : failure(error, where);
+    }
+
+    /**
+     * One line about a call of the user's code that failed: whose it is and when, and what was thrown. It goes to
+     * standard error, too, and if the variable DOVETAIL_DEBUG is set, the stack after it.
+     */
+    static String failure(Throwable error, String where) {
+        String text = error.getMessage() == null ? "" : ": " + error.getMessage();
+        String verb = error instanceof DovetailException ? " failed" : " threw " + error.getClass().getSimpleName();
+        String line = oneLine(where + verb + text);
+        System.err.println(line);
+        if (DEBUG) {
+            error.printStackTrace();
         }
-        LOG.log(System.Logger.Level.ERROR, where + " failed", error);
-        String text = error.getMessage() == null ? "" : ": " + error.getMessage().strip().replaceAll("\\s+", " ");
-        String line = where + " threw " + error.getClass().getSimpleName() + text;
+        return line;
+    }
+
+    private static String oneLine(String text) {
+        String line = String.valueOf(text).strip().replaceAll("\\s+", " ");
         // Half a surrogate pair at the cut could not travel.
         return line.length() <= 300 ? line : line.substring(0, line.offsetByCodePoints(0, line.codePointCount(0, 299)));
     }

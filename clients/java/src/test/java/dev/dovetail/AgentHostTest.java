@@ -132,11 +132,14 @@ class AgentHostTest {
         seated();
         List<Map<String, Object>> answers = program.hear(start(8, 0, "crash"), start(9, 0, 0L));
         assertEquals("crashed", answers.get(0).get("code"));
+        assertEquals("listener in turn 0 threw IllegalStateException: told to", answers.get(0).get("message"));
         assertEquals(8L, answers.get(0).get("episode"));
         assertEquals(0L, answers.get(0).get("seat"));
         assertEquals("action", answers.get(1).get("type"));
         assertEquals(answers.get(0), program.ask(start(8, 0, "crash")));
-        assertEquals("crashed", program.ask(step(9, 1, "strange")).get("code"));
+        Map<String, Object> strange = program.ask(step(9, 1, "strange"));
+        assertEquals("crashed", strange.get("code"));
+        assertTrue(strange.get("message").toString().startsWith("listener in turn 1 failed: "), strange::toString);
         assertEquals("action", program.ask(step(9, 2, 0L)).get("type"));
     }
 
@@ -180,7 +183,7 @@ class AgentHostTest {
         Map<String, Object> error =
                 program.ask(Wire.frame("error", "code", "unavailable", "message", "not here", "id", id));
         assertEquals("crashed", error.get("code"));
-        assertEquals("not here", error.get("message"));
+        assertEquals("listener in turn 0 failed: not here", error.get("message"));
     }
 
     @Test
