@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
 use crate::answers::Answers;
-use crate::error::{code, guarded, line, Failure};
+use crate::error::{code, guarded, Failure, Panicked, Told};
 use crate::field::Field;
 use crate::legal::Legal;
 use crate::messages::{
@@ -62,16 +62,23 @@ struct Asked {
     clock: Option<Clock>,
 }
 
+/// An agent, and the name of its type.
+struct Instance {
+    kind: String,
+    agent: Box<dyn Agent>,
+}
+
 /// Holds the agents of one program.
 pub struct AgentHost {
     types: Vec<AgentType>,
-    instances: BTreeMap<i64, Box<dyn Agent>>,
+    instances: BTreeMap<i64, Instance>,
     seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
     playing: HashMap<SeatKey, Play>,
     ended: Recent<SeatKey>,
     answers: Answers,
     questions: HashMap<i64, SeatKey>,
     next_question: i64,
+    told: Told,
 }
 
 impl AgentHost {
@@ -89,14 +96,22 @@ impl AgentHost {
             answers: Answers::default(),
             questions: HashMap::new(),
             next_question: 0,
+            told: Told::nobody(),
         };
         for kind in &mut host.types {
             if kind.offer.instance {
                 let agent = (kind.make)(&mut Options::default(), 0)?;
-                host.instances.insert(SINGLE, agent);
+                let kind = kind.offer.name.clone();
+                host.instances.insert(SINGLE, Instance { kind, agent });
             }
         }
         Ok(host)
+    }
+
+    /// Has every failure of an agent told in one line, as the broker hears it.
+    pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
+        self.told = Told::by(told);
+        self
     }
 
     /// What this program can be asked for.
@@ -203,7 +218,7 @@ impl AgentHost {
         let Some(play) = self.playing.get_mut(&key) else {
             return;
         };
-        let Some(agent) = self.instances.get_mut(&play.instance) else {
+        let Some(Instance { kind, agent }) = self.instances.get_mut(&play.instance) else {
             return;
         };
         let acted = guarded(|| {
@@ -251,7 +266,8 @@ impl AgentHost {
                 frame
             }
             Err(failure) => {
-                let text = format!("turn {}: {}", decision.turn, line(&failure));
+                let place = format!("{kind} in turn {}", decision.turn);
+                let text = self.told.crash(&place, &failure);
                 about_seat(code::CRASHED, text, key).encode()
             }
         };
@@ -296,7 +312,7 @@ impl AgentHost {
                 None => return,
             },
         };
-        let Some(agent) = self.instances.get_mut(&instance) else {
+        let Some(Instance { kind, agent }) = self.instances.get_mut(&instance) else {
             return;
         };
         let told = End {
@@ -314,7 +330,9 @@ impl AgentHost {
             scene: end.scene.open().unwrap_or_default(),
         };
         if let Err(failure) = guarded(|| agent.end(&told)) {
-            out.push(about_seat(code::CRASHED, line(&failure), key).encode());
+            let place = format!("{kind} at the end of an episode");
+            let text = self.told.crash(&place, &failure);
+            out.push(about_seat(code::CRASHED, text, key).encode());
         }
     }
 
@@ -345,11 +363,13 @@ impl AgentHost {
             lookahead: init.lookahead,
         });
         self.seats.insert(key, (number, seat.clone()));
-        let Some(agent) = self.instances.get_mut(&number) else {
+        let Some(Instance { kind, agent }) = self.instances.get_mut(&number) else {
             return;
         };
         if let Err(failure) = guarded(|| agent.init(&seat)) {
-            out.push(refused(code::UNAVAILABLE, line(&failure)));
+            let place = format!("{kind} taking a seat");
+            let text = self.told.refusal(&place, &failure);
+            out.push(refused(code::UNAVAILABLE, text));
         }
     }
 
@@ -357,6 +377,7 @@ impl AgentHost {
     fn request(
         &mut self,
         id: i64,
+        (verb, kind): (&str, String),
         out: &mut Vec<Vec<u8>>,
         answer: impl FnOnce(&mut Self) -> Result<Vec<u8>, Failure>,
     ) {
@@ -364,8 +385,10 @@ impl AgentHost {
             out.push(known.to_vec());
             return;
         }
-        let frame = answer(self).unwrap_or_else(|failure| {
-            let mut error = ErrorMessage::new(code::CRASHED, line(&failure));
+        let answered = answer(self);
+        let frame = answered.unwrap_or_else(|failure| {
+            let text = self.told.refusal(&format!("{kind} in {verb}"), &failure);
+            let mut error = ErrorMessage::new(code::CRASHED, text);
             error.id = Some(id);
             error.encode()
         });
@@ -373,10 +396,19 @@ impl AgentHost {
         out.push(frame);
     }
 
+    /// The name of an agent's type, for lines about failures.
+    fn kind(&self, number: i64) -> String {
+        let found = self.resolve(number);
+        found
+            .and_then(|number| self.instances.get(&number))
+            .map_or_else(|| format!("agent {number}"), |found| found.kind.clone())
+    }
+
     fn instance(&mut self, number: i64) -> Result<&mut Box<dyn Agent>, Failure> {
         let found = self.resolve(number);
         found
             .and_then(|number| self.instances.get_mut(&number))
+            .map(|found| &mut found.agent)
             .ok_or_else(|| format!("there is no agent {number}").into())
     }
 
@@ -398,8 +430,13 @@ impl AgentHost {
             }
             Ok(agent)
         })
-        .map_err(|failure| format!("agent {}: {failure}", create.agent))?;
-        self.instances.insert(create.instance, agent);
+        .map_err(|failure| match failure.is::<Panicked>() {
+            true => failure,
+            false => format!("agent {}: {failure}", create.agent).into(),
+        })?;
+        let kind = create.agent;
+        self.instances
+            .insert(create.instance, Instance { kind, agent });
         Ok(())
     }
 
@@ -429,11 +466,14 @@ impl AgentHost {
         self.ended.clear();
         self.answers.clear();
         let single = self.instances.remove(&SINGLE);
-        for agent in self.instances.values_mut() {
-            let _ = guarded(|| {
+        for Instance { kind, agent } in self.instances.values_mut() {
+            let done = guarded(|| {
                 agent.cleanup();
                 Ok(())
             });
+            if let Err(failure) = done {
+                self.told.crash(&format!("{kind} in cleanup"), &failure);
+            }
         }
         self.instances.clear();
         if let Some(single) = single {
@@ -461,41 +501,58 @@ impl AgentHost {
             ToAgent::End(end) => self.end(end, out),
             ToAgent::Init(init) => self.init(init, out),
             ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.match_id),
-            ToAgent::Create(create) => self.request(create.id, out, |host| {
-                let id = create.id;
-                host.create(create)?;
-                Ok(done(id))
-            }),
-            ToAgent::Save(save) => self.request(save.id, out, |host| {
-                let agent = host.instance(save.instance)?;
-                let state = guarded(|| agent.save())?;
-                Ok(Saved { id: save.id, state }.encode())
-            }),
-            ToAgent::Load(load) => self.request(load.id, out, |host| {
-                let agent = host.instance(load.instance)?;
-                guarded(|| agent.load(&load.state))?;
-                Ok(done(load.id))
-            }),
-            ToAgent::Message(message) => self.request(message.id, out, |host| {
-                let body = message.body.open()?;
-                let agent = host.instance(message.instance)?;
-                let body = guarded(|| agent.message(body))?;
-                Ok(Reply {
-                    id: message.id,
-                    body: body.into(),
-                }
-                .encode())
-            }),
-            ToAgent::Cleanup(cleanup) => self.request(cleanup.id, out, |host| {
-                host.instance(cleanup.instance)?;
-                if let Some(mut agent) = host.instances.remove(&cleanup.instance) {
-                    guarded(|| {
-                        agent.cleanup();
-                        Ok(())
-                    })?;
-                }
-                Ok(done(cleanup.id))
-            }),
+            ToAgent::Create(create) => {
+                let asked = ("create", create.agent.clone());
+                self.request(create.id, asked, out, |host| {
+                    let id = create.id;
+                    host.create(create)?;
+                    Ok(done(id))
+                });
+            }
+            ToAgent::Save(save) => {
+                self.request(save.id, ("save", self.kind(save.instance)), out, |host| {
+                    let agent = host.instance(save.instance)?;
+                    let state = guarded(|| agent.save())?;
+                    Ok(Saved { id: save.id, state }.encode())
+                })
+            }
+            ToAgent::Load(load) => {
+                self.request(load.id, ("load", self.kind(load.instance)), out, |host| {
+                    let agent = host.instance(load.instance)?;
+                    guarded(|| agent.load(&load.state))?;
+                    Ok(done(load.id))
+                })
+            }
+            ToAgent::Message(message) => self.request(
+                message.id,
+                ("message", self.kind(message.instance)),
+                out,
+                |host| {
+                    let body = message.body.open()?;
+                    let agent = host.instance(message.instance)?;
+                    let body = guarded(|| agent.message(body))?;
+                    Ok(Reply {
+                        id: message.id,
+                        body: body.into(),
+                    }
+                    .encode())
+                },
+            ),
+            ToAgent::Cleanup(cleanup) => self.request(
+                cleanup.id,
+                ("cleanup", self.kind(cleanup.instance)),
+                out,
+                |host| {
+                    host.instance(cleanup.instance)?;
+                    if let Some(mut instance) = host.instances.remove(&cleanup.instance) {
+                        guarded(|| {
+                            instance.agent.cleanup();
+                            Ok(())
+                        })?;
+                    }
+                    Ok(done(cleanup.id))
+                },
+            ),
             ToAgent::Reply(reply) => {
                 let answer = positions(reply.body);
                 self.answered(reply.id, answer, out);

@@ -8,7 +8,7 @@ use crate::broker::{Broker, Stop};
 use crate::control::{Answer, Control, Happening, Request};
 use crate::environment::EnvironmentType;
 use crate::environment_host::EnvironmentHost;
-use crate::error::Error;
+use crate::error::{complain, Error};
 use crate::experiment::{experiment, RunNumber};
 use crate::link::{broken, Link, NAP};
 use crate::messages::{
@@ -95,6 +95,7 @@ pub fn serve_agents(
     broker: &Broker,
 ) -> Result<(), Error> {
     let host = AgentHost::new(types).map_err(|failure| Error::Connection(failure.to_string()))?;
+    let host = host.on_failure(complain);
     let offers = host.offers();
     serve(host, broker, Role::Agent, offers)
 }
@@ -107,7 +108,7 @@ pub fn serve_environments(
     types: impl IntoIterator<Item = EnvironmentType>,
     broker: &Broker,
 ) -> Result<(), Error> {
-    let host = EnvironmentHost::new(types);
+    let host = EnvironmentHost::new(types).on_failure(complain);
     let offers = host.offers();
     serve(host, broker, Role::Environment, offers)
 }

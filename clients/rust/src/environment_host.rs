@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::answers::Answers;
 use crate::environment::{Environment, EnvironmentType};
-use crate::error::{code, guarded, line, Failure, IllegalAction};
+use crate::error::{code, guarded, line, Failure, IllegalAction, Panicked, Told};
 use crate::field::Field;
 use crate::messages::{
     EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Offer, Open, Position,
@@ -25,6 +25,7 @@ enum Last {
 
 /// An environment made for a match, and its episode in progress.
 struct Place {
+    name: String,
     environment: Box<dyn Environment>,
     seats: usize,
     spec: Vec<u8>,
@@ -47,6 +48,7 @@ pub struct EnvironmentHost {
     answers: Answers,
     /// By match, the answers to each `open` that made nothing.
     refused: Answers,
+    told: Told,
 }
 
 impl EnvironmentHost {
@@ -58,7 +60,14 @@ impl EnvironmentHost {
             episodes: HashMap::new(),
             answers: Answers::default(),
             refused: Answers::default(),
+            told: Told::nobody(),
         }
+    }
+
+    /// Has every failure of an environment told in one line, as the broker hears it.
+    pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
+        self.told = Told::by(told);
+        self
     }
 
     /// What this program can be asked for.
@@ -83,7 +92,7 @@ impl EnvironmentHost {
         place.asked = step.turn + 1;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.step(step.actions));
-        place.finish(step.episode, turn, "step", out);
+        place.finish(step.episode, turn, &mut self.told, out);
     }
 
     fn start(&mut self, start: EnvironmentStart, out: &mut Vec<Vec<u8>>) {
@@ -110,7 +119,7 @@ impl EnvironmentHost {
         place.asked = 0;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.start(start.seed));
-        place.finish(start.episode, turn, "start", out);
+        place.finish(start.episode, turn, &mut self.told, out);
     }
 
     fn make(&mut self, open: Open, out: &mut Vec<Vec<u8>>) {
@@ -138,9 +147,10 @@ impl EnvironmentHost {
             Ok((environment, mut spec)) => {
                 spec.match_id = open.match_id;
                 if spec.name.is_empty() {
-                    spec.name = name;
+                    spec.name.clone_from(&name);
                 }
                 let place = Place {
+                    name,
                     environment,
                     seats: spec.seats,
                     spec: spec.encode(),
@@ -156,7 +166,13 @@ impl EnvironmentHost {
                 self.open.insert(open.match_id, place);
             }
             Err(failure) => {
-                let text = format!("environment {name}: {}", line(&failure));
+                let place = format!("{name} in init");
+                let text = self.told.refusal(&place, &failure);
+                let text = if failure.is::<Panicked>() {
+                    text
+                } else {
+                    format!("environment {name}: {text}")
+                };
                 let mut error = ErrorMessage::new(code::UNAVAILABLE, text);
                 error.match_id = Some(open.match_id);
                 let frame = error.encode();
@@ -172,10 +188,14 @@ impl EnvironmentHost {
             if let Some(episode) = place.episode {
                 self.episodes.remove(&episode);
             }
-            let _ = guarded(|| {
+            let done = guarded(|| {
                 place.environment.cleanup();
                 Ok(())
             });
+            if let Err(failure) = done {
+                self.told
+                    .crash(&format!("{} in cleanup", place.name), &failure);
+            }
         }
     }
 
@@ -196,7 +216,8 @@ impl EnvironmentHost {
             }
             .encode(),
             Err(failure) => {
-                let mut error = ErrorMessage::new(code::CRASHED, line(&failure));
+                let text = self.told.refusal("environment", &failure);
+                let mut error = ErrorMessage::new(code::CRASHED, text);
                 error.id = Some(id);
                 error.encode()
             }
@@ -243,7 +264,7 @@ impl Place {
         &mut self,
         episode: i64,
         turn: Result<Turn, Failure>,
-        verb: &str,
+        told: &mut Told,
         out: &mut Vec<Vec<u8>>,
     ) {
         let turn = turn.and_then(|turn| guarded(|| self.complete(episode, turn)));
@@ -266,8 +287,11 @@ impl Place {
                         error
                     }
                     None => {
-                        let text = format!("the environment failed in {verb}: {}", line(&failure));
-                        ErrorMessage::new(code::CRASHED, text)
+                        let place = match self.asked {
+                            0 => format!("{} in start", self.name),
+                            asked => format!("{} in turn {}", self.name, asked - 1),
+                        };
+                        ErrorMessage::new(code::CRASHED, told.crash(&place, &failure))
                     }
                 };
                 error.episode = Some(episode);

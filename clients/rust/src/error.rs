@@ -1,6 +1,9 @@
 //! What can go wrong, in one line each.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::panic;
+use std::sync::Once;
 
 /// The error codes of the protocol.
 pub mod code {
@@ -148,24 +151,119 @@ impl fmt::Display for IllegalAction {
 
 impl std::error::Error for IllegalAction {}
 
+thread_local! {
+    /// Whether a panic of this thread is caught by [`guarded`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// Where the last such panic was, as file:line.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Has panics that [`guarded`] catches leave their place instead of a report of several lines.
+///
+/// With `RUST_BACKTRACE` they are reported as usual, too; all other panics are left as they are.
+fn hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        let backtrace = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+        panic::set_hook(Box::new(move |about| {
+            let guarded = GUARDED.try_with(Cell::get).unwrap_or(false);
+            if guarded {
+                let place = about
+                    .location()
+                    .map(|place| format!("{}:{}", place.file(), place.line()));
+                let _ = PLACE.try_with(|kept| kept.replace(place));
+            }
+            if !guarded || backtrace {
+                usual(about);
+            }
+        }));
+    });
+}
+
+/// A panic of a user's code.
+#[derive(Debug)]
+pub(crate) struct Panicked(String);
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Panicked {}
+
 /// Calls a user's code; a panic is a failure like any other.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)) {
-        Ok(result) => result,
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "no text".to_owned());
-            Err(format!("panicked: {text}").into())
+    hook();
+    PLACE.take();
+    let before = GUARDED.replace(true);
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(call));
+    GUARDED.set(before);
+    result.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no text".to_owned());
+        let place = PLACE.take().map_or(String::new(), |at| format!(" at {at}"));
+        Err(Panicked(format!("panicked{place}: {text}")).into())
+    })
+}
+
+/// Says "PLACE failed: TEXT", or how it panicked.
+fn failed(place: &str, failure: &Failure) -> String {
+    let verb = if failure.is::<Panicked>() {
+        ""
+    } else {
+        "failed: "
+    };
+    shorten(&format!("{place} {verb}{failure}"))
+}
+
+/// Who is told of failures in one line.
+pub(crate) struct Told(Box<dyn FnMut(&str) + Send>);
+
+impl Told {
+    pub(crate) fn nobody() -> Self {
+        Self::by(|_| {})
+    }
+
+    pub(crate) fn by(told: impl FnMut(&str) + Send + 'static) -> Self {
+        Self(Box::new(told))
+    }
+
+    /// What the broker hears of a failure of an agent or environment, which is told here too.
+    pub(crate) fn crash(&mut self, place: &str, failure: &Failure) -> String {
+        let line = failed(place, failure);
+        (self.0)(&line);
+        line
+    }
+
+    /// The same where an error is a refusal, which is for who asked and no failure of the program.
+    pub(crate) fn refusal(&mut self, place: &str, failure: &Failure) -> String {
+        if failure.is::<Panicked>() {
+            self.crash(place, failure)
+        } else {
+            line(failure)
         }
     }
 }
 
+/// Tells who runs the program of a failure.
+#[cfg(feature = "link")]
+pub(crate) fn complain(line: &str) {
+    use std::io::Write;
+    // Nobody may be listening, which is no reason to end.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// One line about a failure, short enough to travel.
 pub(crate) fn line(failure: &Failure) -> String {
-    let text = failure.to_string();
+    shorten(&failure.to_string())
+}
+
+fn shorten(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !line.is_empty() {

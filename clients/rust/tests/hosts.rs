@@ -233,6 +233,19 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
         assert!(text(&said, "message").contains(&format!("told to {body}")));
         assert_eq!(said.get("id"), Some(&id.into()));
     }
+    // The place of a panic is named.
+    assert!(text(
+        &peer.ask(
+            AgentMessage {
+                id: 13,
+                instance: 7,
+                body: "panic".into(),
+            }
+            .encode()
+        ),
+        "message"
+    )
+    .starts_with("counter in message panicked at tests/common/mod.rs:"));
     // No action is legal, so that none can be chosen.
     let none = AgentStart {
         legal: Some(Legal::List(vec![])),
@@ -243,6 +256,10 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
     assert_eq!(
         (text(&said, "code"), said.get("seat")),
         ("crashed", Some(&0.into()))
+    );
+    assert_eq!(
+        text(&said, "message"),
+        "counter in turn 0 failed: no action is legal"
     );
     assert_eq!(peer.ask(none.encode()), said);
     assert_eq!(counted(&mut peer, 12), (1, 0));

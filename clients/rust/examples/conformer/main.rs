@@ -34,8 +34,6 @@ fn on_tokio(role: &str, broker: Broker) -> Result<(), Error> {
 }
 
 fn main() -> std::process::ExitCode {
-    // What a library reports about a panic goes to the broker; here it would only be noise.
-    std::panic::set_hook(Box::new(|_| {}));
     let broker = Broker::from_env().quiet();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
