@@ -86,7 +86,10 @@ impl fmt::Display for ProtocolError {
 impl std::error::Error for ProtocolError {}
 
 /// What a program of this library can meet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its `Debug` form is the text alone, like its `Display` form, so that a `main` that returns it
+/// prints a plain line.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Error {
     /// The broker does not let this peer in, or no broker answers.
     Connection(String),
@@ -112,6 +115,12 @@ impl fmt::Display for Error {
             Error::Refused { message, .. } => f.write_str(message),
             Error::Protocol(error) => error.fmt(f),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -176,6 +176,7 @@ fn nobody_answers() {
         error.to_string().contains("no broker answers at"),
         "{error}"
     );
+    assert_eq!(format!("{error:?}"), error.to_string());
     let error = Experiment::connect(&Broker::at("nowhere")).err().unwrap();
     assert!(error.to_string().contains("is no address"), "{error}");
 }
