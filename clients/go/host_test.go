@@ -133,6 +133,17 @@ func TestAgentRepeats(t *testing.T) {
 	}
 }
 
+func TestReadyLine(t *testing.T) {
+	first := AgentType{Name: "first", New: func(Options, int64) (Agent, error) { return &counter{}, nil }}
+	second := first
+	second.Name = "second"
+	host, err := NewAgentHost(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, readyLine(host, DefaultAddress, "agent-1"), "agent first, second ready at tcp://127.0.0.1:5757 as agent-1")
+}
+
 func TestAgentFailures(t *testing.T) {
 	_, made, do := agents(t)
 	texts := []string{"counter in turn 0 failed: told to fail", "counter in turn 1 panicked: told to panic",
