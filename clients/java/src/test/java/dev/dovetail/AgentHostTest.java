@@ -128,6 +128,14 @@ class AgentHostTest {
     }
 
     @Test
+    void aProgramSaysWhatItOffersWhere() {
+        Host host = new AgentHost(List.of(
+                AgentType.of("first", Listener::new), AgentType.of("second", Listener::new)));
+        assertEquals("agent first, second ready at tcp://127.0.0.1:5757 as agent-1",
+                Dovetail.ready(host, Broker.ADDRESS, "agent-1"));
+    }
+
+    @Test
     void failuresAreErrorsAndCostNothingElse() {
         seated();
         List<Map<String, Object>> answers = program.hear(start(8, 0, "crash"), start(9, 0, 0L));
