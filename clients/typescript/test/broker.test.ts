@@ -92,11 +92,19 @@ test("games through a broker", { skip, timeout: 60_000 }, async (t) => {
   ];
   const program = spawn(process.execPath, [new URL("../examples/random.js", import.meta.url).pathname], {
     env: { ...process.env, DOVETAIL_BROKER: address, DOVETAIL_TOKEN: token },
-    stdio: "ignore",
+    stdio: ["ignore", "pipe", "inherit"],
   });
+  let printed = "";
+  program.stdout!.on("data", (text) => (printed += String(text)));
   t.after(() => program.kill("SIGKILL"));
   const experiment = await connect({ ...options, wait: 30 });
   await experiment.expect(["othello"], ["counter", "asker", "random-typescript", "greedy-typescript"]);
+
+  await t.test("a program says once that it is connected", async () => {
+    while (printed === "") await new Promise((resolve) => setTimeout(resolve, 10));
+    const names = "random-typescript, greedy-typescript";
+    assert.match(printed, new RegExp(`^agent ${names} ready at ${address} as agent-\\d+\n$`));
+  });
 
   await t.test("a wrong token is refused", async () => {
     await assert.rejects(connect({ broker: address, token: "wrong" }), Refused);
