@@ -25,7 +25,9 @@ venv: $(STAMP) ## build .venv from requirements.lock
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "Dovetail needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@home='import sys; print(sys.base_prefix)'; \
+	test "$$($(BIN)/python -c "$$home" 2>/dev/null)" = "$$($(PYTHON) -c "$$home")" || \
+		$(PYTHON) -m venv --clear $(VENV) # also if it was built by another Python
 	$(PIP) install --quiet --require-hashes -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
