@@ -41,7 +41,7 @@ demo: $(STAMP) ## play a demonstration match
 	$(BIN)/dovetail demo
 
 test: $(STAMP) ## run the tests, without the slow ones
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 test-slow: $(STAMP) ## run the slow tests only
 	$(BIN)/python -m pytest -m slow

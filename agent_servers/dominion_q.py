@@ -348,10 +348,10 @@ class DominionQ(Agent):
             found = msgspec.msgpack.decode(state, type=_State)
         except (msgspec.DecodeError, ValueError) as error:
             raise DovetailError(f"these bytes are not a saved dominion-q: {error}") from None
-        self.parameters, self.seed = found.parameters, found.seed
-        self._prepare()
-        self.episodes = found.episodes
-        restore(self.table, found.entries)
+        other = DominionQ(found.parameters, found.seed)
+        restore(other.table, found.entries)  # what is refused changes nothing here
+        other.episodes = found.episodes
+        vars(self).update(vars(other))
 
 
 def _points(observation: Any, seats: int) -> tuple[int, int]:

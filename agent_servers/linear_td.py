@@ -182,13 +182,14 @@ class LinearTD(Agent):
             found = msgspec.msgpack.decode(state, type=LinearState)
             if found.name != self.name:
                 raise ValueError(f"it is a {found.name}")
-            self.parameters = msgspec.convert(found.parameters, type(self).Parameters)
+            parameters = msgspec.convert(found.parameters, type(self).Parameters)
             weights = np.frombuffer(found.weights, "<f8")
             snapshots = np.frombuffer(found.snapshots, "<f8").reshape(-1, len(self.weights))
             if len(weights) != len(self.weights):
                 raise ValueError(f"{len(weights)} weights")
         except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
             raise DovetailError(f"these bytes are not a saved {self.name}: {error}") from None
+        self.parameters = parameters
         self.weights[:] = weights
         self.snapshots = [row.copy() for row in snapshots]
         self.updates = found.updates

@@ -1,4 +1,4 @@
-"""Random members of action spaces, drawn from ``random.Random``."""
+"""Draws from ``random.Random``: members of action spaces, and the best of equals."""
 
 from __future__ import annotations
 
@@ -78,3 +78,11 @@ def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) ->
     first = bottom if low == -math.inf else max(bottom, math.ceil(low))
     last = top if high == math.inf else min(top, math.floor(high))
     return rng.randint(int(first), int(last))
+
+
+def best(values: list[float], rng: random.Random) -> int:
+    """Return the place of the largest value; equal ones are drawn by lot."""
+    most = max(values)
+    if values.count(most) < 2:
+        return values.index(most)
+    return rng.choice([place for place, value in enumerate(values) if value == most])

@@ -11,7 +11,7 @@ import typer
 
 from dovetail.agent_servers.dominion_learning import study as s
 from dovetail.agent_servers.dominion_q import DominionQ, DominionQParameters
-from dovetail.cli.common import command, settings
+from dovetail.cli.common import command, settings, write
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import wilson
@@ -167,15 +167,15 @@ def train(
             _line(point)
         found.append(point)
         if last is not None:
-            _write(last, study.save())
+            write(last, study.save())
         if snapshots is not None and point.trained % SNAPSHOT == 0:
-            _write(snapshots / f"{point.trained}.state", study.save())
+            write(snapshots / f"{point.trained}.state", study.save())
 
     s.run(study, games, every, tests, told)
     if points is not None:
-        _write(points, b"".join(encode(point) + b"\n" for point in found))
+        write(points, b"".join(encode(point) + b"\n" for point in found))
     if out is not None:
-        _write(out, study.save())
+        write(out, study.save())
     _summary(study, found, again)
 
 
@@ -246,7 +246,7 @@ def compare(
                 for each in found
             ]
     if points is not None:
-        _write(points, b"".join(lines))
+        write(points, b"".join(lines))
 
 
 @app.command()
@@ -329,15 +329,6 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)  # a write that is broken off leaves what was there
-    except OSError as error:
-        raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 
 
 def main(arguments: list[str] | None = None) -> int:

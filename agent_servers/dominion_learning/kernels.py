@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.splitmix import GOLDEN, bits, draw, fraction, scatter
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
     BASIC,
@@ -119,42 +120,7 @@ MARGIN = 8192
 _PROVINCES_LEFT = 4
 _CHAPEL_TURNS = 15
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
 # -- random numbers -------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def _mix(z: np.uint64) -> np.uint64:
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return np.uint64(z ^ (z >> np.uint64(31)))
-
-
-@njit(cache=True, nogil=True)
-def bits(state: Array) -> np.uint64:
-    """Return 64 random bits (splitmix64, Steele et al. 2014) and move the state on.
-
-    Args:
-        state: uint64, shape (1,).
-    """
-    state[0] += _GOLDEN
-    return _mix(state[0])
-
-
-@njit(cache=True, nogil=True)
-def draw(state: Array, count: int) -> int:
-    """Return a number below ``count``; the bias is below ``count`` / 2^64."""
-    return np.int64(bits(state) % np.uint64(count))  # type: ignore[return-value]
-
-
-@njit(cache=True, nogil=True)
-def fraction(state: Array) -> float:
-    """Return a number from 0 to 1, 1 excluded."""
-    return float(bits(state) >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)
@@ -321,7 +287,7 @@ def _row(table: Tables, number: int, actions: int, make: bool) -> int:
     if table.slots.shape[0] == 0:
         return number
     mask = table.slots.shape[0] - 1
-    at = np.int64(_mix(np.uint64(number)) & np.uint64(mask))
+    at = np.int64(scatter(np.uint64(number)) & np.uint64(mask))
     while table.slots[at] >= 0:
         row = table.slots[at]
         if table.keys[row] == number:
@@ -334,8 +300,8 @@ def _row(table: Tables, number: int, actions: int, make: bool) -> int:
         table.keys[row] = number
         table.slots[at] = row
     for column in range(actions):
-        z = np.uint64(table.seed) + np.uint64(number * actions + column + 1) * _GOLDEN
-        drawn = np.float32(_mix(z) >> np.uint64(40)) * np.float32(2.0**-24)
+        z = np.uint64(table.seed) + np.uint64(number * actions + column + 1) * GOLDEN
+        drawn = np.float32(scatter(z) >> np.uint64(40)) * np.float32(2.0**-24)
         table.values[row * actions + column] = drawn * np.float32(table.spread)
     return int(row)
 
@@ -696,7 +662,7 @@ def place(slots: Array, keys: Array) -> None:
     """Fill the slots of a sparse table: row n has ``keys[n]``."""
     mask = slots.shape[0] - 1
     for row in range(keys.shape[0]):
-        at = np.int64(_mix(np.uint64(keys[row])) & np.uint64(mask))
+        at = np.int64(scatter(np.uint64(keys[row])) & np.uint64(mask))
         while slots[at] >= 0:
             at = (at + 1) & mask
         slots[at] = row

@@ -12,7 +12,7 @@ import typer
 from dovetail.agent_servers.ntuple_2048 import saved
 from dovetail.agent_servers.ntuple_2048.networks import Name, layout
 from dovetail.agent_servers.ntuple_2048.train import Rule, measure, train
-from dovetail.cli.common import command
+from dovetail.cli.common import command, write
 from dovetail.experiments.statistics import mean, wilson
 from dovetail.protocol.errors import DovetailError
 
@@ -45,9 +45,7 @@ def train_command(
 
     def done(played: int) -> None:
         if played == games or (save_every and played % save_every == 0):
-            part = out.with_name(out.name + ".part")
-            part.write_bytes(saved.dump(parameters, SHAPE, weights, played))
-            part.replace(out)
+            write(out, saved.dump(parameters, SHAPE, weights, played))
 
     train(found, weights, SHAPE, games, seed, Rule(rate, coherent), done=done)
 

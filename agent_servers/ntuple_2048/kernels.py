@@ -11,22 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.splitmix import draw
+
 Array = NDArray[Any]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True, nogil=True)
-def draw(state: Array, count: int) -> int:
-    """Return a number below ``count`` (splitmix64, Steele et al. 2014); ``state`` is uint64, shape (1,)."""
-    state[0] += _GOLDEN
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    z = z ^ (z >> np.uint64(31))
-    return int(z % np.uint64(count))
 
 
 @njit(cache=True, nogil=True)

@@ -232,12 +232,12 @@ class QLearning(Agent):
             found = msgspec.msgpack.decode(state, type=_State)
         except (msgspec.DecodeError, ValueError) as error:
             raise DovetailError(f"these bytes are not a saved q-learning: {error}") from None
-        self.parameters, self.seed = found.parameters, found.seed
-        self._prepare()
-        self.episodes = found.episodes
+        other = QLearning(found.parameters, found.seed)
         if found.entries is not None:
-            self._make(found.entries.actions, found.entries.states)
-            restore(self.learner.table, found.entries)  # type: ignore[union-attr]
+            other._make(found.entries.actions, found.entries.states)
+            restore(other.learner.table, found.entries)  # type: ignore[union-attr]
+        other.episodes = found.episodes
+        vars(self).update(vars(other))  # what is refused has changed nothing here
 
 
 def _discrete(space: spaces.Space) -> TypeGuard[spaces.Discrete]:

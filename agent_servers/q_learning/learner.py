@@ -13,6 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.q_learning.table import Key, Table
+from dovetail.agent_servers.sampling import best
 
 Where = tuple[int, int]
 """An episode and a seat."""
@@ -54,15 +55,8 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-def best(values: Sequence[float], rng: random.Random) -> int:
-    """Return the place of the highest value; among equals by lot."""
-    most = max(values)
-    equal = [place for place, value in enumerate(values) if value == most]
-    return equal[0] if len(equal) == 1 else rng.choice(equal)
-
-
 def explore(
-    values: Sequence[float],
+    values: list[float],
     visits: Sequence[int],
     forced: int,
     epsilon: float,

@@ -201,6 +201,9 @@ def restore(table: Table, saved: Entries) -> None:
         for key in saved.keys:
             table.row(key)
         tried = np.frombuffer(saved.places, "<u8")
+        rows = len(table.rows) if table.states is None else table.states
+        if tried.size and tried.max() >= rows * table.actions:
+            raise wrong
         table.values.reshape(-1)[tried] = np.frombuffer(saved.values, table.dtype.newbyteorder("<"))
         table.visits.reshape(-1)[tried] = np.frombuffer(saved.visits, "<u4")
     except (ValueError, IndexError):

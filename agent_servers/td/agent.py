@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import BatchAgent, Decision, End, Seat
 from dovetail.agent_servers.network import Array, Linear, Network, size
+from dovetail.agent_servers.sampling import best
 from dovetail.agent_servers.td.parameters import RLGameParameters, TDParameters
 from dovetail.protocol.errors import DovetailError
 
@@ -170,8 +171,8 @@ class TD(BatchAgent):
         actions, first = [], 0
         for decision, each in zip(decisions, rows, strict=True):
             assert decision.legal is not None
-            best = _best(values[first : first + len(each)], decision.rng)
-            actions.append(decision.legal[best])
+            chosen = best(values[first : first + len(each)], decision.rng)
+            actions.append(decision.legal[chosen])
             first += len(each)
         return actions
 
@@ -213,8 +214,8 @@ class TD(BatchAgent):
         rng = decision.rng
         own = values[turn.first : turn.first + count]
         explore = rng.random() < self.parameters.epsilon
-        best = _best(own, rng)
-        chosen = rng.randrange(count) if explore else best
+        greedy = best(own, rng)
+        chosen = rng.randrange(count) if explore else greedy
         seat = decision.seat.seat
         sign = 1
         reward = decision.reward
@@ -226,7 +227,7 @@ class TD(BatchAgent):
         change = None
         if trail.row is not None:
             last = turn.first + count
-            target = reward + sign * self.parameters.discount * own[best]
+            target = reward + sign * self.parameters.discount * own[greedy]
             change = self._learn(network, trail, last, target, values[last])
         trail.row = network.row(turn.first + chosen)
         trail.old, trail.seat, trail.sign = own[chosen], seat, 0 if explore else sign
@@ -428,14 +429,6 @@ class RLGameTD(TD):
 
     name = "td-rlgame"
     Parameters = RLGameParameters
-
-
-def _best(values: list[float], rng: random.Random) -> int:
-    """Return the index of the largest value; equal ones are drawn by lot."""
-    best = max(values)
-    if values.count(best) < 2:
-        return values.index(best)
-    return rng.choice([index for index, value in enumerate(values) if value == best])
 
 
 def _bytes(network: Network | Linear | None) -> bytes:

@@ -28,6 +28,7 @@ from dovetail.agent_servers.tetris_learning.searches import (
 )
 from dovetail.agent_servers.tetris_learning.weights import PLAYERS, Features, Weights, size
 from dovetail.cli.common import command
+from dovetail.cli.common import write as put
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import mean
 from dovetail.protocol.errors import DovetailError
@@ -60,13 +61,6 @@ def _command() -> str:
     return "python -m dovetail.agent_servers.tetris_learning " + " ".join(sys.argv[1:])
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a file that is whole at any moment."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)
-
-
 def _run(
     progress: Iterator[train.Progress],
     out: Path,
@@ -87,7 +81,7 @@ def _run(
         if keep == "last" or train.best_of(history) is found:
             records = [each.record() for each in history]
             made = {"command": _command(), "generation": found.generation, "history": records}
-            _write(out, bytes_of(found.vector, made))
+            put(out, bytes_of(found.vector, made))
         checkpoint(history)
 
 
@@ -113,7 +107,7 @@ def _run_search(
 
     def save(history: list[train.Progress]) -> None:
         if checkpoint is not None:
-            _write(checkpoint, pickle.dumps((found, history)))
+            put(checkpoint, pickle.dumps((found, history)))
 
     _run(progress, out, bytes_of, keep, what, history, save)
 

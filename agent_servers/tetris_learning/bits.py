@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.feature_network.kernels import middle
-from dovetail.agent_servers.tetris_learning.kernels import draw
+from dovetail.agent_servers.splitmix import draw
 from dovetail.env_servers.tetris.kernels import HEIGHTS, ROTATIONS, ROWS, WIDTHS, landing, top
 
 Array = NDArray[Any]

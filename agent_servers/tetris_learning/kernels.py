@@ -12,31 +12,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.splitmix import draw
 from dovetail.env_servers.tetris.kernels import FEATURES, HEIGHTS, ROTATIONS, WIDTHS, drop, features
 
 Array = NDArray[Any]
 
 DT, DIVERSITY, BERTSEKAS, ALL = range(4)
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True, nogil=True)
-def draw(state: Array, count: int) -> int:
-    """Return a number below ``count`` (splitmix64, Steele et al. 2014) and move the state on.
-
-    Args:
-        state: uint64, shape (1,); the seed at first.
-        count: the bias of the remainder is below ``count`` / 2^64.
-    """
-    state[0] += _GOLDEN
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    z = z ^ (z >> np.uint64(31))
-    return int(z % np.uint64(count))
 
 
 @njit(cache=True, nogil=True)

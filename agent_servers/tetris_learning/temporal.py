@@ -17,11 +17,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.splitmix import draw
 from dovetail.agent_servers.tetris_learning.kernels import (
     ALL,
     best,
     described_after_all,
-    draw,
     place,
     size,
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import Decision, DovetailError, InProcess
+from dovetail.agent_servers import splitmix
 from dovetail.agent_servers.agent import Agent, End, Seat
 from dovetail.agent_servers.dominion_bots import (
     DominionBlacksmith,
@@ -56,10 +57,10 @@ class Draws(random.Random):
         self.state = kernels.seeded(seed, game)
 
     def _randbelow(self, n: int) -> int:
-        return int(kernels.draw(self.state, n))
+        return int(splitmix.draw(self.state, n))
 
     def random(self) -> float:
-        return float(kernels.fraction(self.state))
+        return float(splitmix.fraction(self.state))
 
 
 def real(

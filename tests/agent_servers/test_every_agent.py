@@ -46,8 +46,8 @@ def play(agent: str, game: str) -> set[str]:
         parameters = SMALL.get(agent) or FILES.get(agent) or {}
         player = experiment.create(agent, parameters=parameters, seed=1)
         other = experiment.create("random", seed=2)
-        offered = experiment.catalogue()["environments"][0]
-        seats = [player] + [other] * (_seats(offered, environment) - 1)
+        count = environment(environment.Configuration()).init().seats
+        seats = [player] + [other] * (count - 1)
         run = experiment.run(
             game,
             seats,
@@ -62,10 +62,6 @@ def play(agent: str, game: str) -> set[str]:
     problems = {each.message for each in results if each.reason == "crashed"}
     assert all("Error:" not in each and "\n" not in each for each in problems), problems
     return {each.reason for each in results}
-
-
-def _seats(offered: Any, environment: Any) -> int:
-    return int(environment(environment.Configuration()).init().seats)
 
 
 @pytest.mark.parametrize("game", plugins.names("environment"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from dovetail import InProcess
+from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.random_agent import Random
 from dovetail.protocol import plugins
 
@@ -96,3 +97,27 @@ def test_evaluation_changes_no_byte(name: str, experiment: InProcess) -> None:
     before = table.state()
     table.play(mode="evaluate", seed=5)
     assert table.state() == before
+
+
+def test_bytes_that_are_refused_change_nothing(name: str, experiment: InProcess) -> None:
+    table = Table(name, experiment)
+    table.play()
+    before = table.state()
+    fields = msgspec.msgpack.decode(before, strict=False)
+    forged = [b"", b"no state", before[:-3], msgspec.msgpack.encode(fields | {"version": 99})]
+    # Of another kind, or a field that does not fit the others.
+    forged.append(msgspec.msgpack.encode(fields | {"agent": "dovetail.other"}))
+    parts = [field for field in ("weights", "entries") if field in fields]
+    forged += [msgspec.msgpack.encode(fields | {field: b"1234567"}) for field in parts]
+    if "entries" in fields:
+        wrong = fields["entries"] | {"actions": 3}
+        other = fields["parameters"] | {"epsilon": 0.123}
+        state = fields | {"entries": wrong, "parameters": other, "seed": 77}
+        forged.append(msgspec.msgpack.encode(state))
+    if name.endswith("-player"):
+        other = fields["parameters"] | {"epsilon": 0.123}
+        forged.append(msgspec.msgpack.encode(fields | {"parameters": other, "snapshots": b"123"}))
+    for state in forged:
+        with pytest.raises(DovetailError):
+            experiment.load(table.learner, state)
+        assert table.state() == before

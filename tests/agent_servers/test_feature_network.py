@@ -28,8 +28,8 @@ from dovetail.agent_servers.feature_network import (
 from dovetail.agent_servers.feature_network.agent import boards
 from dovetail.agent_servers.ntuple_2048.kernels import appear
 from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.splitmix import draw
 from dovetail.agent_servers.tetris_learning import bits
-from dovetail.agent_servers.tetris_learning.kernels import draw
 from dovetail.env_servers.dominion import Dominion
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.rules import after_moves

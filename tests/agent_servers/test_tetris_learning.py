@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
+from dovetail.agent_servers import splitmix
 from dovetail.agent_servers.feature_network import (
     FeatureNetwork,
     Genome,
@@ -47,7 +48,7 @@ def slow_game(
     kind = KINDS[weights.features]
     told = []
     while not board.over and not 0 < game.most <= board.placed:
-        board.piece = int(numbers[kernels.draw(state, len(numbers))])
+        board.piece = int(numbers[splitmix.draw(state, len(numbers))])
         best, worth, seen = -1, -np.inf, None
         for action in board.legal():
             after = Board(game.height, game.width)
@@ -115,7 +116,7 @@ def test_compiled_games_are_the_rules(features: Any, most: int) -> None:
 
 def test_pieces_are_drawn_evenly() -> None:
     state = np.array([3], np.uint64)
-    counts = np.bincount([kernels.draw(state, 7) for _ in range(7000)], minlength=7)
+    counts = np.bincount([splitmix.draw(state, 7) for _ in range(7000)], minlength=7)
     assert abs(counts - 1000).max() < 120
 
 

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -76,6 +77,20 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
     except Exception as error:
         return complain(error)
     return code if isinstance(code, int) else OK
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file that is whole at any moment: broken off, it leaves what was there.
+
+    Raises:
+        DovetailError: it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 
 
 def warn(text: str) -> None:
