@@ -133,6 +133,39 @@ def test_pruning_finds_what_plain_minimax_finds(
         assert search.line(position, 0, depth)[0] == best
 
 
+def wins(board: Any, seen: dict[Any, bool]) -> bool:
+    """Solve a position by the rules alone: whether who is to move wins."""
+    key = (board.squares.tobytes(), board.mover)
+    if key not in seen:
+        after = []
+        for move in board.legal():
+            other = board.copy()
+            other.play(move)
+            after.append(other)
+        # Who cannot be answered, or only by replies that lose, has won.
+        seen[key] = any(other.over or not wins(other, seen) for other in after)
+    return seen[key]
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 5)])
+def test_it_solves_endgames(size: tuple[int, int]) -> None:
+    """Few free squares: searched to the end, the value is that of an exhaustive search of the rules."""
+    solved = {True: 0, False: 0}
+    for seed in range(200):
+        environment = game(*size, size[0] * size[1] - 8 - 5, seed)
+        planes = environment.observation(environment.board.mover)
+        free = int((planes.sum(0) == 0).sum())
+        if free > 6:
+            continue
+        expected = wins(environment.board, {})
+        search = Search(np.zeros(12), 60.0, False, 100.0)
+        # Every move fills a square, so no line is longer than there are free ones.
+        _, values = search.root(Position(planes, Geometry(*size)), free + 1)
+        assert values.max() == (100.0 if expected else -100.0), seed
+        solved[expected] += 1
+    assert min(solved.values()) >= 5, solved
+
+
 def test_a_search_leaves_the_position_as_it_was() -> None:
     environment = game(6, 6, 6, 1)
     position = Position(environment.observation(0), Geometry(6, 6))
