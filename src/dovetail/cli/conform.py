@@ -14,8 +14,6 @@ from dovetail.cli.common import FAILED, OK, UsageError, show
 from dovetail.protocol.conform import run as kit
 from dovetail.protocol.conform.run import Result
 
-UNTRIED = 2
-
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
