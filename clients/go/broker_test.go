@@ -228,12 +228,15 @@ func TestWithTheRealBroker(t *testing.T) {
 			t.Errorf("%d steps, %+v", steps, results)
 		}
 		watched := 0
-		for turn, err := range e.Turns(ctx, 300*time.Millisecond) {
+		for turn, err := range e.Turns(ctx, 10*time.Second) {
 			must(err)
 			if turn.Text == nil || *turn.Text == "" && !turn.Terminated {
 				t.Errorf("a turn without text: %+v", turn)
 			}
 			watched++
+			if turn.Terminated {
+				break
+			}
 		}
 		if watched != steps+1 {
 			t.Errorf("%d turns were watched of %d", watched, steps+1)
@@ -268,9 +271,12 @@ func TestWithTheRealBroker(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	catalogue, err := e.Catalogue(ctx)
-	must(err)
-	if peers := catalogue["peers"].([]any); len(peers) != 1 {
-		t.Errorf("who has said bye is still there: %v", peers)
+	// Each peer's bye travels on a connection of its own: none is read for certain before what is asked on this one.
+	for left := 2; left != 1; {
+		catalogue, err := e.Catalogue(ctx)
+		if err != nil {
+			t.Fatalf("%d peers are left of which one only has not said bye: %v", left, err)
+		}
+		left = len(catalogue["peers"].([]any))
 	}
 }
