@@ -407,18 +407,18 @@ def test_clocks_are_told_and_a_timeout_can_cost_a_random_action(broker, experime
 
         def step(self, turn):
             self.clocks.append(turn.clock)
-            time.sleep(0.15 if turn.turn == 2 else 0)
+            time.sleep(1.1 if turn.turn == 2 else 0)
             return 0
 
     broker.serve(serve_agent, [Slow])
     experiment.expect(agents=["slow"])
     result, _ = blame(
-        experiment, "slow", clock={"decision": 0.1, "episode": 60.0}, on_timeout="random"
+        experiment, "slow", clock={"decision": 1.0, "episode": 60.0}, on_timeout="random"
     )
     assert result.reason == "terminated"
     assert result.seats[0].breaches == 1
     first, second, third, *_ = Slow.clocks
-    assert (first.decision, first.left, first.last) == (0.1, 60.0, None)
+    assert (first.decision, first.left, first.last) == (1.0, 60.0, None)
     assert second.last is not None
     assert third.left < 60.0 - 0.1
 

@@ -96,12 +96,12 @@ def test_wrong_usage_is_one_line() -> None:
     ("program", "text"),
     [
         (["true"], "true cannot be tried: it says no hello (got an exit with status 0)"),
-        (["sleep", "9"], "it says no hello (got nothing in 0.5 s)"),
+        (["sleep", "60"], "it says no hello (got nothing in 2 s)"),
         ([sys.executable, "-c", "import sys; sys.exit('no luck')"], "its last words: no luck"),
     ],
 )
 def test_a_program_that_is_no_conformer_is_not_tried(program: list[str], text: str) -> None:
-    found = dovetail("agent", "--patience", "0.5", "--", *program)
+    found = dovetail("agent", "--patience", "2", "--", *program)
     assert found.returncode == 2
     assert text in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1

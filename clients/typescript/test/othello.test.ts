@@ -115,8 +115,9 @@ test("symmetries change nothing about the game", () => {
 
 test("spec travels, and lookahead leaves the episode alone", async () => {
   const host = new EnvironmentHost([othello]);
-  const later: any[] = [];
-  host.later = (frames) => later.push(...frames.map((frame) => decode(frame)));
+  const answered = new Promise<any>((resolve) => {
+    host.later = ([frame]) => resolve(decode(frame));
+  });
   const say = (message: object): any[] =>
     host.handle([read("environment", encode(message))]).map((frame) => decode(frame));
   const [spec] = say({ type: "open", match: 1, environment: "othello", configuration: { size: 4 } });
@@ -127,9 +128,9 @@ test("spec travels, and lookahead leaves the episode alone", async () => {
   assert.deepEqual(turn.seats[0].scene.choices[0], { action: 1, label: "b1", cells: [1] });
   const lines = [[[1]], [[1], [0]], [[5]]];
   say({ type: "lookahead", id: 3, episode: 2, seat: 0, turn: 0, lines });
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  const { body } = await answered;
   assert.deepEqual(
-    later[0].body.map((each: any) => [each.applied, each.to_act, Boolean(each.error)]),
+    body.map((each: any) => [each.applied, each.to_act, Boolean(each.error)]),
     [
       [1, [1], false],
       [2, [0], false],
