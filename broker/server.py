@@ -68,7 +68,7 @@ class Server:
         self.core = Core(self.settings, secrets.token_bytes(16))
         self.journal = journal
         if journal is not None:
-            self.core.kept.update(journal.kept)
+            self.core.state.kept.update(journal.kept)
         self.address: str | None = None
         self._held: list[tuple[Connection, m.Message]] = []
         self._retry = 0.0
@@ -131,7 +131,7 @@ class Server:
             timeout = 0.0
         if self._socket is not None:
             self._read(timeout, now)
-        elif timeout > 0 and not core.out and not self._held:
+        elif timeout > 0 and not core.pending and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
             core.tick(now)
@@ -184,9 +184,8 @@ class Server:
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
         core = self.core
-        while core.out or core.records or self._held:
-            out, core.out = core.out, []
-            records, core.records = core.records, []
+        while core.pending or self._held:
+            records, out = core.take()
             if self._held:
                 if now < self._retry and not records:
                     self._held += out

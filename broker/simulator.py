@@ -237,9 +237,8 @@ class Simulator:
                 self._connect(wire)
 
     def _flush(self) -> None:
-        self.records += self.core.records
-        self.core.records.clear()
-        out, self.core.out = self.core.out, []
+        records, out = self.core.take()
+        self.records += records
         for connection, message in out:
             assert isinstance(connection, int)
             self._to_peer(connection, codec.encode(message))

@@ -117,8 +117,7 @@ class Anarchy(RuleBasedStateMachine):
         self.ended: Counter[tuple[str, int, int]] = Counter()
 
     def take(self) -> None:
-        out, self.core.out = self.core.out, []
-        self.core.records.clear()
+        _, out = self.core.take()
         for connection, message in out:
             frame = codec.encode(message)
             self.waiting[connection].append(message)
@@ -159,7 +158,7 @@ class Anarchy(RuleBasedStateMachine):
             self.say(connection, m.Hello(m.VERSION, role, offers=offers))
         self.say(2, m.ExperimentCreate(self.request(), "player"))
         self.sensible()
-        made = [i.number for i in self.core._instances.values() if i.ready]
+        made = [i.number for i in self.core.state.instances.values() if i.ready]
         if made:
             self.say(2, m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2))
 
@@ -223,22 +222,22 @@ class Anarchy(RuleBasedStateMachine):
     @rule()
     def resume(self):
         for connection, session in list(self.sessions.items()):
-            if self.core.role(connection) is None and session in self.core._sessions:
-                role = self.core._sessions[session].role
+            if self.core.role(connection) is None and session in self.core.state.sessions:
+                role = self.core.state.sessions[session].role
                 self.say(connection, m.Hello(m.VERSION, role, resume=session))
 
     @invariant()
     def books_balance(self):
-        core = self.core
-        for instance in core._instances.values():
+        state = self.core.state
+        for instance in state.instances.values():
             playing = {
                 match.episode
-                for match in core._episodes.values()
+                for match in state.episodes.values()
                 for place in match.seats
                 if place.instance is instance
             }
             assert instance.busy == len(playing)
-        for run in core._runs.values():
+        for run in state.runs.values():
             assert run.playing == sum(match.playing for match in run.matches)
             assert run.playing + len(run.idle) <= len(run.matches)
 
@@ -253,7 +252,7 @@ class Anarchy(RuleBasedStateMachine):
         for key, count in self.ended.items():
             if key[0] not in self.resumed:  # a resumption sends again what may have been lost
                 assert count == 1, f"{key} heard {count} ends"
-        event(f"episodes: {min(self.core.counters['episodes'], 5)}")
+        event(f"episodes: {min(self.core.state.counters['episodes'], 5)}")
 
 
 TestAnarchy = Anarchy.TestCase

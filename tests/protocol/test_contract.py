@@ -275,13 +275,14 @@ def told_by_broker(role: str, frame: bytes, limits: m.Limits) -> list[Any]:
     if role in codec.AT_BROKER:
         accepts = codec.AT_BROKER[role]
         core.receive("here", m.Hello(m.VERSION, role), 0.0)
-        core.out.clear()
+        core.take()
     try:
         core.receive("here", codec.Decoder(accepts, limits).decode(frame), 1.0)
     except ProtocolError as error:
         core.refuse("here", error, 1.0)
-    assert all(connection == "here" for connection, _ in core.out)
-    return [message for _, message in core.out]
+    _, out = core.take()
+    assert all(connection == "here" for connection, _ in out)
+    return [message for _, message in out]
 
 
 # -- the worked exchange ------------------------------------------------------------------------------
@@ -301,8 +302,8 @@ def test_the_broker_says_its_part_of_the_worked_exchange() -> None:
         decoder = codec.Decoder(codec.AT_BROKER[sender])
         core.receive(sender, decoder.decode(frame), now)
         now += 0.25
-        said += [(str(connection), codec.encode(answer)) for connection, answer in core.out]
-        core.out.clear()
+        _, out = core.take()
+        said += [(str(connection), codec.encode(answer)) for connection, answer in out]
     assert said == expected
 
 
