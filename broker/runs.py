@@ -6,7 +6,7 @@ The game itself is played in ``match``; which episode comes next is known to ``r
 from __future__ import annotations
 
 import heapq
-from typing import Any, cast
+from typing import Literal, cast
 
 from dovetail.broker.match import FOREVER, Match, Over, Rules
 from dovetail.broker.peers import Instance, Peer
@@ -350,7 +350,7 @@ class Runs:
     def finish_run(
         self,
         run: Running,
-        reason: Any,
+        reason: Literal["finished", "drained", "cancelled", "failed"],
         message: str,
         now: float,
         *,
