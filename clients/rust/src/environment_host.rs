@@ -81,7 +81,7 @@ impl EnvironmentHost {
             .get(&step.episode)
             .and_then(|number| self.open.get_mut(number));
         let Some(place) = place else { return };
-        if step.turn + 1 == place.asked {
+        if step.turn == place.asked - 1 {
             out.push(place.answer.clone());
             return;
         }

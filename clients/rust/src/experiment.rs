@@ -45,14 +45,14 @@ macro_rules! experiment {
                 agents: &[&str],
                 patience: Duration,
             ) -> Result<(), Error> {
-                let end = Instant::now() + patience;
+                let begun = Instant::now();
                 loop {
                     let present = self.catalogue()$($wait)*?;
                     let missing = crate::experiment::missing(&present, environments, agents);
                     if missing.is_empty() {
                         return Ok(());
                     }
-                    if Instant::now() > end {
+                    if begun.elapsed() > patience {
                         return Err(Error::Run(format!("nobody offers {missing}")));
                     }
                     self.wait(Some(Duration::from_millis(50)))$($wait)*?;
@@ -256,16 +256,19 @@ macro_rules! experiment {
             /// # Errors
             /// The session is lost.
             pub $($asynchronous)* fn turn(&mut self, patience: Duration) -> Result<Option<WatchedTurn>, Error> {
-                let end = Instant::now() + patience;
+                let begun = Instant::now();
+                let mut over = false;
                 loop {
                     if let Some(turn) = self.control.turn() {
                         return Ok(Some(turn));
                     }
                     self.control.alive()?;
-                    let left = end.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
+                    if over {
                         return Ok(None);
                     }
+                    // What has come is taken in even if there is no time to wait.
+                    let left = patience.saturating_sub(begun.elapsed());
+                    over = left.is_zero();
                     self.wait(Some(left))$($wait)*?;
                 }
             }

@@ -56,7 +56,9 @@ impl<I: Incoming> Link<I> {
             session,
             address: broker.address.clone(),
             announced: (!broker.quiet).then_some(announced),
-            give_up: broker.wait.map(|wait| Instant::now() + wait),
+            give_up: broker
+                .wait
+                .and_then(|wait| Instant::now().checked_add(wait)),
         })
     }
 

@@ -121,9 +121,13 @@ impl<I: Incoming> Session<I> {
     /// To be asked only when everything that came has been taken in.
     pub fn silent(&self, now: Instant) -> bool {
         let heartbeat = self.welcome.as_ref().map_or(0.0, |each| each.heartbeat);
-        let patience = (4.0 * heartbeat).clamp(2.0, 1e9);
+        // A heartbeat that is no time, such as NaN, is never missed.
+        let patience = Duration::try_from_secs_f64(4.0 * heartbeat)
+            .map_or(Duration::MAX, |patience| {
+                patience.max(Duration::from_secs(2))
+            });
         self.heard
-            .is_some_and(|heard| now.duration_since(heard) > Duration::from_secs_f64(patience))
+            .is_some_and(|heard| now.duration_since(heard) > patience)
     }
 
     /// The broker's last answer to `hello`; nothing before the first.

@@ -309,6 +309,16 @@ fn a_session_asks_for_itself_again() {
     assert!(peer.hear(&[first]).is_empty());
     assert!(!peer.session.silent(peer.now + Duration::from_secs(3)));
     assert!(peer.session.silent(peer.now + Duration::from_secs(5)));
+    for heartbeat in [f64::NAN, -1.0, f64::INFINITY, 1e300] {
+        let odd = Welcome {
+            heartbeat,
+            ..Welcome::default()
+        };
+        peer.hear(&[odd.encode()]);
+        let later = peer.now + Duration::from_secs(1_000_000);
+        assert!(!peer.session.silent(later), "{heartbeat}");
+    }
+    peer.session.greet(peer.now);
     let refused = ErrorMessage::new("access", "not you").encode();
     let (mut events, mut out) = (Vec::new(), Vec::new());
     let refused = peer
@@ -358,7 +368,12 @@ fn a_repeated_step_gets_the_same_turn_and_is_not_made_again() {
     assert_eq!(second.get("turn"), Some(&1.into()));
     assert_eq!(peer.ask(act(9, 0, 0, 2)), second);
     assert!(peer
-        .hear(&[act(9, 3, 0, 1), act(8, 0, 0, 1), begin(9)])
+        .hear(&[
+            act(9, 3, 0, 1),
+            act(9, i64::MAX, 0, 1),
+            act(8, 0, 0, 1),
+            begin(9)
+        ])
         .is_empty());
     let last = peer.ask(act(9, 1, 1, 2));
     assert_eq!(last.get("outcome"), Some(&[0.0, 1.0].into()));
