@@ -212,7 +212,7 @@ func (e *Experiment) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	messages, err := e.link.receive(slice)
+	messages, err := e.link.receive()
 	if err != nil {
 		e.state.lose(err)
 		return err

@@ -1,7 +1,9 @@
 package dovetail
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -47,65 +49,67 @@ func (c Config) hello(role Role, offers []Offer) Hello {
 type socket interface {
 	// send queues the frames as one ZeroMQ message.
 	send(frames [][]byte) error
-	// receive returns the frames that wait, of several ZeroMQ messages if there are, and waits for the first up to
-	// a time; none if that is over.
-	receive(wait time.Duration) ([][]byte, error)
+	// receive returns the frames that are there, of several ZeroMQ messages if there are; if it may wait, it does so
+	// for a slice at the most.
+	receive(wait bool) ([][]byte, error)
 	// close leaves; what was sent may still go out for a moment if linger is true.
 	close(linger bool)
 }
 
 const (
-	batch = 4096                   // frames that are read together at the most, so that answers go out in between
-	slice = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
+	batch  = 4096                   // frames that are read together at the most, so that answers go out in between
+	moment = time.Millisecond       // how long an answer waits for the next one: clocks run
+	slice  = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
 )
 
 // link is a connection to a broker that makes itself anew when it breaks. One goroutine works with it; a second,
 // its own, reads and answers pings while the first is busy.
 type link struct {
 	address string
-	session *Session
+	stop    context.CancelFunc
 
-	mu     sync.Mutex // holds whoever uses what follows
-	socket socket
-	queue  []Message // read, and not taken yet
-	err    error
-	done   chan struct{}
+	mu      sync.Mutex // holds whoever uses what follows
+	session *Session
+	socket  socket
+	queue   []Message // read, and not taken yet
+	answers [][]byte  // that wait for others to go out with
+	waiting time.Time // since when they do
+	err     error     // for good
 }
+
+var errClosed = errors.New("the connection to the broker was closed")
 
 // dial connects and waits for the broker's welcome.
 func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
-	l := &link{address: config.Address, session: NewSession(hello), done: make(chan struct{})}
-	if l.address == "" {
-		l.address = DefaultAddress
+	stopped, stop := context.WithCancel(context.Background())
+	l := &link{address: cmp.Or(config.Address, DefaultAddress), session: NewSession(hello), stop: stop}
+	err := l.connect()
+	if err == nil {
+		err = l.greeted(ctx, cmp.Or(config.Wait, 10*time.Second))
 	}
-	wait := config.Wait
-	if wait == 0 {
-		wait = 10 * time.Second
-	}
-	if err := l.connect(); err != nil {
+	if err != nil {
+		l.close() // with a bye: the hello may arrive all the same
 		return nil, err
 	}
+	go l.tend(stopped)
+	return l, nil
+}
+
+// greeted waits for the broker's welcome.
+func (l *link) greeted(ctx context.Context, wait time.Duration) error {
 	began := time.Now()
 	for l.session.Welcome == nil {
-		if err := l.read(slice); err != nil {
-			l.socket.close(false)
-			return nil, err
-		}
 		if err := ctx.Err(); err != nil {
-			if l.session.Welcome == nil { // the hello may arrive all the same
-				_ = l.socket.send([][]byte{mustEncode(&Bye{})})
-				l.socket.close(true)
-				return nil, err
-			}
-			break
+			return err
 		}
 		if wait > 0 && time.Since(began) > wait {
-			l.socket.close(false)
-			return nil, fmt.Errorf("no broker answers at %s; start one with `dovetail broker`", l.address)
+			return fmt.Errorf("no broker answers at %s; start one with `dovetail broker`", l.address)
+		}
+		if err := l.read(true); err != nil {
+			return err
 		}
 	}
-	go l.tend()
-	return l, nil
+	return nil
 }
 
 func (l *link) connect() error {
@@ -126,15 +130,14 @@ func (l *link) connect() error {
 }
 
 // read takes in what waits; the caller holds mu.
-func (l *link) read(wait time.Duration) error {
-	if l.err != nil {
-		return l.err
+func (l *link) read(wait bool) error {
+	if l.err == nil {
+		l.err = l.tryRead(wait)
 	}
-	l.err = l.tryRead(wait)
 	return l.err
 }
 
-func (l *link) tryRead(wait time.Duration) error {
+func (l *link) tryRead(wait bool) error {
 	frames, err := l.socket.receive(wait)
 	if err != nil {
 		return err
@@ -156,31 +159,32 @@ func (l *link) tryRead(wait time.Duration) error {
 	return err
 }
 
-// tend answers pings while the program is busy elsewhere.
-func (l *link) tend() {
+// tend answers pings, and lets answers go that wait for others, while the program is busy elsewhere.
+func (l *link) tend(stopped context.Context) {
 	ticker := time.NewTicker(slice)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-l.done:
+		case <-stopped.Done():
 			return
 		case <-ticker.C:
 		}
 		if l.mu.TryLock() {
-			if l.socket != nil && !l.session.Departed {
-				_ = l.read(0) // an error is kept for the program
+			if !l.session.Departed {
+				_ = l.read(false) // an error is kept for the program
+				_ = l.flush()
 			}
 			l.mu.Unlock()
 		}
 	}
 }
 
-// receive returns the messages that came, and waits for the first up to a time; none if that is over.
-func (l *link) receive(wait time.Duration) ([]Message, error) {
+// receive returns the messages that came, and waits a slice for the first; none if that is over.
+func (l *link) receive() ([]Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 && !l.session.Departed {
-		if err := l.read(wait); err != nil && len(l.queue) == 0 {
+		if err := l.read(true); err != nil && len(l.queue) == 0 {
 			return nil, err
 		}
 	}
@@ -204,20 +208,38 @@ func (l *link) departed() bool {
 
 // send sends frames together.
 func (l *link) send(frames [][]byte) error {
-	if len(frames) == 0 {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
-		return l.err
-	}
-	return l.socket.send(frames)
+	l.answers = append(l.answers, frames...)
+	return l.flush()
 }
 
-// close leaves, with a bye if the broker has not gone before.
+// answer sends frames together with those that follow within a moment, unless they are the last for now.
+func (l *link) answer(frames [][]byte, last bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.answers) == 0 {
+		l.waiting = time.Now()
+	}
+	l.answers = append(l.answers, fit(frames, l.session.Welcome.Limits.Frame)...)
+	if last || time.Since(l.waiting) > moment {
+		return l.flush()
+	}
+	return nil
+}
+
+// flush sends what waits; the caller holds mu.
+func (l *link) flush() error {
+	if l.err == nil && len(l.answers) > 0 {
+		l.err = l.socket.send(l.answers)
+		l.answers = nil
+	}
+	return l.err
+}
+
+// close leaves, with a bye if the broker has not gone before. Whoever uses the link afterwards is told.
 func (l *link) close() {
-	close(l.done)
+	l.stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.socket == nil {
@@ -225,8 +247,9 @@ func (l *link) close() {
 	}
 	goodbye := !l.session.Departed && l.err == nil
 	if goodbye {
-		_ = l.socket.send([][]byte{mustEncode(&Bye{})})
+		l.answers = append(l.answers, mustEncode(&Bye{}))
+		_ = l.flush()
 	}
 	l.socket.close(goodbye)
-	l.socket = nil
+	l.socket, l.err = nil, cmp.Or(l.err, errClosed)
 }

@@ -2,6 +2,7 @@ package dovetail
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -48,10 +49,10 @@ func (r *router) close() {
 	}
 }
 
-// hear returns the next frames, in short, or "" after a time.
-func (r *router) hear(wait time.Duration, fields ...string) string {
+// hear returns the next frames, in short, or "" if none come.
+func (r *router) hear(fields ...string) string {
 	r.t.Helper()
-	_ = r.socket.SetRcvtimeo(wait)
+	_ = r.socket.SetRcvtimeo(30 * time.Second)
 	parts, err := r.socket.RecvMessageBytes(0)
 	if err != nil {
 		return ""
@@ -71,35 +72,40 @@ func (r *router) say(messages ...Message) {
 	}
 }
 
-type thinker struct{ wake chan struct{} }
+// thinker answers turn 0 at once, and later ones when it is woken.
+type thinker struct{ asleep, wake chan struct{} }
 
-func (a *thinker) Step(context.Context, *Decision) (any, error) {
-	<-a.wake
+func (a *thinker) Step(_ context.Context, d *Decision) (any, error) {
+	if d.Turn > 0 {
+		close(a.asleep)
+		<-a.wake
+	}
 	return 1, nil
 }
 
-func TestPingsAreAnsweredWhileAnAgentThinks(t *testing.T) {
+func TestABusyAgentKeepsNobodyWaiting(t *testing.T) {
 	r := bind(t, "tcp://127.0.0.1:*")
-	agent := &thinker{make(chan struct{})}
+	agent := &thinker{make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
 		served <- ServeAgents(ctx, Config{Address: r.address}, AgentType{Name: "thinker",
 			New: func(Options, int64) (Agent, error) { return agent, nil }})
 	}()
-	want(t, r.hear(5*time.Second, "role"), "hello role=agent")
+	want(t, r.hear("role"), "hello role=agent")
 	r.say(&Welcome{Session: "s", Heartbeat: 30, Patience: 30, Limits: DefaultLimits},
 		&Create{ID: 1, Instance: 1, Agent: "thinker"},
 		&Init{Match: 1, Instance: 1, Spec: &Spec{Seats: 1}})
-	want(t, r.hear(5*time.Second), "reply")
-	r.say(&AgentStart{seen: seen{Episode: 1}, Match: 1, Mode: Learn})
-	time.Sleep(50 * time.Millisecond)
+	want(t, r.hear(), "reply")
+	r.say(&AgentStart{seen: seen{Episode: 1}, Match: 1, Mode: Learn}, &AgentStep{seen{Episode: 1, Turn: 1}})
+	want(t, r.hear("turn"), "action turn=0")
+	<-agent.asleep
 	r.say(&Ping{1}, &Ping{2})
-	want(t, r.hear(5*time.Second, "number"), "pong number=1; pong number=2")
+	want(t, r.hear("number"), "pong number=1; pong number=2")
 	close(agent.wake)
-	want(t, r.hear(5*time.Second, "action"), "action action=1")
+	want(t, r.hear("turn"), "action turn=1")
 	cancel()
-	want(t, r.hear(5*time.Second), "bye")
+	want(t, r.hear(), "bye")
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
@@ -111,16 +117,37 @@ func TestANewConnectionAfterSilence(t *testing.T) {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- ServeEnvironments(ctx, Config{Address: r.address}) }()
-	want(t, r.hear(5*time.Second, "resume"), "hello")
+	want(t, r.hear("resume"), "hello")
 	r.say(&Welcome{Session: "s", Heartbeat: 0.1, Patience: 30, Limits: DefaultLimits})
 	first := string(r.peer)
-	want(t, r.hear(5*time.Second, "resume"), "hello resume=s")
+	want(t, r.hear("resume"), "hello resume=s")
 	if string(r.peer) == first {
 		t.Error("it said hello on the old connection")
 	}
 	r.say(&Error{Code: CodeNameTaken, Message: "go away"})
 	if err := <-served; err == nil {
 		t.Error("it goes on after a refusal")
+	}
+}
+
+func TestAClosedExperiment(t *testing.T) {
+	r := bind(t, "tcp://127.0.0.1:*")
+	ready := make(chan *Experiment, 1)
+	go func() {
+		e, err := Connect(context.Background(), Config{Address: r.address})
+		if err != nil {
+			t.Error(err)
+		}
+		ready <- e
+	}()
+	want(t, r.hear(), "hello")
+	r.say(&Welcome{Session: "s", Heartbeat: 30, Patience: 30, Limits: DefaultLimits})
+	e := <-ready
+	e.Close()
+	e.Close()
+	want(t, r.hear(), "bye")
+	if _, err := e.Catalogue(context.Background()); !errors.Is(err, errClosed) {
+		t.Errorf("asked after its end and got %v", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func Serve(ctx context.Context, config Config, host Host) error {
 	l, err := dial(ctx, config, config.hello(host.Role(), host.Offers()))
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil
 		}
 		return err
@@ -27,18 +27,17 @@ func Serve(ctx context.Context, config Config, host Host) error {
 		fmt.Println(readyLine(host, l.address, l.welcome().Name))
 	}
 	for ctx.Err() == nil {
-		messages, err := l.receive(slice)
+		messages, err := l.receive()
 		if err != nil {
 			return err
 		}
-		if len(messages) == 0 {
-			if l.departed() {
-				return nil
-			}
-			continue
+		if len(messages) == 0 && l.departed() {
+			return nil
 		}
-		if err := l.send(fit(host.Handle(ctx, messages), l.welcome().Limits.Frame)); err != nil {
-			return err
+		for i := 0; i < len(messages) && ctx.Err() == nil; i++ {
+			if err := l.answer(host.Handle(ctx, messages[i:i+1]), i == len(messages)-1); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -91,8 +90,8 @@ func readyLine(host Host, address, name string) string {
 func Main(program func(ctx context.Context) error) {
 	ctx := context.WithValue(context.Background(), underMain{}, true)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // so that a second signal ends a program that is busy
 	err := program(ctx)
-	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, oneLine(err))
 		os.Exit(1)

@@ -11,7 +11,6 @@ import (
 type dealer struct {
 	context *zmq.Context
 	socket  *zmq.Socket
-	wait    time.Duration // that the socket is set to
 }
 
 func newSocket(address string) (socket, error) {
@@ -21,16 +20,17 @@ func newSocket(address string) (socket, error) {
 	}
 	s, err := context.NewSocket(zmq.DEALER)
 	if err != nil {
+		_ = context.Term()
 		return nil, err
 	}
-	d := &dealer{context, s, 0}
+	d := &dealer{context, s}
 	for _, err := range []error{
 		s.SetReconnectIvl(100 * time.Millisecond),
 		s.SetReconnectIvlMax(time.Second),
 		s.SetHeartbeatIvl(5 * time.Second),
 		s.SetSndhwm(0),
 		s.SetRcvhwm(0),
-		s.SetRcvtimeo(0),
+		s.SetRcvtimeo(slice),
 		s.Connect(address),
 	} {
 		if err != nil {
@@ -55,31 +55,23 @@ func (d *dealer) send(frames [][]byte) error {
 	return nil
 }
 
-func (d *dealer) receive(wait time.Duration) ([][]byte, error) {
-	frames, err := d.socket.RecvMessageBytes(zmq.DONTWAIT)
-	if isAgain(err) && wait > 0 {
-		if wait != d.wait {
-			if err := d.socket.SetRcvtimeo(wait); err != nil {
-				return nil, err
+func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
+	flags := zmq.DONTWAIT
+	if wait {
+		flags = 0
+	}
+	for len(frames) < batch {
+		more, err := d.socket.RecvMessageBytes(flags)
+		if err != nil {
+			if zmq.AsErrno(err) == zmq.Errno(syscall.EAGAIN) {
+				err = nil
 			}
-			d.wait = wait
+			return frames, err
 		}
-		frames, err = d.socket.RecvMessageBytes(0)
+		frames = append(frames, more...)
+		flags = zmq.DONTWAIT
 	}
-	for err == nil && len(frames) < batch {
-		var more [][]byte
-		if more, err = d.socket.RecvMessageBytes(zmq.DONTWAIT); err == nil {
-			frames = append(frames, more...)
-		}
-	}
-	if isAgain(err) {
-		err = nil
-	}
-	return frames, err
-}
-
-func isAgain(err error) bool {
-	return err != nil && zmq.AsErrno(err) == zmq.Errno(syscall.EAGAIN)
+	return frames, nil
 }
 
 func (d *dealer) close(linger bool) {
