@@ -121,7 +121,7 @@ Object unpack(msgpack::zone& zone, std::string_view frame) {
 Value tensor(const char* data, std::size_t size) {
     const std::string_view payload(data, size);
     try {
-        check(payload);
+        check(payload, Limits{payload.size(), 2, 40});  // dtype, shape and bytes are no more
     } catch (const ProtocolError&) {
         malformed("a tensor that is no MessagePack");
     }

@@ -101,7 +101,7 @@ struct EnvironmentHost::Inside {
             out.push_back(place->answer);
             return;
         }
-        if (message.turn != place->turn || (place->failed && place->asked < 0)) return;
+        if (message.turn != place->turn) return;
         place->asked = message.turn;
         play(*place, out, [&] { return place->environment->step(message.actions); });
     }

@@ -104,23 +104,22 @@ void Exchange::heard(Episode& message, std::vector<Frame>&) {
 }
 
 void Exchange::heard(WatchedTurn& message, std::vector<Frame>&) {
-    if (listener) listener(message);
-    turns.push_back(std::move(message));
+    turns.push_back(message);
     if (turns.size() > kTurns) turns.pop_front();
+    if (listener) listener(std::move(message));
 }
 
-void Exchange::event(std::int64_t number, Event event) {
-    if (listener) listener(event);
+void Exchange::event(std::int64_t number, const Event& event) {
     const auto found = runs_.find(number);
     if (found != runs_.end()) {
         const RunState run = found->second;
         tell(*run, event);
-        return;
+    } else if (std::any_of(open_.begin(), open_.end(), [](const auto& each) { return each.second.run; })) {
+        // The reply that names a new run may come after what it tells of.
+        early_[number].push_back(event);
     }
-    // The reply that names a new run may come after what it tells of.
-    if (std::any_of(open_.begin(), open_.end(), [](const auto& each) { return each.second.run; })) {
-        early_[number].push_back(std::move(event));
-    }
+    // At last, as a listener may throw, or make requests and hear of more.
+    if (listener) listener(event);
 }
 
 void Exchange::tell(detail::RunState& run, const Event& event) {

@@ -64,7 +64,7 @@ private:
     void heard(Progress& message, std::vector<Frame>&) { event(message.run, std::move(message)); }
     void heard(Done& message, std::vector<Frame>&) { event(message.run, std::move(message)); }
     void heard(WatchedTurn& message, std::vector<Frame>&);
-    void event(std::int64_t run, Event event);
+    void event(std::int64_t run, const Event& event);
     void tell(detail::RunState& run, const Event& event);
 
     std::int64_t last_ = 0;

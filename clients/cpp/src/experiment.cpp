@@ -74,6 +74,7 @@ struct Experiment::Inside {
     Link link;
     Exchange exchange;
     std::vector<messages::Incoming> incoming;
+    std::size_t taken = 0;  // of `incoming`
     std::vector<Frame> out;
 };
 
@@ -97,13 +98,21 @@ const std::string& Experiment::name() const {
 
 void Experiment::poll(double timeout) {
     Inside& in = *inside_;
-    in.incoming.clear();
-    in.link.receive(timeout, in.incoming);
-    for (messages::Incoming& message : in.incoming) in.exchange.take(std::move(message), in.out);
+    if (in.taken == in.incoming.size()) {
+        in.incoming.clear();
+        in.taken = 0;
+        in.link.receive(timeout, in.incoming);
+    }
+    const bool nothing = in.incoming.empty();
+    // One by one, as a listener that makes a request comes here again, and one that throws costs no message.
+    while (in.taken < in.incoming.size()) {
+        messages::Incoming message = std::move(in.incoming[in.taken++]);
+        in.exchange.take(std::move(message), in.out);
+    }
     in.link.send(in.out);
     if (in.exchange.was_lost()) throw Lost("the broker restarted, or does not know this experiment any more");
     // What came before the goodbye counts.
-    if (in.link.session().departed() && in.incoming.empty()) throw Lost("the broker has left");
+    if (in.link.session().departed() && nothing) throw Lost("the broker has left");
 }
 
 Value Experiment::request(Map request) {
@@ -248,13 +257,13 @@ void Run::resume() {
 }
 
 void Run::drain() {
-    state_->asked_for = Finish::drained;
     command("drain");
+    state_->asked_for = Finish::drained;
 }
 
 void Run::cancel() {
-    state_->asked_for = Finish::cancelled;
     command("cancel");
+    state_->asked_for = Finish::cancelled;
 }
 
 WatchedTurn Run::turn(const char* type) {

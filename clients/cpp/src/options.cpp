@@ -30,8 +30,8 @@ void check(const Option& option, const Value& value, const std::string& where) {
         throw Error(where + ": expected " + option.standard.kind() + ", got " + value.kind());
     }
     if (value.is_number()) {
-        if (option.least && value.as_number() < *option.least) throw Error(where + ": it is too small");
-        if (option.most && value.as_number() > *option.most) throw Error(where + ": it is too large");
+        if (option.least && !(value.as_number() >= *option.least)) throw Error(where + ": it is too small");
+        if (option.most && !(value.as_number() <= *option.most)) throw Error(where + ": it is too large");
     }
     if (value.is_text() && !option.choices.empty() &&
         std::find(option.choices.begin(), option.choices.end(), value.as_text()) == option.choices.end()) {

@@ -89,6 +89,7 @@ void serve(Host& host, const Serve& how) {
         link.receive(0.5, incoming);
         double began = now();
         for (messages::Incoming& message : incoming) {
+            if (stopped()) break;  // there may be hours of thinking in them
             host.handle(std::move(message), answers);
             if (incoming.size() > 1 && now() - began > kPatience) {
                 link.send(answers);

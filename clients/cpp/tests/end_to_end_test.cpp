@@ -244,6 +244,12 @@ TEST_CASE("episodes through a real broker") {
         options.episodes = 40;
         options.concurrency = 8;
         options.check = true;
+        int told = 0;
+        experiment.listen([&](const Event& event) {
+            if (!std::holds_alternative<Episode>(event)) return;
+            ++told;
+            experiment.catalogue();
+        });
         Run run = experiment.run("nim", {first, second}, options);
         int count = 0;
         std::int64_t turns = 0;
@@ -254,6 +260,7 @@ TEST_CASE("episodes through a real broker") {
             ++count;
         }
         CHECK(count == 40);
+        CHECK(told == 40);
         CHECK(run.done()->reason == Finish::finished);
         CHECK(experiment.message(first, "?").as_int() + experiment.message(second, "?").as_int() == turns);
     }

@@ -66,14 +66,19 @@ TEST_CASE_FIXTURE(Fixture, "unanswered requests are sent again after a resumptio
 
 TEST_CASE_FIXTURE(Fixture, "results count once, also those that come before the run has a number") {
     int told = 0;
-    exchange.listener = [&](const Event&) { ++told; };
+    Exchange::RunState run;
+    exchange.listener = [&](const Event&) {
+        ++told;
+        // Whoever is told of a result finds it in the run.
+        if (run && !run->done) CHECK(static_cast<int>(run->results.size()) == told);
+    };
     const std::int64_t id = ask({{"type", "run"}});
     episode(8);
     hear({{"type", "reply"}, {"id", id}, {"body", Map{{"run", 5}}}});
     episode(8);
     episode(9);
     REQUIRE(exchange.answer(id));
-    const auto run = exchange.follow(5, 2);
+    run = exchange.follow(5, 2);
     CHECK(run->results.size() == 2);
     episode(9);
     hear({{"type", "done"}, {"run", 5}, {"finished", 2}});

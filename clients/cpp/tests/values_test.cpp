@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <dovetail/dovetail.hpp>
 
 #include "dovetail/codec.hpp"
@@ -63,6 +64,15 @@ TEST_CASE("tensors that contradict themselves cannot be made") {
     CHECK_THROWS_AS(Tensor(Dtype::boolean, {1}, Bytes{2}), Error);
 }
 
+TEST_CASE("a tensor may be as large as the frame") {
+    Limits limits;
+    const Value large = Tensor::zeros(Dtype::uint8, {static_cast<std::size_t>(limits.frame)});
+    const Frame frame = codec::encode(large);
+    CHECK_THROWS_AS(codec::decode(frame, limits), ProtocolError);
+    limits.frame = frame.size();
+    CHECK((codec::decode(frame, limits) == large));
+}
+
 TEST_CASE("options") {
     const Options options{{"depth", 8, "how deep", 1, 42}, {"name", "x", "", {}, {}, {"x", "y"}}};
     CHECK(options.read({{"depth", 3}}, "it") == Map{{"depth", 3}, {"name", "x"}});
@@ -70,5 +80,7 @@ TEST_CASE("options") {
     CHECK_THROWS_AS(options.read({{"depth", 3.5}}, "it"), Error);
     CHECK_THROWS_AS(options.read({{"depth", 0}}, "it"), Error);
     CHECK_THROWS_AS(options.read({{"name", "z"}}, "it"), Error);
+    const Options rate{{"rate", 0.5, "", 0, 1}};
+    CHECK_THROWS_AS(rate.read({{"rate", std::nan("")}}, "it"), Error);
     CHECK(options.schema().at("depth").as_map().at("type") == Value("integer"));
 }

@@ -179,7 +179,7 @@ public:
     Value request(Map request);
     /// Takes what the broker has sent, waiting up to `timeout` seconds, half a second at most, for it.
     void poll(double timeout);
-    /// Is told of every event in the order of arrival, of each result once.
+    /// Is told of every event in the order of arrival, of each result once; it may make requests itself.
     void listen(std::function<void(const Event&)> listener);
     /// What the broker complained of without being asked, in one line each.
     const std::vector<std::string>& problems() const;
