@@ -1,6 +1,8 @@
 package dev.dovetail;
 
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** Runs agents and environments as a program, connected to a broker. */
@@ -48,7 +50,7 @@ public final class Dovetail {
      *
      * @param broker where
      * @param types what experiments can make
-     * @throws DovetailException if there is no broker, or it refuses this peer
+     * @throws DovetailException if there is no broker, it refuses this peer, or the thread is interrupted
      */
     public static void serve(Broker broker, AgentType... types) {
         serve(broker, new AgentHost(List.of(types)), false);
@@ -60,7 +62,7 @@ public final class Dovetail {
      * @param broker where
      * @param name what experiments call it
      * @param agent the agent
-     * @throws DovetailException if there is no broker, or it refuses this peer
+     * @throws DovetailException if there is no broker, it refuses this peer, or the thread is interrupted
      */
     public static void serve(Broker broker, String name, Agent agent) {
         serve(broker, new AgentHost(name, agent), false);
@@ -71,7 +73,7 @@ public final class Dovetail {
      *
      * @param broker where
      * @param types what matches can have
-     * @throws DovetailException if there is no broker, or it refuses this peer
+     * @throws DovetailException if there is no broker, it refuses this peer, or the thread is interrupted
      */
     public static void serve(Broker broker, EnvironmentType... types) {
         serve(broker, new EnvironmentHost(List.of(types)), false);
@@ -80,20 +82,13 @@ public final class Dovetail {
     private static void serve(Broker broker, Host host, boolean telling) {
         Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
         Stop stop = new Stop();
-        boolean goodbye = false;
-        try {
-            Link link = new Link(broker, session);
-            try {
-                if (telling) {
-                    System.out.println(ready(host, broker.address(), link.welcome().name()));
-                    System.out.flush();
-                }
-                while (!link.departed() && !stop.asked) {
-                    link.send(host.handle(link.receive(WAIT)));
-                }
-                goodbye = true;
-            } finally {
-                link.close(goodbye);
+        try (Link link = new Link(broker, session)) {
+            if (telling) {
+                System.out.println(ready(host, broker.address(), link.welcome().name()));
+                System.out.flush();
+            }
+            while (!link.departed() && !stop.asked) {
+                link.send(host.handle(link.receive(WAIT)));
             }
         } finally {
             stop.over();
@@ -108,11 +103,10 @@ public final class Dovetail {
 
     /** Told by SIGTERM or Ctrl-C to stop; then the program ends in order, with status 0. */
     private static final class Stop {
-        private static final long PATIENCE = 3000;
-        private final Thread serving = Thread.currentThread();
+        private static final int PATIENCE = 3;
         private final Thread hook = new Thread(this::stop, "dovetail-stop");
+        private final CountDownLatch over = new CountDownLatch(1);
         volatile boolean asked;
-        private volatile boolean over;
 
         Stop() {
             try {
@@ -125,21 +119,17 @@ public final class Dovetail {
         private void stop() {
             asked = true;
             try {
-                long until = System.currentTimeMillis() + PATIENCE;
-                while (!over && serving.isAlive() && System.currentTimeMillis() < until) {
-                    Thread.sleep(5);
+                if (over.await(PATIENCE, TimeUnit.SECONDS)) {
+                    // Java's own status after a signal is 128 + its number, whatever the hooks do.
+                    Runtime.getRuntime().halt(0);
                 }
             } catch (InterruptedException error) {
-                return;
-            }
-            if (over) {
-                // Java's own status after a signal is 128 + its number, whatever the hooks do.
-                Runtime.getRuntime().halt(0);
+                // nobody interrupts it
             }
         }
 
         void over() {
-            over = true;
+            over.countDown();
             if (!asked) {
                 try {
                     Runtime.getRuntime().removeShutdownHook(hook);

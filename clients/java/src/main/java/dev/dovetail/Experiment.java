@@ -282,7 +282,7 @@ public final class Experiment implements AutoCloseable {
      * @param fields its fields, without {@code id}
      * @return the body of the reply; of {@code save} the bytes
      * @throws RefusedException if it got an error instead
-     * @throws DovetailException if the broker is gone, or lost this session
+     * @throws DovetailException if the broker is gone, or lost this session, or the thread is interrupted
      */
     public Object request(String type, Map<String, Object> fields) {
         check();
@@ -308,7 +308,7 @@ public final class Experiment implements AutoCloseable {
      * Takes what the broker has sent.
      *
      * @param seconds to wait if there is nothing
-     * @throws DovetailException if the broker is gone, or lost this session
+     * @throws DovetailException if the broker is gone, or lost this session, or the thread is interrupted
      */
     public void poll(double seconds) {
         check();

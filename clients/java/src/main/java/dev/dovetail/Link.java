@@ -7,6 +7,7 @@ import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 import org.zeromq.ZMQException;
+import zmq.ZError;
 
 /**
  * A connection to a broker that makes itself anew when it breaks: a DEALER socket around a {@link Session}.
@@ -28,7 +29,6 @@ final class Link implements AutoCloseable {
     private final ZContext context = new ZContext(1);
     private final ReentrantLock lock = new ReentrantLock();
     private ZMQ.Socket socket;
-    private int timeout = -1;
     private boolean closed;
     /** What was taken in and not asked for yet. */
     private List<Incoming> waiting = new ArrayList<>();
@@ -62,7 +62,7 @@ final class Link implements AutoCloseable {
             }
         } catch (RuntimeException error) {
             close(false);
-            throw error;
+            throw told(error);
         }
         Thread keeper = new Thread(this::keep, "dovetail-link");
         keeper.setDaemon(true);
@@ -94,7 +94,6 @@ final class Link implements AutoCloseable {
 
     private void connect() {
         if (socket != null) {
-            socket.setLinger(0);
             socket.close();
         }
         socket = context.createSocket(SocketType.DEALER);
@@ -104,12 +103,15 @@ final class Link implements AutoCloseable {
         socket.setHeartbeatIvl(5000);
         socket.setSndHWM(0);
         socket.setRcvHWM(0);
-        timeout = -1;
-        boolean well;
+        boolean well = false;
         try {
             well = socket.connect(broker.address());
-        } catch (ZMQException | IllegalArgumentException | UnsupportedOperationException error) {
-            well = false;
+        } catch (ZMQException error) {
+            if (error.getErrorCode() == ZError.EINTR) {
+                throw error;
+            }
+        } catch (IllegalArgumentException | UnsupportedOperationException error) {
+            // told below
         }
         if (!well) {
             throw new DovetailException(
@@ -121,7 +123,7 @@ final class Link implements AutoCloseable {
     /**
      * The messages that came, waiting up to some milliseconds for the first; none if none came.
      *
-     * @throws DovetailException if the broker refuses this peer
+     * @throws DovetailException if the broker refuses this peer, or the thread was interrupted
      */
     List<Incoming> receive(int millis) {
         lock.lock();
@@ -132,23 +134,19 @@ final class Link implements AutoCloseable {
             if (waiting.isEmpty() && failure != null) {
                 throw failure;
             }
-            if (waiting.isEmpty()) {
-                return List.of();
-            }
             lost = session.lost();
             List<Incoming> found = waiting;
             waiting = new ArrayList<>();
             return found;
+        } catch (ZMQException error) {
+            throw told(error);
         } finally {
             lock.unlock();
         }
     }
 
     private void read(int millis) {
-        if (millis != timeout) {
-            timeout = millis;
-            socket.setReceiveTimeOut(millis);
-        }
+        socket.setReceiveTimeOut(millis);
         byte[] frame = socket.recv();
         if (frame == null) {
             if (session.silent(System.nanoTime())) {
@@ -179,6 +177,8 @@ final class Link implements AutoCloseable {
             if (session.lost() == lost) {
                 transmit(frames);
             }
+        } catch (ZMQException error) {
+            throw told(error);
         } finally {
             lock.unlock();
         }
@@ -189,6 +189,15 @@ final class Link implements AutoCloseable {
         for (int i = 0; i <= last; i++) {
             socket.send(frames.get(i), i < last ? ZMQ.SNDMORE : 0);
         }
+    }
+
+    /** What is thrown in place of an error; the flag of an interrupted thread, which JeroMQ clears, is set again. */
+    private static RuntimeException told(RuntimeException error) {
+        if (error instanceof ZMQException broken && broken.getErrorCode() == ZError.EINTR) {
+            Thread.currentThread().interrupt();
+            return new DovetailException("interrupted while talking to the broker", error);
+        }
+        return error;
     }
 
     /** Whether the broker has said goodbye, and everything before that was asked for. */
@@ -211,7 +220,8 @@ final class Link implements AutoCloseable {
     }
 
     /** Leaves; with a goodbye the broker keeps nothing for a return. */
-    void close(boolean goodbye) {
+    private void close(boolean goodbye) {
+        boolean interrupted = Thread.interrupted(); // JeroMQ neither sends nor closes in an interrupted thread
         lock.lock();
         try {
             if (closed) {
@@ -222,16 +232,16 @@ final class Link implements AutoCloseable {
                 if (goodbye && !session.departed()) {
                     socket.send(session.goodbye());
                     socket.setLinger(500);
-                } else {
-                    socket.setLinger(0);
                 }
                 socket.close();
-                socket = null;
             }
+            context.close();
         } finally {
             lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
-        context.close();
     }
 
     @Override

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -295,6 +296,28 @@ class EndToEndTest {
             assertEquals(List.of("terminated", "terminated"), results.stream().map(Event.Episode::reason).toList());
             Thread.sleep(3000); // an experiment may be busy elsewhere, too
             experiment.cleanup(agent);
+        }
+    }
+
+    @Test
+    void anInterruptedThreadLeavesInOrder() throws Exception {
+        startBroker("--grace", "600"); // who goes without a goodbye stays in the catalogue
+        CompletableFuture<Boolean> flag = new CompletableFuture<>();
+        Thread agents = new Thread(() -> {
+            assertThrows(DovetailException.class, () -> Dovetail.serve(Broker.at(address), "me", Decision::sample));
+            flag.complete(Thread.interrupted());
+        });
+        agents.start();
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of(), List.of("me"), PATIENCE);
+            agents.interrupt();
+            assertTrue(flag.get(PATIENCE, TimeUnit.SECONDS), "the flag is still set");
+            while (((List<?>) experiment.catalogue().get("peers")).size() > 1) {
+                experiment.poll(0.1);
+            }
+            Thread.currentThread().interrupt();
+            assertThrows(DovetailException.class, () -> experiment.poll(PATIENCE));
+            assertTrue(Thread.interrupted());
         }
     }
 
