@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 )
 
 const (
-	answersKept = 256  // answers to requests, for repeats
+	answersKept = 64   // answers to requests, for repeats; SPEC.md says that these are enough
 	endedKept   = 4096 // ended episodes, so that what comes twice is not played twice
 )
 
@@ -76,18 +78,14 @@ func NewAgentHost(types ...AgentType) (*AgentHost, error) {
 		if len(types) > 1 {
 			return nil, fmt.Errorf("agent %s has Instance, so it must be the only one of its program", types[i].Name)
 		}
-		agent, err := types[i].New(mustOptions(types[i].Options), 0)
+		options, _ := readOptions(types[i].Options, nil, "")
+		agent, err := types[i].New(options, 0)
 		if err != nil {
 			return nil, err
 		}
 		h.single = player{agent, types[i].Name}
 	}
 	return h, nil
-}
-
-func mustOptions(options []Option) Options {
-	out, _ := readOptions(options, nil, "")
-	return out
 }
 
 func (h *AgentHost) clear() {
@@ -123,7 +121,7 @@ func (h *AgentHost) Handle(ctx context.Context, messages []Message) (out [][]byt
 			out = h.end(m, out)
 		case *Welcome:
 			if !m.Resumed {
-				out = h.reset(out)
+				h.reset()
 			}
 		case *Init:
 			out = h.init(m, out)
@@ -134,21 +132,17 @@ func (h *AgentHost) Handle(ctx context.Context, messages []Message) (out [][]byt
 				out = h.answered(ctx, *m.ID, nil, &RefusedError{m.Code, m.Message}, out)
 			}
 		case *Leave:
-			for c := range h.seats {
-				if c.match == m.Match {
-					delete(h.seats, c)
-				}
-			}
+			maps.DeleteFunc(h.seats, func(c chair, _ seated) bool { return c.match == m.Match })
 		case *Create:
-			out = h.request(m.ID, m.Agent+" in create", out, func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
+			out = remembered(h.answers, m.ID, m.Agent+" in create", out, func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
 		case *Save:
-			out = h.request(m.ID, h.instance(m.Instance).name+" in save", out, func() (Message, error) { return h.save(m) })
+			out = h.request(m.ID, m.Instance, "save", out, func(agent Agent) (Message, error) { return save(agent, m.ID) })
 		case *Load:
-			out = h.request(m.ID, h.instance(m.Instance).name+" in load", out, func() (Message, error) { return &Reply{ID: m.ID}, h.load(m) })
+			out = h.request(m.ID, m.Instance, "load", out, func(agent Agent) (Message, error) { return &Reply{ID: m.ID}, restore(agent, m.State) })
 		case *AgentMessage:
-			out = h.request(m.ID, h.instance(m.Instance).name+" in message", out, func() (Message, error) { return h.message(m) })
+			out = h.request(m.ID, m.Instance, "message", out, func(agent Agent) (Message, error) { return converse(agent, m.ID, m.Body) })
 		case *Cleanup:
-			out = h.request(m.ID, h.instance(m.Instance).name+" in cleanup", out, func() (Message, error) { return &Reply{ID: m.ID}, h.cleanup(m) })
+			out = h.request(m.ID, m.Instance, "cleanup", out, func(agent Agent) (Message, error) { h.cleanup(m.Instance, agent); return &Reply{ID: m.ID}, nil })
 		}
 	}
 	return out
@@ -374,44 +368,40 @@ func (h *AgentHost) instance(number int64) player {
 	return h.single
 }
 
-// request answers a request, or repeats the answer that it got before.
-func (h *AgentHost) request(id int64, where string, out [][]byte, do func() (Message, error)) [][]byte {
-	return remembered(h.answers, id, where, out, do)
-}
-
-func (h *AgentHost) find(number int64) (Agent, error) {
-	if agent := h.instance(number).agent; agent != nil {
-		return agent, nil
-	}
-	return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", number)}
+// request answers a request to an instance, or repeats the answer that it got before.
+func (h *AgentHost) request(id, instance int64, what string, out [][]byte, do func(Agent) (Message, error)) [][]byte {
+	who := h.instance(instance)
+	return remembered(h.answers, id, who.name+" in "+what, out, func() (Message, error) {
+		if who.agent == nil {
+			return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", instance)}
+		}
+		return do(who.agent)
+	})
 }
 
 func (h *AgentHost) create(m *Create) error {
 	if _, ok := h.instances[m.Instance]; ok {
 		return nil
 	}
-	for i := range h.types {
-		t := &h.types[i]
-		if t.Name != m.Agent || t.Instance {
-			continue
-		}
-		options, err := readOptions(t.Options, m.Parameters, "agent "+t.Name)
-		if err != nil {
-			return err
-		}
-		agent, err := t.New(options, m.Seed)
-		if err != nil {
-			return err
-		}
-		if m.State != nil {
-			if err := restore(agent, m.State); err != nil {
-				return err
-			}
-		}
-		h.instances[m.Instance] = player{agent, t.Name}
-		return nil
+	i := slices.IndexFunc(h.types, func(t AgentType) bool { return t.Name == m.Agent && !t.Instance })
+	if i < 0 {
+		return fmt.Errorf("this program makes no agent %.40q", m.Agent)
 	}
-	return fmt.Errorf("this program makes no agent %.40q", m.Agent)
+	t := &h.types[i]
+	options, err := readOptions(t.Options, m.Parameters, "agent "+t.Name)
+	if err != nil {
+		return err
+	}
+	agent, err := t.New(options, m.Seed)
+	if err == nil && m.State != nil {
+		if err = restore(agent, m.State); err != nil {
+			clean(t.Name, agent)
+		}
+	}
+	if err == nil {
+		h.instances[m.Instance] = player{agent, t.Name}
+	}
+	return err
 }
 
 func restore(agent Agent, state []byte) error {
@@ -419,69 +409,35 @@ func restore(agent Agent, state []byte) error {
 		return saver.Load(state)
 	}
 	if len(state) > 0 {
-		return fmt.Errorf("this agent has no state to load")
+		return errors.New("this agent has no state to load")
 	}
 	return nil
 }
 
-func (h *AgentHost) save(m *Save) (Message, error) {
-	agent, err := h.find(m.Instance)
-	if err != nil {
-		return nil, err
+func save(agent Agent, id int64) (Message, error) {
+	answer := &Saved{ID: id}
+	var err error
+	if saver, ok := agent.(Saver); ok {
+		answer.State, err = saver.Save()
 	}
-	saver, ok := agent.(Saver)
-	if !ok {
-		return &Saved{ID: m.ID}, nil
-	}
-	state, err := saver.Save()
-	return &Saved{ID: m.ID, State: state}, err
+	return answer, err
 }
 
-func (h *AgentHost) load(m *Load) error {
-	agent, err := h.find(m.Instance)
-	if err != nil {
-		return err
+func (h *AgentHost) cleanup(instance int64, agent Agent) {
+	delete(h.instances, instance)
+	maps.DeleteFunc(h.seats, func(_ chair, who seated) bool { return who.instance == instance })
+	if cleaner, ok := agent.(Cleaner); ok {
+		cleaner.Cleanup()
 	}
-	return restore(agent, m.State)
-}
-
-func (h *AgentHost) message(m *AgentMessage) (Message, error) {
-	agent, err := h.find(m.Instance)
-	if err != nil {
-		return nil, err
-	}
-	reply := &Reply{ID: m.ID}
-	if messenger, ok := agent.(Messenger); ok {
-		reply.Body, err = messenger.Message(m.Body)
-	}
-	return reply, err
-}
-
-func (h *AgentHost) cleanup(m *Cleanup) error {
-	agent, err := h.find(m.Instance)
-	if err != nil {
-		return err
-	}
-	delete(h.instances, m.Instance)
-	for c, who := range h.seats {
-		if who.instance == m.Instance {
-			delete(h.seats, c)
-		}
-	}
-	clean(agent)
-	return nil
 }
 
 // reset begins anew with a broker that does not know this session: every seat hears the end.
-func (h *AgentHost) reset(out [][]byte) [][]byte {
+func (h *AgentHost) reset() {
 	for key, p := range h.playing {
-		_ = h.end(&AgentEnd{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: Disconnected, Mode: p.mode}, nil)
+		h.end(&AgentEnd{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: Disconnected, Mode: p.mode}, nil)
 	}
 	for _, who := range h.instances {
-		protectCleanup(who.name, who.agent)
+		clean(who.name, who.agent)
 	}
-	asks := h.asks
 	h.clear()
-	h.asks = asks
-	return out
 }

@@ -256,12 +256,12 @@ func TestWithTheRealBroker(t *testing.T) {
 		if _, err := e.Run(ctx, dovetail.RunOptions{Environment: "chess"}); !errors.As(err, &refused) {
 			t.Errorf("no such environment got %v", err)
 		}
-		if _, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent},
-			Configuration: map[string]any{"stones": 1}}); err == nil {
-			run, _ := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Configuration: map[string]any{"stones": 1}})
-			if _, err := run.Wait(ctx); err == nil || !strings.Contains(err.Error(), "stones") {
-				t.Errorf("an option that there is not got %v", err)
-			}
+		run, err = e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Configuration: map[string]any{"stones": 1}})
+		if err == nil {
+			_, err = run.Wait(ctx)
+		}
+		if err == nil || !strings.Contains(err.Error(), "stones") {
+			t.Errorf("an option that there is not got %v", err)
 		}
 	})
 

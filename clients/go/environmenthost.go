@@ -1,6 +1,7 @@
 package dovetail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,10 @@ import (
 
 // opened is an environment made for a match, with its episode in progress.
 type opened struct {
-	match       int64
 	name        string // for complaints
+	made        []byte // the answer to open
 	environment Environment
-	spec        *Spec
+	seats       int
 	episode     int64
 	playing     bool // whether there was a start
 	wants       [][]string
@@ -30,8 +31,7 @@ type EnvironmentHost struct {
 	types    []EnvironmentType
 	open     map[int64]*opened
 	episodes map[int64]*opened
-	specs    *recent[int64, []byte] // answers to open that failed
-	made     map[int64][]byte       // answers to open that did not
+	failed   *recent[int64, []byte] // answers to open that made none
 	answers  *recent[int64, []byte]
 }
 
@@ -45,8 +45,7 @@ func NewEnvironmentHost(types ...EnvironmentType) *EnvironmentHost {
 func (h *EnvironmentHost) clear() {
 	h.open = map[int64]*opened{}
 	h.episodes = map[int64]*opened{}
-	h.made = map[int64][]byte{}
-	h.specs = newRecent[int64, []byte](answersKept)
+	h.failed = newRecent[int64, []byte](answersKept)
 	h.answers = newRecent[int64, []byte](answersKept)
 }
 
@@ -91,66 +90,62 @@ func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) (out [][
 }
 
 func (h *EnvironmentHost) make(m *Open) []byte {
-	if frame, ok := h.made[m.Match]; ok {
+	if o, ok := h.open[m.Match]; ok {
+		return o.made
+	}
+	if frame, ok := h.failed.values[m.Match]; ok {
 		return frame
 	}
-	if frame, ok := h.specs.values[m.Match]; ok {
-		return frame
-	}
-	o := &opened{match: m.Match, name: "environment " + m.Environment}
-	frame, err := h.tryMake(m, o)
-	if err != nil {
-		frame = mustEncode(&Error{Code: CodeUnavailable, Message: describe(o.name+" in init", err), Match: &m.Match})
-		h.specs.put(m.Match, frame)
+	o := &opened{name: "environment " + m.Environment}
+	if err := h.tryMake(m, o); err != nil {
+		clean(o.name, o.environment)
+		frame := mustEncode(&Error{Code: CodeUnavailable, Message: describe(o.name+" in init", err), Match: &m.Match})
+		h.failed.put(m.Match, frame)
 		return frame
 	}
 	h.open[m.Match] = o
-	h.made[m.Match] = frame
-	return frame
+	return o.made
 }
 
-func (h *EnvironmentHost) tryMake(m *Open, o *opened) ([]byte, error) {
+func (h *EnvironmentHost) tryMake(m *Open, o *opened) error {
 	i := slices.IndexFunc(h.types, func(t EnvironmentType) bool { return t.Name == m.Environment })
 	if i < 0 {
-		return nil, fmt.Errorf("this program makes no environment %.40q", m.Environment)
+		return fmt.Errorf("this program makes no environment %.40q", m.Environment)
 	}
 	t := &h.types[i]
-	options, err := readOptions(t.Options, m.Configuration, "environment "+t.Name)
+	options, err := readOptions(t.Options, m.Configuration, o.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = protect(func() (any, error) {
-		if o.environment, err = t.New(options); err == nil {
-			o.spec, err = o.environment.Init()
+	spec, err := protect(func() (*Spec, error) {
+		if o.environment, err = t.New(options); err != nil {
+			return nil, err
 		}
-		if err == nil && o.spec == nil {
-			err = errors.New("the environment gave no spec")
-		}
-		return nil, err
+		return o.environment.Init()
 	})
 	if err != nil {
-		if o.environment != nil {
-			protectCleanup(o.name, o.environment)
-		}
-		return nil, err
+		return err
 	}
-	o.spec.Match = m.Match
-	if o.spec.Name == "" {
-		o.spec.Name = t.Name
+	if spec == nil {
+		return errors.New("the environment gave no spec")
 	}
-	return Encode(o.spec)
+	own := *spec // the user's may be that of other matches, too
+	own.Match, own.Name, own.Seats = m.Match, cmp.Or(own.Name, t.Name), cmp.Or(own.Seats, 1)
+	o.seats = own.Seats
+	o.made, err = Encode(&own)
+	return err
 }
 
 func (h *EnvironmentHost) close(match int64) {
 	o := h.open[match]
-	delete(h.open, match)
-	delete(h.made, match)
-	if o != nil {
-		if o.playing {
-			delete(h.episodes, o.episode)
-		}
-		protectCleanup(o.name, o.environment)
+	if o == nil {
+		return
 	}
+	delete(h.open, match)
+	if o.playing {
+		delete(h.episodes, o.episode)
+	}
+	clean(o.name, o.environment)
 }
 
 func (h *EnvironmentHost) start(m *EnvironmentStart, out [][]byte) [][]byte {
@@ -170,10 +165,7 @@ func (h *EnvironmentHost) start(m *EnvironmentStart, out [][]byte) [][]byte {
 	}
 	h.episodes[m.Episode] = o
 	o.playing, o.episode, o.wants, o.watched, o.asked = true, m.Episode, m.Wants, m.Watched, -1
-	turn, err := protect(func() (any, error) {
-		turn, err := o.environment.Start(m.Seed)
-		return turn, err
-	})
+	turn, err := protect(func() (*Turn, error) { return o.environment.Start(m.Seed) })
 	return append(out, o.finish(turn, err, 0))
 }
 
@@ -189,16 +181,12 @@ func (h *EnvironmentHost) step(m *EnvironmentStep, out [][]byte) [][]byte {
 		return out
 	}
 	o.asked = m.Turn
-	turn, err := protect(func() (any, error) {
-		turn, err := o.environment.Step(m.Actions)
-		return turn, err
-	})
+	turn, err := protect(func() (*Turn, error) { return o.environment.Step(m.Actions) })
 	return append(out, o.finish(turn, err, m.Turn+1))
 }
 
 // finish makes the frame of what the rules said, and keeps it.
-func (o *opened) finish(result any, err error, number int) []byte {
-	turn, _ := result.(*Turn)
+func (o *opened) finish(turn *Turn, err error, number int) []byte {
 	if err == nil && turn == nil {
 		err = errors.New("the environment gave no turn")
 	}
@@ -273,12 +261,7 @@ func (h *EnvironmentHost) message(m *EnvironmentMessage) (Message, error) {
 	if o == nil {
 		return nil, &RefusedError{CodeUnknown, fmt.Sprintf("match %d is not open", m.Match)}
 	}
-	reply := &Reply{ID: m.ID}
-	var err error
-	if messenger, ok := o.environment.(Messenger); ok {
-		reply.Body, err = messenger.Message(m.Body)
-	}
-	return reply, err
+	return converse(o.environment, m.ID, m.Body)
 }
 
 // -- lookahead -----------------------------------------------------------------------------------------
@@ -301,7 +284,7 @@ func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		position, err := follow(fork, o.toAct, max(o.spec.Seats, 1), line.([]any))
+		position, err := follow(fork, o.toAct, o.seats, line.([]any))
 		if err != nil {
 			return nil, err
 		}

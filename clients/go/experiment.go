@@ -27,7 +27,7 @@ type requests struct {
 
 type pending struct {
 	id    int64
-	isRun bool
+	run   *Run // that is to come of it, if one is
 	frame []byte
 }
 
@@ -41,37 +41,29 @@ func newRequests() *requests {
 		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
 }
 
-// ask numbers a request and returns its frame; isRun says that a Run is to come of it.
-func (r *requests) ask(kind string, values map[string]any, isRun bool, limit int) (int64, []byte, error) {
+// ask numbers a request and returns its frame; run is what the reply numbers, if a run is asked for.
+func (r *requests) ask(kind string, values map[string]any, run *Run, limit int) (int64, []byte, error) {
 	r.ids++
 	frame, err := Encode(&Request{Type: kind, ID: r.ids, Fields: values})
 	if err == nil && len(frame) > limit {
 		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
 	}
 	if err == nil {
-		r.open = append(r.open, pending{r.ids, isRun, frame})
+		r.open = append(r.open, pending{r.ids, run, frame})
 	}
 	return r.ids, frame, err
 }
 
-func (r *requests) find(id int64) int {
-	return slices.IndexFunc(r.open, func(p pending) bool { return p.id == id })
-}
-
-// answer takes the answer to a request, if it came.
-func (r *requests) answer(id int64) (Message, bool) {
-	m, ok := r.answers[id]
-	if ok {
-		delete(r.answers, id)
-	}
-	return m, ok
+// answer takes the answer to a request; nil if it has not come.
+func (r *requests) answer(id int64) Message {
+	m := r.answers[id]
+	delete(r.answers, id)
+	return m
 }
 
 // drop forgets a request for whose answer nobody waits any more.
 func (r *requests) drop(id int64) {
-	if i := r.find(id); i >= 0 {
-		r.open = slices.Delete(r.open, i, i+1)
-	}
+	r.open = slices.DeleteFunc(r.open, func(p pending) bool { return p.id == id })
 }
 
 // take hears messages; it returns frames to send again.
@@ -139,25 +131,37 @@ func (r *requests) lose(err error) {
 }
 
 func (r *requests) answered(id int64, m Message) {
-	i := r.find(id)
+	i := slices.IndexFunc(r.open, func(p pending) bool { return p.id == id })
 	if i < 0 {
 		return
 	}
-	isRun := r.open[i].isRun
+	run := r.open[i].run
 	r.open = slices.Delete(r.open, i, i+1)
 	r.answers[id] = m
-	if reply, ok := m.(*Reply); ok && isRun {
+	if reply, ok := m.(*Reply); ok && run != nil {
 		body, _ := reply.Body.(map[string]any)
 		if number, ok := AsInt(body["run"]); ok {
-			run := &Run{Number: number}
+			run.Number = number
 			r.runs[number] = run
 			for _, each := range r.early[number] {
-				run.hear(each, r)
+				r.tell(run, each)
 			}
 		}
 	}
-	if !slices.ContainsFunc(r.open, func(p pending) bool { return p.isRun }) {
+	if !r.runAsked() {
 		clear(r.early)
+	}
+}
+
+// runAsked says whether the number of a run is still to come.
+func (r *requests) runAsked() bool {
+	return slices.ContainsFunc(r.open, func(p pending) bool { return p.run != nil })
+}
+
+func (r *requests) tell(run *Run, m Message) {
+	run.hear(m)
+	if run.Done != nil {
+		delete(r.runs, run.Number)
 	}
 }
 
@@ -166,8 +170,8 @@ func (r *requests) event(number int64, m Message) {
 		r.onEvent(m)
 	}
 	if run := r.runs[number]; run != nil {
-		run.hear(m, r)
-	} else if slices.ContainsFunc(r.open, func(p pending) bool { return p.isRun }) {
+		r.tell(run, m)
+	} else if r.runAsked() {
 		r.early[number] = append(r.early[number], m)
 	}
 }
@@ -230,14 +234,14 @@ func (e *Experiment) Wait(ctx context.Context) error {
 // Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
 // answers it. An error of the broker is a *RefusedError.
 func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
-	return e.request(ctx, kind, values, false)
+	return e.request(ctx, kind, values, nil)
 }
 
-func (e *Experiment) request(ctx context.Context, kind string, values map[string]any, isRun bool) (Message, error) {
+func (e *Experiment) request(ctx context.Context, kind string, values map[string]any, run *Run) (Message, error) {
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(kind, values, isRun, e.link.welcome().Limits.Frame)
+	id, frame, err := e.state.ask(kind, values, run, e.link.welcome().Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
@@ -245,35 +249,31 @@ func (e *Experiment) request(ctx context.Context, kind string, values map[string
 		return nil, err
 	}
 	for {
-		answer, ok := e.state.answer(id)
-		if !ok {
-			if err := e.Wait(ctx); err != nil {
-				if answer, ok = e.state.answer(id); !ok {
-					e.state.drop(id)
-					return nil, err
-				}
+		err := e.Wait(ctx)
+		switch answer := e.state.answer(id).(type) {
+		case nil:
+			if err != nil {
+				e.state.drop(id)
+				return nil, err
 			}
+		case *Error:
+			return nil, &RefusedError{answer.Code, answer.Message}
+		default:
+			return answer, nil
 		}
-		if !ok {
-			continue
-		}
-		if refused, isError := answer.(*Error); isError {
-			return nil, &RefusedError{refused.Code, refused.Message}
-		}
-		return answer, nil
 	}
 }
 
 // ask is a request that is answered with a reply.
 func (e *Experiment) ask(ctx context.Context, kind string, values map[string]any) (any, error) {
-	answer, err := e.request(ctx, kind, values, false)
+	return e.askFor(ctx, kind, values, nil)
+}
+
+func (e *Experiment) askFor(ctx context.Context, kind string, values map[string]any, run *Run) (any, error) {
+	answer, err := e.request(ctx, kind, values, run)
 	if err != nil {
 		return nil, err
 	}
-	return body(kind, answer)
-}
-
-func body(kind string, answer Message) (any, error) {
 	reply, ok := answer.(*Reply)
 	if !ok {
 		return nil, fmt.Errorf("the broker answered %s with a %s", kind, answer.kind())
@@ -339,12 +339,13 @@ type CreateOptions struct {
 
 // Create makes an agent of a type and returns the number of the instance.
 func (e *Experiment) Create(ctx context.Context, agent string, o CreateOptions) (int64, error) {
-	values := map[string]any{"agent": agent}
-	put(values, "parameters", o.Parameters, len(o.Parameters) > 0)
-	put(values, "seed", o.Seed, o.Seed != 0)
-	put(values, "state", o.State, o.State != nil)
-	put(values, "kept", o.Kept, o.Kept != "")
-	put(values, "peer", o.Peer, o.Peer != "")
+	values := map[string]any{"agent": agent, "parameters": o.Parameters}
+	put(values, "seed", o.Seed)
+	if o.State != nil {
+		values["state"] = o.State
+	}
+	put(values, "kept", o.Kept)
+	put(values, "peer", o.Peer)
 	body, err := e.ask(ctx, "create", values)
 	if err != nil {
 		return 0, err
@@ -357,8 +358,9 @@ func (e *Experiment) Create(ctx context.Context, agent string, o CreateOptions) 
 	return instance, nil
 }
 
-func put(values map[string]any, key string, value any, given bool) {
-	if given {
+// put adds a value unless it is zero.
+func put[T comparable](values map[string]any, key string, value T) {
+	if value != *new(T) {
 		values[key] = value
 	}
 }
@@ -366,7 +368,7 @@ func put(values map[string]any, key string, value any, given bool) {
 // Save returns an agent's state; if keep is not empty the broker keeps it under that name too.
 func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]byte, error) {
 	values := map[string]any{"instance": instance}
-	put(values, "keep", keep, keep != "")
+	put(values, "keep", keep)
 	answer, err := e.Request(ctx, "save", values)
 	if err != nil {
 		return nil, err
@@ -403,9 +405,8 @@ func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any
 
 // Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.
 func (e *Experiment) Watch(ctx context.Context, run int64, on bool) error {
-	values := map[string]any{}
-	put(values, "run", run, run != 0)
-	put(values, "on", false, !on)
+	values := map[string]any{"on": on}
+	put(values, "run", run)
 	_, err := e.ask(ctx, "watch", values)
 	return err
 }

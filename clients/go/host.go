@@ -52,12 +52,9 @@ func remembered(answers *recent[int64, []byte], id int64, where string, out [][]
 		return append(out, frame)
 	}
 	var frame []byte
-	answer, err := protect(func() (any, error) {
-		m, err := do()
-		return m, err
-	})
+	answer, err := protect(do)
 	if err == nil {
-		if frame, err = Encode(answer.(Message)); err != nil {
+		if frame, err = Encode(answer); err != nil {
 			err = fmt.Errorf("the answer cannot travel: %w", err)
 		}
 	}
@@ -82,10 +79,10 @@ type panicked struct {
 func (p *panicked) Error() string { return fmt.Sprint(p.value) }
 
 // protect calls code of the user; a panic becomes an error.
-func protect(do func() (any, error)) (result any, err error) {
+func protect[T any](do func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, &panicked{p, debug.Stack()}
+			err = &panicked{p, debug.Stack()}
 		}
 	}()
 	return do()
@@ -122,15 +119,22 @@ func describe(where string, err error) string {
 	return oneLine(err)
 }
 
-func clean(user any) {
-	if cleaner, ok := user.(Cleaner); ok {
-		cleaner.Cleanup()
+// converse lets code of the user answer a message; what does not talk answers nil.
+func converse(user any, id int64, body any) (Message, error) {
+	reply := &Reply{ID: id}
+	var err error
+	if messenger, ok := user.(Messenger); ok {
+		reply.Body, err = messenger.Message(body)
 	}
+	return reply, err
 }
 
-func protectCleanup(name string, user any) {
-	if _, err := protect(func() (any, error) { clean(user); return nil, nil }); err != nil {
-		failure(name+" in cleanup", err)
+// clean lets go of what code of the user holds; that it may fail changes nothing.
+func clean(name string, user any) {
+	if cleaner, ok := user.(Cleaner); ok {
+		if _, err := protect(func() (any, error) { cleaner.Cleanup(); return nil, nil }); err != nil {
+			failure(name+" in cleanup", err)
+		}
 	}
 }
 

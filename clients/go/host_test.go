@@ -287,6 +287,19 @@ func TestEnvironmentRepeats(t *testing.T) {
 	want(t, hear(t, do("start", start...), "code"), "error code=unknown")
 }
 
+// alone says as little as it can.
+type alone struct{}
+
+func (alone) Init() (*Spec, error)            { return &Spec{}, nil }
+func (alone) Start(int64) (*Turn, error)      { return nil, nil }
+func (alone) Step([]SeatValue) (*Turn, error) { return nil, nil }
+
+func TestDefaultsOfASpec(t *testing.T) {
+	host := NewEnvironmentHost(EnvironmentType{Name: "alone", New: func(Options) (Environment, error) { return alone{}, nil }})
+	out := host.Handle(context.Background(), []Message{&Open{Match: 1, Environment: "alone"}, &EnvironmentStart{Match: 1, Episode: 2}})
+	want(t, hear(t, out, "name", "seats", "code"), "spec name=alone; error code=crashed")
+}
+
 func TestEnvironmentLookahead(t *testing.T) {
 	made, do := environments(t)
 	do("open", "match", 1, "environment", "race")
@@ -361,7 +374,8 @@ func TestRequests(t *testing.T) {
 	r := newRequests()
 	hear := func(messages ...Message) [][]byte { return r.take(messages) }
 	hear(&Welcome{Session: "s"})
-	id, frame, err := r.ask("run", map[string]any{"environment": "x"}, true, 1000)
+	run := &Run{}
+	id, frame, err := r.ask("run", map[string]any{"environment": "x"}, run, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,17 +384,17 @@ func TestRequests(t *testing.T) {
 	}
 	hear(&Episode{Run: 4, Episode: 1}, &Reply{ID: id + 5}, &Reply{ID: id, Body: map[string]any{"run": int64(4)}},
 		&Episode{Run: 4, Episode: 2}, &Episode{Run: 4, Episode: 1}, &Done{Run: 4, Reason: "finished"})
-	if _, ok := r.answer(id); !ok {
-		t.Error("no answer")
+	if r.answer(id) == nil || r.answer(id) != nil {
+		t.Error("not one answer")
 	}
-	if run := r.runs[4]; len(run.results) != 2 || run.Done == nil {
-		t.Errorf("%+v", run)
+	if run.Number != 4 || len(run.results) != 2 || run.Done == nil || len(r.runs)+len(r.early)+len(r.open) != 0 {
+		t.Errorf("%+v of %+v", run, r)
 	}
 	hear(&Welcome{Session: "t"})
 	if !errors.Is(r.lost, ErrLost) {
 		t.Error("the loss was not heard")
 	}
-	if _, _, err := r.ask("save", map[string]any{"state": make([]byte, 2000)}, false, 1000); err == nil {
+	if _, _, err := r.ask("save", map[string]any{"state": make([]byte, 2000)}, nil, 1000); err == nil {
 		t.Error("a frame beyond the broker's limit was sent")
 	}
 }

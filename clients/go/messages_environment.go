@@ -18,7 +18,7 @@ func (m *Open) wire(w *wire) {
 type Spec struct {
 	Match             int64 // set by the library
 	Name              string
-	Seats             int
+	Seats             int     // 0 stands for 1
 	ObservationSpaces []Space // one per seat, or one for all
 	ActionSpaces      []Space
 	RewardRange       *[2]float64

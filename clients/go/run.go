@@ -40,39 +40,37 @@ type ClockRule struct {
 }
 
 func (o *RunOptions) values() map[string]any {
-	agents := o.Agents
-	if agents == nil {
-		agents = []any{}
+	v := map[string]any{"environment": o.Environment, "agents": o.Agents, "configuration": o.Configuration}
+	put(v, "episodes", o.Episodes)
+	put(v, "seed", o.Seed)
+	if o.Seeds != nil {
+		v["seeds"] = o.Seeds
 	}
-	v := map[string]any{"environment": o.Environment, "agents": agents}
-	put(v, "configuration", o.Configuration, len(o.Configuration) > 0)
-	put(v, "episodes", o.Episodes, o.Episodes != 0)
-	put(v, "seed", o.Seed, o.Seed != 0)
-	put(v, "seeds", o.Seeds, o.Seeds != nil)
-	put(v, "first", o.First, o.First != 0)
-	put(v, "mode", string(Evaluate), o.Evaluate)
-	put(v, "concurrency", o.Concurrency, o.Concurrency != 0)
-	put(v, "rotate", true, o.Rotate)
-	if o.Clock != (ClockRule{}) {
-		clock := map[string]any{}
-		put(clock, "decision", o.Clock.Decision, o.Clock.Decision != 0)
-		put(clock, "episode", o.Clock.Episode, o.Clock.Episode != 0)
-		put(clock, "increment", o.Clock.Increment, o.Clock.Increment != 0)
-		put(clock, "margin", o.Clock.Margin, o.Clock.Margin != 0)
-		v["clock"] = clock
+	put(v, "first", o.First)
+	if o.Evaluate {
+		v["mode"] = string(Evaluate)
 	}
-	put(v, "patience", o.Patience, o.Patience > 0)
-	put(v, "patience", nil, o.Patience < 0)
-	put(v, "max_turns", o.MaxTurns, o.MaxTurns != 0)
-	put(v, "on_timeout", o.OnTimeout, o.OnTimeout != "")
-	put(v, "on_illegal", o.OnIllegal, o.OnIllegal != "")
+	put(v, "concurrency", o.Concurrency)
+	put(v, "rotate", o.Rotate)
+	clock := map[string]any{}
+	put(clock, "decision", o.Clock.Decision)
+	put(clock, "episode", o.Clock.Episode)
+	put(clock, "increment", o.Clock.Increment)
+	put(clock, "margin", o.Clock.Margin)
+	v["clock"] = clock
+	if put(v, "patience", o.Patience); o.Patience < 0 {
+		v["patience"] = nil
+	}
+	put(v, "max_turns", o.MaxTurns)
+	put(v, "on_timeout", o.OnTimeout)
+	put(v, "on_illegal", o.OnIllegal)
 	if o.Retries != nil {
 		v["retries"] = *o.Retries
 	}
-	put(v, "check", true, o.Check)
-	put(v, "stepwise", true, o.Stepwise)
-	put(v, "secret", true, o.Secret)
-	put(v, "lookahead", true, o.Lookahead)
+	put(v, "check", o.Check)
+	put(v, "stepwise", o.Stepwise)
+	put(v, "secret", o.Secret)
+	put(v, "lookahead", o.Lookahead)
 	return v
 }
 
@@ -90,28 +88,17 @@ type Run struct {
 
 // Run begins to play episodes.
 func (e *Experiment) Run(ctx context.Context, o RunOptions) (*Run, error) {
-	answer, err := e.request(ctx, "run", o.values(), true)
-	if err != nil {
+	run := &Run{Number: -1, experiment: e}
+	if _, err := e.askFor(ctx, "run", o.values(), run); err != nil {
 		return nil, err
 	}
-	reply, err := body("run", answer)
-	if err != nil {
-		return nil, err
-	}
-	m, _ := reply.(map[string]any)
-	number, _ := AsInt(m["run"])
-	run := e.state.runs[number]
-	if run == nil {
+	if run.Number < 0 {
 		return nil, errors.New("the reply to run names no run")
-	}
-	run.experiment = e
-	if run.Done != nil {
-		delete(e.state.runs, number)
 	}
 	return run, nil
 }
 
-func (r *Run) hear(message Message, of *requests) {
+func (r *Run) hear(message Message) {
 	switch m := message.(type) {
 	case *Episode:
 		r.results = append(r.results, m)
@@ -120,9 +107,6 @@ func (r *Run) hear(message Message, of *requests) {
 	case *Done:
 		r.Done = m
 		r.Progress.Finished, r.Progress.Running = m.Finished, 0
-		if r.experiment != nil { // else nobody has got it yet
-			delete(of.runs, r.Number)
-		}
 	}
 }
 
