@@ -15,6 +15,8 @@ import {
   mask,
   multiBinary,
   multiDiscrete,
+  parseReading,
+  read,
   readOptions,
   sample,
   spaceOf,
@@ -23,6 +25,8 @@ import {
   tuple,
   unmask,
 } from "dovetail-client/core";
+import { readFrame } from "../src/core/decode.js";
+import { space } from "../src/core/spaces.js";
 import { fromHalf, toHalf } from "../src/core/values.js";
 
 test("integers are exact, numbers where that is possible", () => {
@@ -87,6 +91,31 @@ test("float16 is rounded to the nearest", () => {
 test("masks", () => {
   assert.deepEqual([...mask([0, 9], 10)], [1, 2]);
   assert.deepEqual(unmask(mask([3, 7, 8, 21], 25)), [3, 7, 8, 21]);
+});
+
+/** A map as its keys and values come, also if a key comes twice. */
+const map = (...pairs: [string, unknown][]): Uint8Array =>
+  Uint8Array.from([
+    0x80 | pairs.length,
+    ...pairs.flatMap((pair) => pair.flatMap((each) => [...encode(each)])),
+  ]);
+
+test("of a key that comes twice the last counts, also if it says what the map is", () => {
+  assert.deepEqual(decode(map(["a", 1], ["a", 2])), { a: 2 });
+  const twice = map(["space", "Discrete"], ["n", 3], ["shape", [2]], ["space", "MultiBinary"]);
+  assert.deepEqual(readFrame(twice, space), { space: "MultiBinary", shape: [2] });
+  const more = map(["number", 7], ["type", "bye"], ["type", 5], ["type", "ping"]);
+  assert.deepEqual(read("agent", more), { type: "ping", number: 7 });
+});
+
+test("no key reaches the prototype", () => {
+  for (const each of [decode(map(["__proto__", { bad: 1 }])), parseReading('{"__proto__": {"bad": 1}}')]) {
+    assert.deepEqual(Object.keys(each as object), ["__proto__"]);
+    assert.equal((each as { bad?: unknown }).bad, undefined);
+    assert.equal(toHex(encode(each)), toHex(map(["__proto__", { bad: 1 }])));
+  }
+  const open = map(["type", "open"], ["match", 1], ["environment", "e"], ["__proto__", { bad: 1 }]);
+  assert.equal((read("environment", open) as { bad?: unknown }).bad, undefined);
 });
 
 test("seeds are derived as SPEC.md says", () => {

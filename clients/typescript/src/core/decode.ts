@@ -9,7 +9,7 @@
 import { LITTLE, swapped } from "./encode.js";
 import { ProtocolError } from "./errors.js";
 import { DTYPES, Extension, Tensor, fromHalf, int, isDtype } from "./values.js";
-import type { Int, Numbers } from "./values.js";
+import type { Dtype, Int, Numbers } from "./values.js";
 
 /** What a receiver reads; a frame beyond it gets the error `limit`. */
 export interface Limits {
@@ -50,86 +50,30 @@ export function decode(frame: Uint8Array, limits: Limits = LIMITS): unknown {
   return readFrame(frame, readAny, limits);
 }
 
-/** Bytes that follow the header 0xc0 + i, if it alone tells; -1 bad, -2 a length, -3 a container. */
-const FOLLOW = [
-  0, -1, 0, 0, -2, -2, -2, -2, -2, -2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17, -2, -2, -2, -3, -3, -3,
-  -3,
-];
-/** For those with a length: how many bytes it has, and how many come between it and the content. */
-const WIDTH: Record<number, [number, number]> = {
-  0xc4: [1, 0],
-  0xc5: [2, 0],
-  0xc6: [4, 0],
-  0xc7: [1, 1],
-  0xc8: [2, 1],
-  0xc9: [4, 1],
-  0xd9: [1, 0],
-  0xda: [2, 0],
-  0xdb: [4, 0],
-};
-
 const left = new Float64Array(1024);
 
-function length(place: number, width: number, end: number): number {
-  if (place + width > end) throw cut(end);
-  if (width === 1) return bytes[place];
-  return width === 2 ? view.getUint16(place) : view.getUint32(place);
-}
-
-function cut(end: number): ProtocolError {
-  return new ProtocolError("malformed", `frame of ${end} bytes ends inside a value`);
-}
-
-/** Check that exactly one value within the limits lies between two places. */
+/** Check that exactly one value within the limits lies between two places; the cursor is behind it then. */
 function walk(start: number, end: number, limits: Limits): void {
-  let place = start;
   let elements = 0;
   let open = 0;
   left[0] = 1;
-  for (;;) {
+  for (at = start; ;) {
     while (left[open] === 0) {
-      if (open-- === 0) {
-        if (place === end) return;
-        if (place > end) throw cut(end);
-        throw new ProtocolError("malformed", `frame of ${end} bytes goes on after byte ${place}`);
-      }
+      if (open-- > 0) continue;
+      if (at === end) return;
+      if (at > end) throw cut(end);
+      throw new ProtocolError("malformed", `frame of ${end} bytes goes on after byte ${at}`);
     }
-    if (place >= end) throw cut(end);
+    if (at >= end) throw cut(end);
     left[open]--;
     if (++elements > limits.elements) {
       throw new ProtocolError("limit", `more than ${limits.elements} values in a frame`);
     }
-    const byte = bytes[place++];
-    let count: number;
-    if (byte < 0x80 || byte >= 0xe0) continue;
-    if (byte < 0x90) count = (byte & 15) * 2;
-    else if (byte < 0xa0) count = byte & 15;
-    else if (byte < 0xc0) {
-      place += byte & 31;
-      continue;
-    } else {
-      const follow = FOLLOW[byte - 0xc0];
-      if (follow >= 0) {
-        place += follow;
-        continue;
-      }
-      if (follow === -1) {
-        throw new ProtocolError("malformed", `byte 0xc1 at ${place - 1} is no MessagePack`);
-      }
-      if (follow === -2) {
-        const [width, between] = WIDTH[byte];
-        place += width + between + length(place, width, end);
-        continue;
-      }
-      const width = byte & 1 ? 4 : 2;
-      count = length(place, width, end) * (byte >= 0xde ? 2 : 1);
-      place += width;
-    }
-    if (count > end - place) {
-      throw new ProtocolError(
-        "malformed",
-        `${count} values announced with ${Math.max(end - place, 0)} bytes to come`,
-      );
+    const count = pass();
+    if (count < 0) continue;
+    if (count > end - at) {
+      const rest = Math.max(end - at, 0);
+      throw new ProtocolError("malformed", `${count} values announced with ${rest} bytes to come`);
     }
     left[++open] = count;
     if (open > limits.depth || open >= left.length - 1) {
@@ -138,20 +82,55 @@ function walk(start: number, end: number, limits: Limits): void {
   }
 }
 
+function cut(end: number): ProtocolError {
+  return new ProtocolError("malformed", `frame of ${end} bytes ends inside a value`);
+}
+
+/** Pass over a value or the header of a container; return how many values are in that, or -1 if it is none. */
+function pass(): number {
+  const byte = bytes[at++];
+  if (byte < 0x80 || byte >= 0xe0) return -1;
+  if (byte < 0x90) return (byte & 15) * 2;
+  if (byte < 0xa0) return byte & 15;
+  let size = 0;
+  if (byte < 0xc0) size = byte & 31;
+  else if (byte === 0xc1) throw new ProtocolError("malformed", `byte 0xc1 at ${at - 1} is no MessagePack`);
+  else if (byte < 0xc4) return -1;
+  else if (byte < 0xc7) size = length(1 << (byte - 0xc4));
+  else if (byte < 0xca) size = 1 + length(1 << (byte - 0xc7));
+  else if (byte < 0xcc) size = 4 << (byte - 0xca);
+  else if (byte < 0xd4) size = 1 << (byte & 3);
+  else if (byte < 0xd9) size = 1 + (1 << (byte - 0xd4));
+  else if (byte < 0xdc) size = length(1 << (byte - 0xd9));
+  else return length(2 << (byte & 1)) * (byte >= 0xde ? 2 : 1);
+  at += size;
+  return -1;
+}
+
+/** Take a length of 1, 2 or 4 bytes. */
+function length(width: number): number {
+  at += width;
+  if (at > bytes.length) throw cut(bytes.length);
+  if (width === 1) return bytes[at - 1];
+  return width === 2 ? view.getUint16(at - 2) : view.getUint32(at - 4);
+}
+
 // -- readers --------------------------------------------------------------------------------------
 
 function invalid(wanted: string): ProtocolError {
-  return new ProtocolError("invalid", `expected ${wanted}, got ${kind(bytes[at])}`);
+  return new ProtocolError("invalid", `expected ${wanted}, got ${kind()}`);
 }
 
-function kind(byte: number): string {
-  if (byte < 0x80 || byte >= 0xe0 || (byte >= 0xcc && byte <= 0xd3)) return "an integer";
-  if (byte < 0x90 || byte === 0xde || byte === 0xdf) return "a map";
-  if (byte < 0xa0 || byte === 0xdc || byte === 0xdd) return "an array";
-  if (byte < 0xc0 || (byte >= 0xd9 && byte <= 0xdb)) return "text";
+/** What the next value is. */
+function kind(): string {
+  const byte = bytes[at];
+  if (isInteger()) return "an integer";
+  if (isArray()) return "an array";
+  if (isBinary()) return "binary";
+  if (byte < 0x90 || byte >= 0xde) return "a map";
+  if (byte < 0xc0 || byte >= 0xd9) return "text";
   if (byte === 0xc0) return "nil";
-  if (byte === 0xc2 || byte === 0xc3) return "a boolean";
-  if (byte >= 0xc4 && byte <= 0xc6) return "binary";
+  if (byte < 0xc4) return "a boolean";
   return byte === 0xca || byte === 0xcb ? "a float" : "an extension";
 }
 
@@ -164,52 +143,29 @@ export function readNil(): boolean {
 
 export function readInt(): Int {
   const byte = bytes[at];
-  if (byte < 0x80) {
-    at++;
-    return byte;
-  }
-  if (byte >= 0xe0) {
-    at++;
-    return byte - 0x100;
-  }
-  const here = at + 1;
+  if (!isInteger()) throw invalid("an integer");
+  at++;
+  if (byte < 0x80) return byte;
+  if (byte >= 0xe0) return byte - 0x100;
+  at += 1 << (byte & 3);
   switch (byte) {
     case 0xcc:
-      at += 2;
-      return bytes[here];
+      return bytes[at - 1];
     case 0xcd:
-      at += 3;
-      return view.getUint16(here);
+      return view.getUint16(at - 2);
     case 0xce:
-      at += 5;
-      return view.getUint32(here);
+      return view.getUint32(at - 4);
     case 0xcf:
-      at += 9;
-      return wide(view.getUint32(here), view.getUint32(here + 4), false);
+      return int(view.getBigUint64(at - 8));
     case 0xd0:
-      at += 2;
-      return view.getInt8(here);
+      return view.getInt8(at - 1);
     case 0xd1:
-      at += 3;
-      return view.getInt16(here);
+      return view.getInt16(at - 2);
     case 0xd2:
-      at += 5;
-      return view.getInt32(here);
-    case 0xd3:
-      at += 9;
-      return wide(view.getInt32(here), view.getUint32(here + 4), true);
+      return view.getInt32(at - 4);
     default:
-      throw invalid("an integer");
+      return int(view.getBigInt64(at - 8));
   }
-}
-
-function wide(high: number, low: number, signed: boolean): Int {
-  if (high < 0x200000 && high >= -0x200000) {
-    const value = high * 0x100000000 + low;
-    if (Number.isSafeInteger(value)) return value;
-  }
-  const place = at - 8;
-  return int(signed ? view.getBigInt64(place) : view.getBigUint64(place));
 }
 
 /** Read an integer or a float, as the number that it is or is nearest to. */
@@ -223,8 +179,8 @@ export function readNumber(): number {
     at += 5;
     return view.getFloat32(at - 4);
   }
-  if (byte < 0x80 || byte >= 0xe0 || (byte >= 0xcc && byte <= 0xd3)) return Number(readInt());
-  throw invalid("a number");
+  if (!isInteger()) throw invalid("a number");
+  return Number(readInt());
 }
 
 export function readBoolean(): boolean {
@@ -244,9 +200,8 @@ function textHeader(): number {
     return byte & 31;
   }
   if (byte < 0xd9 || byte > 0xdb) return -1;
-  const width = 1 << (byte - 0xd9);
-  at += 1 + width;
-  return length(at - width, width, bytes.length);
+  at++;
+  return length(1 << (byte - 0xd9));
 }
 
 export function readText(): string {
@@ -284,7 +239,7 @@ const keys: (string | undefined)[] = new Array<string | undefined>(KEYS);
 /** Read a key; those that came before are found without building them again. */
 export function readKey(code: "invalid" | "malformed" = "malformed"): string {
   const size = textHeader();
-  if (size < 0) throw new ProtocolError(code, `a key that is ${kind(bytes[at])}; keys are text`);
+  if (size < 0) throw new ProtocolError(code, `a key that is ${kind()}; keys are text`);
   if (size === 0 || size > 31) return textOf(size);
   const slot = (bytes[at] * 31 + bytes[at + size - 1] * 7 + bytes[at + (size >> 1)] + size * 97) % KEYS;
   const known = keys[slot];
@@ -302,18 +257,10 @@ export function readKey(code: "invalid" | "malformed" = "malformed"): string {
   return key;
 }
 
-function binaryLength(): number {
-  const byte = bytes[at];
-  if (byte < 0xc4 || byte > 0xc6) return -1;
-  const width = 1 << (byte - 0xc4);
-  at += 1 + width;
-  return length(at - width, width, bytes.length);
-}
-
 /** Read binary, as a view of the frame. */
 export function readBinary(): Uint8Array {
-  const size = binaryLength();
-  if (size < 0) throw invalid("binary");
+  if (!isBinary()) throw invalid("binary");
+  const size = length(1 << (bytes[at++] - 0xc4));
   at += size;
   return plain(at - size, at);
 }
@@ -352,25 +299,17 @@ function containerHeader(fix: number, long: number, what: string): number {
     return byte & 15;
   }
   if (byte !== long && byte !== long + 1) throw invalid(what);
-  const width = byte === long ? 2 : 4;
-  at += 1 + width;
-  return length(at - width, width, bytes.length);
+  at++;
+  return length(2 << (byte - long));
 }
 
 /** Read any value. */
 export function readAny(): unknown {
+  if (isInteger()) return readInt();
+  if (isArray()) return readArray(readAny);
   const byte = bytes[at];
-  if (byte < 0x80) {
-    at++;
-    return byte;
-  }
-  if (byte >= 0xe0) {
-    at++;
-    return byte - 0x100;
-  }
-  if (byte < 0x90) return readMap();
-  if (byte < 0xa0) return readArray();
-  if (byte < 0xc0) return readText();
+  if (byte < 0x90 || byte >= 0xde) return readMap(readAny);
+  if (byte < 0xc0 || byte >= 0xd9) return readText();
   switch (byte) {
     case 0xc0:
       at++;
@@ -378,41 +317,27 @@ export function readAny(): unknown {
     case 0xc2:
     case 0xc3:
       return readBoolean();
-    case 0xc4:
-    case 0xc5:
-    case 0xc6:
-      return readBinary();
     case 0xca:
     case 0xcb:
       return readNumber();
-    case 0xd9:
-    case 0xda:
-    case 0xdb:
-      return readText();
-    case 0xdc:
-    case 0xdd:
-      return readArray();
-    case 0xde:
-    case 0xdf:
-      return readMap();
     default:
-      return byte >= 0xcc && byte <= 0xd3 ? readInt() : readExtension();
+      return isBinary() ? readBinary() : readExtension();
   }
 }
 
-function readArray(): unknown[] {
-  const size = readArrayHeader();
-  const array = new Array<unknown>(size);
-  for (let i = 0; i < size; i++) array[i] = readAny();
+/** Read an array whose elements a reader takes. */
+export function readArray<T>(read: () => T): T[] {
+  const array = new Array<T>(readArrayHeader());
+  for (let i = 0; i < array.length; i++) array[i] = read();
   return array;
 }
 
-function readMap(): Record<string, unknown> {
-  const size = readMapHeader();
-  const map: Record<string, unknown> = {};
-  for (let i = 0; i < size; i++) {
+/** Read a map of text to what a reader takes. */
+export function readMap<T>(read: () => T): Record<string, T> {
+  const map: Record<string, T> = {};
+  for (let i = readMapHeader(); i > 0; i--) {
     const key = readKey();
-    const value = readAny();
+    const value = read();
     if (key === "__proto__") {
       // An assignment would not make a key of this name.
       const own = { value, enumerable: true, configurable: true, writable: true };
@@ -424,13 +349,7 @@ function readMap(): Record<string, unknown> {
 
 function readExtension(): Tensor | Extension {
   const byte = bytes[at++];
-  let size: number;
-  if (byte >= 0xd4) size = 1 << (byte - 0xd4);
-  else {
-    const width = 1 << (byte - 0xc7);
-    size = length(at, width, bytes.length);
-    at += width;
-  }
+  const size = byte >= 0xd4 ? 1 << (byte - 0xd4) : length(1 << (byte - 0xc7));
   const code = view.getInt8(at++);
   const end = at + size;
   if (code === 1) return readTensor(end);
@@ -445,70 +364,34 @@ function readTensor(end: number): Tensor {
   try {
     walk(start, end, PAYLOAD);
     at = start;
-    if (readArrayHeader() !== 3) throw new ProtocolError("malformed", "it has not three parts");
+    if (readArrayHeader() !== 3) throw new TypeError("it has not three parts");
     const dtype = readText();
-    const shape = new Array<number>(readArrayHeader());
-    for (let i = 0; i < shape.length; i++) shape[i] = readInt() as number;
-    const raw = readBinary();
-    return tensorOf(dtype, shape, raw);
+    if (!isDtype(dtype)) throw new TypeError("unknown dtype");
+    // Lengths beyond the range of a number are refused by the tensor.
+    const shape = readArray(readInt) as number[];
+    return new Tensor(dtype, shape, elements(dtype, readBinary()));
   } catch (error) {
     const why = error instanceof Error ? error.message : "";
     throw new ProtocolError("malformed", `a tensor that is no [dtype, shape, bytes]: ${why}`);
   }
 }
 
-function tensorOf(dtype: string, shape: number[], raw: Uint8Array): Tensor {
-  if (!isDtype(dtype)) throw new TypeError("unknown dtype");
-  let product = 1;
-  let reach = 1;
-  for (const side of shape) {
-    if (typeof side !== "number" || side < 0) throw new TypeError("a length out of range");
-    product *= side;
-    reach *= side || 1;
-  }
+function elements(dtype: Dtype, raw: Uint8Array): Numbers {
   const { size, array } = DTYPES[dtype];
-  if (shape.length > 32 || !Number.isSafeInteger(reach * size) || product * size !== raw.length) {
-    throw new TypeError(`shape [${shape.slice(0, 33).join(", ")}] with ${raw.length} bytes`);
-  }
-  if (dtype === "float16") {
-    const data = new Float32Array(product);
-    for (let i = 0; i < product; i++) data[i] = fromHalf(raw[2 * i] | (raw[2 * i + 1] << 8));
-    return new Tensor(dtype, shape, data);
-  }
+  if (raw.length % size) throw new TypeError(`${raw.length} bytes of ${dtype}`);
   if (!LITTLE) raw = swapped(raw, size);
   // A typed array must begin at a multiple of its element's size.
   if (raw.byteOffset % size) raw = raw.slice();
-  const View = array as unknown as new (buffer: ArrayBufferLike, at: number, n: number) => Numbers;
-  return new Tensor(dtype, shape, new View(raw.buffer, raw.byteOffset, product));
+  const half = dtype === "float16";
+  const data = new (half ? Uint16Array : array)(raw.buffer, raw.byteOffset, raw.length / size);
+  return half ? Float32Array.from(data as Uint16Array, fromHalf) : data;
 }
 
 /** Pass over a value that nobody reads. */
 export function skip(): void {
-  let values = 1;
-  while (values > 0) {
-    values--;
-    const byte = bytes[at];
-    if (byte < 0x80 || byte >= 0xe0) at++;
-    else if (byte < 0x90) {
-      values += (byte & 15) * 2;
-      at++;
-    } else if (byte < 0xa0) {
-      values += byte & 15;
-      at++;
-    } else if (byte < 0xc0) at += 1 + (byte & 31);
-    else {
-      const follow = FOLLOW[byte - 0xc0];
-      at++;
-      if (follow >= 0) at += follow;
-      else if (follow === -2) {
-        const [width, between] = WIDTH[byte];
-        at += width + between + length(at, width, bytes.length);
-      } else {
-        const width = byte & 1 ? 4 : 2;
-        values += length(at, width, bytes.length) * (byte >= 0xde ? 2 : 1);
-        at += width;
-      }
-    }
+  for (let values = 1; values > 0; values--) {
+    const inside = pass();
+    if (inside > 0) values += inside;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { DTYPES, Extension, Tensor, int, isDtype } from "./values.js";
-import type { Dtype, Numbers } from "./values.js";
+import type { Dtype } from "./values.js";
 
 /** Return the values that a JSON reading stands for. */
 export function parseReading(text: string): unknown {
@@ -34,17 +34,12 @@ function unread(value: unknown): unknown {
         return tensor(inside.dtype, inside.shape, inside.data);
     }
   }
-  const out: Record<string, unknown> = {};
-  for (const key of keys) {
-    const entry = { value: unread(map[key]), enumerable: true, configurable: true, writable: true };
-    Object.defineProperty(out, key, entry);
-  }
-  return out;
+  return Object.fromEntries(keys.map((key) => [key, unread(map[key])]));
 }
 
 function tensor(dtype: Dtype, shape: number[], data: unknown[]): Tensor {
   if (!isDtype(dtype)) throw new TypeError(`no tensor has the dtype ${String(dtype)}`);
-  const array = new (DTYPES[dtype].array as new (n: number) => Numbers)(data.length);
+  const array = new DTYPES[dtype].array(data.length);
   const wide = array instanceof BigInt64Array || array instanceof BigUint64Array;
   data.forEach((each, i) => {
     const element = unread(each);

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { readFrame } from "./decode.js";
+import { LIMITS, readFrame } from "./decode.js";
 import type { Limits } from "./decode.js";
 import * as s from "./schema.js";
 import { space } from "./spaces.js";
@@ -104,15 +104,7 @@ export interface Reply {
   body: any;
 }
 
-type Untyped<T> = Omit<T, "type">;
-
-function message<T extends { type: string }>(
-  type: T["type"],
-  fields: { readonly [K in keyof Untyped<T>]-?: s.Field<Untyped<T>[K]> },
-): s.Struct<T> {
-  return s.struct<Untyped<T>>(type, fields, ["type", type]) as unknown as s.Struct<T>;
-}
-
+const message = s.tagged("type");
 const none = <T>(read: s.Reader<T>): s.Field<T | null> => s.optional(s.nullable(read), null);
 const nothing = s.optional<any>(s.any, null);
 const zero = s.optional(s.number, 0);
@@ -121,9 +113,9 @@ const outcome = none(s.array(s.number));
 const not = s.optional(s.boolean, false);
 
 const limits = s.struct<Limits>("limits", {
-  frame: s.optional(s.positive, 16_777_216),
-  depth: s.optional(s.positive, 32),
-  elements: s.optional(s.positive, 100_000),
+  frame: s.optional(s.positive, LIMITS.frame),
+  depth: s.optional(s.positive, LIMITS.depth),
+  elements: s.optional(s.positive, LIMITS.elements),
 });
 
 const welcome = message<Welcome>("welcome", {
@@ -133,11 +125,11 @@ const welcome = message<Welcome>("welcome", {
   version: s.optional(s.small, 1),
   heartbeat: s.optional(s.bounded(0), 1),
   patience: s.optional(s.bounded(0), 30),
-  limits: s.optional(limits.read, { frame: 16_777_216, depth: 32, elements: 100_000 }),
+  limits: s.optional(limits.read, LIMITS),
   features: s.optional(s.array(s.text), []),
 });
-const ping = message<Ping>("ping", { number: s.optional(s.natural, 0) });
-const pong = message<Pong>("pong", { number: s.optional(s.natural, 0) });
+const ping = message<Ping>("ping", { number: s.optional(s.atLeast(0), 0) });
+const pong = message<Pong>("pong", { number: s.optional(s.atLeast(0), 0) });
 const error = message<ErrorMessage>("error", {
   code: s.required(s.text),
   message: s.required(s.text),
@@ -433,7 +425,7 @@ const create = message<Create>("create", {
   seed: s.optional(s.integer, 0),
   state: none(s.binary),
 });
-const specInside = s.union<Spec>("type", { spec: spec.read }, "invalid");
+const specInside = s.union("type", [spec], "invalid");
 const init = message<Init>("init", {
   match: s.required(s.integer),
   seat: s.required(s.small),
@@ -687,56 +679,21 @@ export interface Heard {
   observer: ToExperiment;
 }
 
-const session = {
-  welcome: welcome.read,
-  ping: ping.read,
-  pong: pong.read,
-  error: error.read,
-  bye: bye.read,
-};
+const session = [welcome, ping, pong, error, bye];
 const toExperiment = s.union<ToExperiment>(
   "type",
-  {
-    ...session,
-    reply: reply.read,
-    saved: saved.read,
-    episode: episode.read,
-    progress: progress.read,
-    done: done.read,
-    turn: watchedTurn.read,
-  },
+  [...session, reply, saved, episode, progress, done, watchedTurn],
   "unknown-type",
 );
 const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {
   environment: s.union<ToEnvironment>(
     "type",
-    {
-      ...session,
-      open: open.read,
-      start: environmentStart.read,
-      step: environmentStep.read,
-      close: close.read,
-      lookahead: environmentLookahead.read,
-      message: environmentMessage.read,
-    },
+    [...session, open, environmentStart, environmentStep, close, environmentLookahead, environmentMessage],
     "unknown-type",
   ),
   agent: s.union<ToAgent>(
     "type",
-    {
-      ...session,
-      create: create.read,
-      init: init.read,
-      start: agentStart.read,
-      step: agentStep.read,
-      end: end.read,
-      reply: reply.read,
-      save: save.read,
-      load: load.read,
-      message: agentMessage.read,
-      leave: leave.read,
-      cleanup: cleanup.read,
-    },
+    [...session, create, init, agentStart, agentStep, end, reply, save, load, agentMessage, leave, cleanup],
     "unknown-type",
   ),
   experiment: toExperiment,
@@ -777,5 +734,5 @@ export function positionsOf(body: unknown): Position[] {
 
 /** Return a turn that came as the body of a reply with all its fields. */
 export function watchedTurnOf(body: unknown): WatchedTurn {
-  return { ...watchedTurn.defaults, ...(body as object) } as WatchedTurn;
+  return { ...watchedTurn.template, ...(body as object) } as WatchedTurn;
 }

@@ -32,26 +32,30 @@ function invalid(text: string): ProtocolError {
   return new ProtocolError("invalid", text);
 }
 
+function outOfRange(value: Int): ProtocolError {
+  return invalid(`${value} is out of range`);
+}
+
 /** Any integer. */
 export const integer: Reader<Int> = d.readInt;
 
-/** An integer within bounds, small enough for a `number`. */
-export function within(low: number, high: number = Number.MAX_SAFE_INTEGER): Reader<number> {
+/** An integer from a bound on, of any size. */
+export function atLeast(low: number): Reader<Int> {
   return () => {
     const value = d.readInt();
-    if (typeof value !== "number" || value < low || value > high) {
-      throw invalid(`${value} is out of range`);
-    }
+    if (value < low) throw outOfRange(value);
     return value;
   };
 }
 
-/** An integer from 0, of any size. */
-export const natural: Reader<Int> = () => {
-  const value = d.readInt();
-  if (value < 0) throw invalid(`${value} is out of range`);
-  return value;
-};
+/** An integer from a bound on, small enough for a `number`. */
+export function within(low: number): Reader<number> {
+  return () => {
+    const value = d.readInt();
+    if (typeof value !== "number" || value < low) throw outOfRange(value);
+    return value;
+  };
+}
 
 /** A small integer of any sign, such as a seat or a turn. */
 export const small = within(Number.MIN_SAFE_INTEGER);
@@ -67,7 +71,7 @@ export function bounded(low: number, high: number = Infinity): Reader<number> {
   return () => {
     const value = d.readNumber();
     // Written so that NaN is refused too.
-    if (!(value >= low && value <= high)) throw invalid(`${value} is out of range`);
+    if (!(value >= low && value <= high)) throw outOfRange(value);
     return value;
   };
 }
@@ -77,11 +81,11 @@ export function nullable<T>(read: Reader<T>): Reader<T | null> {
 }
 
 export function array<T>(read: Reader<T>): Reader<T[]> {
-  return () => {
-    const items = new Array<T>(d.readArrayHeader());
-    for (let i = 0; i < items.length; i++) items[i] = read();
-    return items;
-  };
+  return () => d.readArray(read);
+}
+
+export function map<T>(read: Reader<T>): Reader<Record<string, T>> {
+  return () => d.readMap(read);
 }
 
 export function pair<A, B>(first: Reader<A>, second: Reader<B>): Reader<[A, B]> {
@@ -89,24 +93,6 @@ export function pair<A, B>(first: Reader<A>, second: Reader<B>): Reader<[A, B]> 
     const size = d.readArrayHeader();
     if (size !== 2) throw invalid(`expected an array of 2, got one of ${size}`);
     return [first(), second()];
-  };
-}
-
-export function map<T>(read: Reader<T>): Reader<Record<string, T>> {
-  return () => {
-    const size = d.readMapHeader();
-    const entries: Record<string, T> = {};
-    for (let i = 0; i < size; i++) {
-      const key = d.readKey();
-      const value = read();
-      Object.defineProperty(entries, key, {
-        value,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-    }
-    return entries;
   };
 }
 
@@ -123,62 +109,42 @@ export function oneOf<T extends string>(...names: readonly T[]): Reader<T> {
 /** Legal actions: a list, a mask, or nil. */
 export const legal: Reader<Int[] | Uint8Array | null> = () => {
   if (d.readNil()) return null;
-  if (d.isBinary()) return d.readBinary();
-  if (!d.isArray()) throw invalid("legal actions are a list, binary or nil");
-  const items = new Array<Int>(d.readArrayHeader());
-  for (let i = 0; i < items.length; i++) items[i] = d.readInt();
-  return items;
+  return d.isBinary() ? d.readBinary() : d.readArray(d.readInt);
 };
 
 /** How a map with known fields is read. */
 export interface Struct<T> {
+  readonly name: string;
   readonly read: Reader<T>;
-  /** The fields that have defaults, as they are when left out. */
-  readonly defaults: Partial<T>;
+  /** Its fields as they are when left out. */
+  readonly template: Partial<T>;
 }
 
-/** The tag came twice; which one counts is only known after looking at the whole map. */
-const TWICE = new ProtocolError("invalid", "a tag that comes twice");
-/** Whether the map was looked at whole before. */
-let scanned = false;
+type Fields<T> = { readonly [K in keyof T]-?: Field<T[K]> };
 
 /**
  * A map with known fields; others are passed over.
  * @param name - what it is called, for errors
  * @param fields - its fields
- * @param tag - a key and its value that every such map has, and that was looked at before
  */
-export function struct<T extends object>(
-  name: string,
-  fields: { readonly [K in keyof T]-?: Field<T[K]> },
-  tag?: readonly [string, string],
-): Struct<T> {
-  const template: Record<string, unknown> = tag ? { [tag[0]]: tag[1] } : {};
-  const defaults: Record<string, unknown> = {};
+export function struct<T extends object>(name: string, fields: Fields<T>): Struct<T> {
   const readers = new Map<string, { read: Reader<unknown>; bit: number }>();
-  let wanted = 0;
-  let bit = 1;
-  const names: string[] = [];
-  for (const [key, field] of Object.entries<Field<unknown>>(fields)) {
-    template[key] = field.otherwise;
-    if (!field.required) defaults[key] = field.otherwise;
-    readers.set(key, { read: field.read, bit: field.required ? bit : 0 });
-    if (field.required) {
-      names.push(key);
-      wanted |= bit;
-      bit <<= 1;
-    }
+  /** All fields, so that objects of a kind are made alike, which is quick. */
+  const template: Record<string, unknown> = {};
+  const wanted: string[] = [];
+  for (const [key, { read, required, otherwise }] of Object.entries<Field<unknown>>(fields)) {
+    template[key] = otherwise;
+    readers.set(key, { read, bit: required ? 1 << wanted.length : 0 });
+    if (required) wanted.push(key);
   }
+  const all = (1 << wanted.length) - 1;
   const read = (): T => {
-    const size = d.readMapHeader();
     const out = { ...template };
     let seen = 0;
-    let tags = 0;
-    for (let i = 0; i < size; i++) {
+    for (let i = d.readMapHeader(); i > 0; i--) {
       const key = d.readKey("invalid");
       const field = readers.get(key);
       if (field === undefined) {
-        if (tag !== undefined && key === tag[0] && ++tags > 1 && !scanned) throw TWICE;
         d.skip();
         continue;
       }
@@ -192,71 +158,51 @@ export function struct<T extends object>(
       }
       seen |= field.bit;
     }
-    if (seen !== wanted) {
-      const missing = names.filter((_, i) => !(seen & (1 << i)));
-      throw invalid(`${name} without ${missing.join(", ")}`);
+    if (seen !== all) {
+      throw invalid(`${name} without ${wanted.filter((_, i) => !(seen & (1 << i))).join(", ")}`);
     }
     return out as T;
   };
-  return { read, defaults: defaults as Partial<T> };
+  return { name, read, template: template as Partial<T> };
+}
+
+/** Makes structs with one field more, the tag, whose value is the name; `union` tells them apart by it. */
+export function tagged<K extends string>(tag: K) {
+  return <T extends { [key in K]: string }>(name: T[K], fields: Fields<Omit<T, K>>): Struct<T> => {
+    const read = (): string => {
+      d.skip();
+      return name;
+    };
+    return struct<object>(name, { [tag]: optional(read, name), ...fields }) as Struct<T>;
+  };
 }
 
 /**
  * One of several kinds of maps, told apart by the text under a key.
  * @param key - `type` or `space`
- * @param kinds - how each is read
+ * @param kinds - what it may be
  * @param code - the error for an unknown or missing kind
  */
 export function union<T>(
   key: string,
-  kinds: Readonly<Record<string, Reader<T>>>,
+  kinds: readonly Struct<T>[],
   code: "unknown-type" | "invalid",
 ): Reader<T> {
-  const readers = new Map(Object.entries(kinds));
-  const scan = (start: number): T => {
-    d.reset(start);
-    const size = d.readMapHeader();
-    let found: string | undefined;
-    let strange = "nothing";
-    for (let i = 0; i < size; i++) {
-      if (d.readKey("invalid") === key) {
-        try {
-          found = d.readText();
-        } catch (error) {
-          if (error instanceof ProtocolError && error.code === "malformed") throw error;
-          strange = "no text";
-          found = undefined;
-          d.skip();
-        }
-      } else d.skip();
-    }
-    d.reset(start);
-    const read = found === undefined ? undefined : readers.get(found);
-    if (read === undefined) {
-      const what = found === undefined ? strange : JSON.stringify(found.slice(0, 40));
-      throw new ProtocolError(code, `${what} as ${key}; it is one of ${[...readers.keys()].join(", ")}`);
-    }
-    scanned = true;
-    try {
-      return read();
-    } finally {
-      scanned = false;
-    }
-  };
+  const readers = new Map(kinds.map((kind) => [kind.name, kind.read]));
   return () => {
     const start = d.mark();
-    try {
-      // Almost always the tag is the first key and comes once.
-      if (d.readMapHeader() > 0 && d.readKey("invalid") === key) {
-        const read = readers.get(d.readText());
-        if (read !== undefined) {
-          d.reset(start);
-          return read();
-        }
-      }
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
+    let name: unknown;
+    // If the key comes twice the last one counts, so the whole map is looked at.
+    for (let i = d.readMapHeader(); i > 0; i--) {
+      if (d.readKey("invalid") === key) name = d.readAny();
+      else d.skip();
     }
-    return scan(start);
+    const read = readers.get(name as string);
+    if (read === undefined) {
+      const what = typeof name === "string" ? JSON.stringify(name.slice(0, 40)) : "no text";
+      throw new ProtocolError(code, `${what} as ${key}; it is one of ${[...readers.keys()].join(", ")}`);
+    }
+    d.reset(start);
+    return read();
   };
 }

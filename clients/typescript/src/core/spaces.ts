@@ -5,11 +5,10 @@
 
 import * as d from "./decode.js";
 import { encode } from "./encode.js";
-import { ProtocolError } from "./errors.js";
 import * as s from "./schema.js";
 import type { Random } from "./random.js";
 import { DTYPES, Tensor, isDtype } from "./values.js";
-import type { Dtype, Int, Numbers } from "./values.js";
+import type { Dtype, Int } from "./values.js";
 
 /** The integers `start` … `start + n − 1`. */
 export interface Discrete {
@@ -93,61 +92,37 @@ export const dict = (spaces: Record<string, Space>): Dict => ({ space: "Dict", s
 
 const shape = s.array(s.count);
 
-const atLeastOne: s.Reader<Int> = () => {
-  const value = s.integer();
-  if (value < 1) throw new ProtocolError("invalid", `${value} is out of range`);
-  return value;
-};
-
 const bound: s.Reader<Bound> = () => (d.isArray() ? bounds() : s.number());
 const bounds = s.array(bound);
+
+const kind = s.tagged("space");
 
 /** Reads a space of any kind. */
 export const space: s.Reader<Space> = s.union<Space>(
   "space",
-  {
-    Discrete: s.struct<Omit<Discrete, "space">>(
-      "Discrete",
-      { n: s.required(atLeastOne), start: s.optional(s.integer, 0) },
-      ["space", "Discrete"],
-    ).read as s.Reader<Discrete>,
-    Box: s.struct<Omit<Box, "space">>(
-      "Box",
-      {
-        shape: s.required(shape),
-        low: s.optional(bound, -Infinity),
-        high: s.optional(bound, Infinity),
-        dtype: s.optional(s.text, "float32"),
-      },
-      ["space", "Box"],
-    ).read as s.Reader<Box>,
-    MultiDiscrete: s.struct<Omit<MultiDiscrete, "space">>(
-      "MultiDiscrete",
-      { nvec: s.required(s.array(atLeastOne)) },
-      ["space", "MultiDiscrete"],
-    ).read as s.Reader<MultiDiscrete>,
-    MultiBinary: s.struct<Omit<MultiBinary, "space">>("MultiBinary", { shape: s.required(shape) }, [
-      "space",
-      "MultiBinary",
-    ]).read as s.Reader<MultiBinary>,
-    Text: s.struct<Omit<Text, "space">>(
-      "Text",
-      {
-        max_length: s.required(s.count),
-        min_length: s.optional(s.count, 0),
-        charset: s.optional(s.nullable(s.text), null),
-      },
-      ["space", "Text"],
-    ).read as s.Reader<Text>,
-    Tuple: s.struct<Omit<Tuple, "space">>("Tuple", { spaces: s.required(s.array((): Space => space())) }, [
-      "space",
-      "Tuple",
-    ]).read as s.Reader<Tuple>,
-    Dict: s.struct<Omit<Dict, "space">>("Dict", { spaces: s.required(s.map((): Space => space())) }, [
-      "space",
-      "Dict",
-    ]).read as s.Reader<Dict>,
-  },
+  [
+    kind<Discrete>("Discrete", {
+      n: s.required(s.atLeast(1)),
+      start: s.optional(s.integer, 0),
+    }),
+    kind<Box>("Box", {
+      shape: s.required(shape),
+      low: s.optional(bound, -Infinity),
+      high: s.optional(bound, Infinity),
+      dtype: s.optional(s.text, "float32"),
+    }),
+    kind<MultiDiscrete>("MultiDiscrete", {
+      nvec: s.required(s.array(s.atLeast(1))),
+    }),
+    kind<MultiBinary>("MultiBinary", { shape: s.required(shape) }),
+    kind<Text>("Text", {
+      max_length: s.required(s.count),
+      min_length: s.optional(s.count, 0),
+      charset: s.optional(s.nullable(s.text), null),
+    }),
+    kind<Tuple>("Tuple", { spaces: s.required(s.array(() => space())) }),
+    kind<Dict>("Dict", { spaces: s.required(s.map(() => space())) }),
+  ],
   "invalid",
 );
 
@@ -250,7 +225,7 @@ function holds(dtype: string, value: Element): boolean {
   if (dtype.startsWith("float")) return typeof value !== "boolean";
   if (dtype === "bool") return typeof value === "boolean";
   if (!isInt(value)) return false;
-  const room = new (DTYPES[dtype as Dtype].array as new (n: number) => Numbers)(1);
+  const room = new DTYPES[dtype as Dtype].array(1);
   const wide = room instanceof BigInt64Array || room instanceof BigUint64Array;
   (room as { [i: number]: Element })[0] = wide ? BigInt(value) : Number(value);
   return BigInt(room[0]) === BigInt(value);
@@ -292,7 +267,7 @@ export function sample(space: Space, random: Random): unknown {
 function sampleBox({ shape, dtype, low, high }: Box, random: Random): Tensor {
   const name = dtype as Dtype;
   const length = shape.reduce((product, side) => product * side, 1);
-  const data = new (DTYPES[name].array as new (n: number) => Numbers)(length);
+  const data = new DTYPES[name].array(length);
   const [least, greatest] = [spread(low, shape), spread(high, shape)];
   const whole = !name.startsWith("float");
   const unsigned = name.startsWith("u") || name === "bool";

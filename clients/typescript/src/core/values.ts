@@ -41,14 +41,13 @@ export type Numbers =
 interface Kind {
   /** Bytes of an element on the wire. */
   readonly size: number;
-  readonly array: new (length: number) => Numbers;
+  readonly array: {
+    new (length: number): Numbers;
+    new (buffer: ArrayBufferLike, start: number, length: number): Numbers;
+  };
 }
 
-/**
- * The element types of tensors.  A `bool` is kept as 0 or 1 in a `Uint8Array`, a `float16` in a
- * `Float32Array`; the others in the array of their name.
- */
-export const DTYPES = {
+const KINDS = {
   bool: { size: 1, array: Uint8Array },
   int8: { size: 1, array: Int8Array },
   int16: { size: 2, array: Int16Array },
@@ -64,7 +63,13 @@ export const DTYPES = {
 } as const satisfies Record<string, Kind>;
 
 /** The name of an element type. */
-export type Dtype = keyof typeof DTYPES;
+export type Dtype = keyof typeof KINDS;
+
+/**
+ * The element types of tensors.  A `bool` is kept as 0 or 1 in a `Uint8Array`, a `float16` in a
+ * `Float32Array`; the others in the array of their name.
+ */
+export const DTYPES: Readonly<Record<Dtype, Kind>> = KINDS;
 
 /** Return whether a text names an element type. */
 export function isDtype(name: string): name is Dtype {
@@ -88,7 +93,8 @@ export class Tensor<A extends Numbers = Numbers> {
       throw new TypeError(`elements of ${dtype} are kept in a ${DTYPES[dtype].array.name}`);
     }
     const length = shape.reduce((product, side) => product * side, 1);
-    if (shape.length > 32 || length !== data.length) {
+    const sides = shape.length <= 32 && shape.every((side) => Number.isSafeInteger(side) && side >= 0);
+    if (!sides || length !== data.length) {
       throw new TypeError(`a tensor of shape [${shape.join(", ")}] does not have ${data.length} elements`);
     }
   }
@@ -129,14 +135,10 @@ export function fromHalf(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-const single = new Float32Array(1);
-const singleBits = new Uint32Array(single.buffer);
-
 /** Return the 16 bits of the `float16` nearest to a number, ties to even. */
 export function toHalf(value: number): number {
   if (Number.isNaN(value)) return 0x7e00;
-  single[0] = value;
-  const sign = (singleBits[0] >>> 16) & 0x8000;
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   const size = Math.abs(value);
   if (size >= 65520) return sign | 0x7c00;
   // The distance between neighbours is 2 ** (exponent - 10); the smallest is that of subnormals.
