@@ -146,7 +146,7 @@ final class AgentHost extends Host {
         try {
             Agent agent = play.player.agent;
             settle(play, message.first() != null ? agent.start(decision) : agent.step(decision), out);
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             crashed(play, error, out);
         }
     }
@@ -191,7 +191,7 @@ final class AgentHost extends Host {
                 choice = question.otherwise().apply(new RefusedException(error.code(), error.message()));
             }
             settle(play, choice, out);
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             crashed(play, error, out);
         }
     }
@@ -248,7 +248,7 @@ final class AgentHost extends Host {
                     message.learn(),
                     message.text(),
                     message.scene()));
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             String text = failure(error, player.name + " at the end of an episode");
             out.add(encode(Outgoing.Error.episode("crashed", text, message.episode(), message.seat())));
         }
@@ -276,7 +276,7 @@ final class AgentHost extends Host {
         seats.put(place, new Sitting(player, seat));
         try {
             player.agent.init(seat);
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             String text = describe(error, player.name + " taking a seat");
             out.add(encode(Outgoing.Error.match("unavailable", text, message.match(), message.seat())));
         }
@@ -370,7 +370,7 @@ final class AgentHost extends Host {
         for (Player each : instances.values()) {
             try {
                 each.agent.cleanup();
-            } catch (Exception | StackOverflowError | AssertionError error) {
+            } catch (Throwable error) {
                 failure(error, each.name + " in cleanup");
             }
         }

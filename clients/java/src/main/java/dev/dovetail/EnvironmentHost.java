@@ -109,7 +109,7 @@ final class EnvironmentHost extends Host {
         place.asked = -1;
         try {
             finish(place, place.environment.start(message.seed()));
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             fail(place, "crashed", failure(error, place.name + " in start"), null);
         }
         out.add(place.answer);
@@ -131,8 +131,8 @@ final class EnvironmentHost extends Host {
         try {
             finish(place, place.environment.step(new Actions(message.seats(), message.actions())));
         } catch (IllegalActionException error) {
-            fail(place, "illegal", error.getMessage(), error.seat());
-        } catch (Exception | StackOverflowError | AssertionError error) {
+            fail(place, "illegal", oneLine(error.getMessage()), error.seat());
+        } catch (Throwable error) {
             fail(place, "crashed", failure(error, place.name + " in turn " + message.turn()), null);
         }
         out.add(place.answer);
@@ -206,7 +206,7 @@ final class EnvironmentHost extends Host {
             byte[] opened = encode(new Outgoing.Specified(message.match(), name, spec));
             matches.put(message.match(), new Place(name, environment, spec, opened));
             return opened;
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             String text = describe(error, "environment " + name + " in init");
             byte[] answer = encode(Outgoing.Error.match("unavailable", text, message.match(), null));
             refused.put(message.match(), answer);
@@ -225,7 +225,7 @@ final class EnvironmentHost extends Host {
         }
         try {
             place.environment.cleanup();
-        } catch (Exception | StackOverflowError | AssertionError error) {
+        } catch (Throwable error) {
             failure(error, place.name + " in cleanup");
         }
     }

@@ -1,5 +1,7 @@
 package dev.dovetail;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -50,11 +52,11 @@ abstract class Host {
     /** Takes the messages that are waiting, in order; returns the frames to be sent together. */
     List<byte[]> handle(List<Incoming> messages) {
         List<byte[]> out = new ArrayList<>(messages.size());
-        for (int i = 0; i < messages.size(); i++) {
-            Incoming message = messages.get(i);
+        for (Incoming message : messages) {
             if (message instanceof Incoming.Welcome welcome) {
                 largest = welcome.limits().frame();
                 if (!welcome.resumed()) {
+                    out.clear(); // its ids and episodes may be others' now
                     answers.clear();
                     reset();
                 }
@@ -85,7 +87,7 @@ abstract class Host {
         if (answer == null) {
             try {
                 answer = encode(work.work());
-            } catch (Exception | StackOverflowError | AssertionError error) {
+            } catch (Throwable error) {
                 answer = encode(Outgoing.Error.request("crashed", describe(error, where), id));
             }
             answers.put(id, answer);
@@ -113,9 +115,9 @@ abstract class Host {
         return line;
     }
 
-    private static String oneLine(String text) {
+    static String oneLine(String text) {
         String line = String.valueOf(text).strip().replaceAll("\\s+", " ");
-        // Half a surrogate pair at the cut could not travel.
-        return line.length() <= 300 ? line : line.substring(0, line.offsetByCodePoints(0, line.codePointCount(0, 299)));
+        // Half a surrogate pair, at the cut or elsewhere, could not travel: it becomes a question mark.
+        return new String(line.substring(0, Math.min(300, line.length())).getBytes(UTF_8), UTF_8);
     }
 }

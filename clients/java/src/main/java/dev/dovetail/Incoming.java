@@ -333,7 +333,7 @@ sealed interface Incoming {
             case "bye" -> Bye.read(f);
             default -> throw new ProtocolException(
                     "unknown-type",
-                    "an " + role.text() + " gets no message " + (type.length() > 30 ? type.substring(0, 30) : type));
+                    "an " + role.text() + " gets no message " + type);
         };
     }
 

@@ -1,6 +1,7 @@
 package dev.dovetail;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** A peer's end of a session, without the socket: hello, heartbeats, resumption. Times are in nanoseconds. */
@@ -65,12 +66,16 @@ final class Session {
      */
     void receive(List<byte[]> frames, long now, List<Incoming> messages, List<byte[]> answers) {
         heard = now;
-        for (int i = 0; i < frames.size(); i++) {
+        for (byte[] frame : frames) {
+            Map<String, Object> map = Map.of();
             Incoming message;
             try {
-                message = Incoming.read(role, decoder.message(frames.get(i)));
+                map = decoder.message(frame);
+                message = Incoming.read(role, map);
             } catch (ProtocolException error) {
-                answers.add(encoder.encode(Outgoing.Error.of(error.code(), error.getMessage())));
+                if (!"error".equals(map.get("type"))) { // no error is answered with an error
+                    answers.add(encoder.encode(Outgoing.Error.of(error.code(), Host.oneLine(error.getMessage()))));
+                }
                 continue;
             }
             if (message instanceof Incoming.Ping ping) {

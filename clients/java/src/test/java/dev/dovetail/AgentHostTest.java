@@ -24,6 +24,7 @@ class AgentHostTest {
             if (decision.observation() instanceof String word) {
                 return switch (word) {
                     case "crash" -> throw new IllegalStateException("told to");
+                    case "link" -> throw new NoClassDefFoundError("half a pair: \ud800");
                     case "strange" -> new Object();
                     case "ask" -> Lookahead.after(decision.legal(), positions -> {
                         heard.add("told " + positions.size());
@@ -149,6 +150,8 @@ class AgentHostTest {
         assertEquals("crashed", strange.get("code"));
         assertTrue(strange.get("message").toString().startsWith("listener in turn 1 failed: "), strange::toString);
         assertEquals("action", program.ask(step(9, 2, 0L)).get("type"));
+        assertEquals("listener in turn 3 threw NoClassDefFoundError: half a pair: ?",
+                program.ask(step(9, 3, "link")).get("message"));
     }
 
     @Test
@@ -163,8 +166,7 @@ class AgentHostTest {
     @Test
     void aLostSessionIsDropped() {
         seated();
-        program.hear(start(8, 0, 0L));
-        assertTrue(program.hear(Wire.welcome(false)).isEmpty());
+        assertTrue(program.hear(start(8, 0, 0L), Wire.welcome(false)).isEmpty(), "an answer to the session before");
         assertEquals(List.of("step 0", "end disconnected", "cleanup"), heard);
         assertTrue(program.hear(step(8, 1, 0L), start(9, 0, 0L)).isEmpty());
         assertEquals("error", program.ask(Wire.frame("save", "id", 1L, "instance", 3L)).get("type"));

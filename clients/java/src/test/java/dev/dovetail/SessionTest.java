@@ -56,8 +56,15 @@ class SessionTest {
     }
 
     @Test
+    void aComplaintIsShortAndCanTravel() {
+        hear(1, Wire.frame("x" + "\ud83e\udd81".repeat(1000)));
+        assertTrue(((String) Wire.open(answers.get(0)).get("message")).length() <= 300);
+    }
+
+    @Test
     void errorsAreNotAnswered() {
-        hear(1, Wire.frame("error", "code", "from-a-later-version", "message", "?"));
+        hear(1, Wire.frame("error", "code", "from-a-later-version", "message", "?"), Wire.frame("error"));
+        assertEquals(1, messages.size());
         assertTrue(answers.isEmpty());
     }
 
