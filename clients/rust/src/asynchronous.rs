@@ -1,6 +1,6 @@
 //! Programs of the protocol as futures, for those who run on tokio.
 //!
-//! The futures are safe to drop while they wait.
+//! The futures are safe to drop while they wait; one that serves says goodbye then.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -16,111 +16,48 @@ use crate::environment::EnvironmentType;
 use crate::environment_host::EnvironmentHost;
 use crate::error::{complain, Error};
 use crate::experiment::{experiment, RunNumber};
-use crate::link::{broken, Link as Plain, NAP};
-use crate::messages::{
-    Cancel, Catalogue, Cleanup, Create, Done, Drain, Episode, ExperimentMessage, ExperimentStart,
-    ExperimentStep, Incoming, Load, Offer, Pause, Progress, Role, Run, Save, ToExperiment, Watch,
-    WatchedTurn,
-};
+use crate::link::{broken, NAP};
+use crate::messages::*;
 use crate::session::{Event, Host};
 use crate::value::Value;
 
-/// A link whose socket tokio looks after.
-struct Link<I> {
-    /// A copy of the descriptor by which ZeroMQ says that something happened at the socket.
-    signal: Option<AsyncFd<OwnedFd>>,
-    signalled: u64,
-    plain: Plain<I>,
+/// With a copy of the descriptor by which ZeroMQ says that something happened at the socket.
+type Link<I> = crate::link::Link<I, Option<AsyncFd<OwnedFd>>>;
+
+/// Takes what has come, waiting for it for a while.
+async fn receive<I: Incoming>(
+    link: &mut Link<I>,
+    events: &mut Vec<Event<I>>,
+    patience: Duration,
+) -> Result<(), Error> {
+    let end = Instant::now() + patience;
+    loop {
+        // ZeroMQ signals changes only, so nothing may be left when waiting begins.
+        if link.take(events)? {
+            return Ok(());
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        let signal = match &mut link.shell {
+            Some(signal) => signal,
+            none => none.insert(signal(&link.socket)?),
+        };
+        match tokio::time::timeout(left, signal.readable()).await {
+            Ok(ready) => ready.map_err(broken)?.clear_ready(),
+            Err(_) => return link.idle(),
+        }
+    }
 }
 
-impl<I: Incoming> Link<I> {
-    async fn open(
-        broker: &Broker,
-        role: Role,
-        offers: Vec<Offer>,
-        events: &mut Vec<Event<I>>,
-    ) -> Result<Self, Error> {
-        let mut link = Self {
-            signal: None,
-            signalled: 0,
-            plain: Plain::new(broker, role, offers)?,
-        };
-        while !link.plain.welcomed() && !broker.stop.stopped() {
-            link.receive(events, Duration::from_millis(100)).await?;
-        }
-        Ok(link)
-    }
-
-    /// Takes what has come, waiting for it for a while.
-    async fn receive(
-        &mut self,
-        events: &mut Vec<Event<I>>,
-        patience: Duration,
-    ) -> Result<(), Error> {
-        let end = Instant::now() + patience;
-        loop {
-            // ZeroMQ signals changes only, so nothing may be left when waiting begins.
-            if self.plain.take(events)? {
-                return Ok(());
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            let signal = self.signal()?;
-            match tokio::time::timeout(left, signal.readable()).await {
-                Ok(Ok(mut guard)) => guard.clear_ready(),
-                Ok(Err(error)) => {
-                    return Err(Error::Connection(format!("the socket failed: {error}")));
-                }
-                Err(_) => {
-                    return self.plain.idle();
-                }
-            }
-        }
-    }
-
-    fn signal(&mut self) -> Result<&AsyncFd<OwnedFd>, Error> {
-        if self.signal.is_none() || self.signalled != self.plain.sockets {
-            self.signal = None;
-            let descriptor = self.plain.socket.get_fd().map_err(broken)?;
-            // SAFETY: the descriptor is the socket's, which is open here and for the copying.  The
-            // copy is owned by what is registered, so it is open for as long as that lasts.
-            #[allow(unsafe_code)]
-            let signal = unsafe {
-                BorrowedFd::borrow_raw(descriptor)
-                    .try_clone_to_owned()
-                    .and_then(|own| Ok(AsyncFd::register_with_interest(own, Interest::READABLE)?))
-            };
-            let signal =
-                signal.map_err(|error| Error::Connection(format!("the socket failed: {error}")))?;
-            self.signal = Some(signal);
-            self.signalled = self.plain.sockets;
-        }
-        self.signal
-            .as_ref()
-            .ok_or_else(|| Error::Connection("the socket failed".to_owned()))
-    }
-
-    fn send(&self, frames: Vec<Vec<u8>>) -> Result<(), Error> {
-        self.plain.send(frames)
-    }
-
-    fn deal(&self, control: &mut Control, events: &mut Vec<Event<I>>) -> Result<(), Error>
-    where
-        Control: Host<Incoming = I>,
-    {
-        self.plain.deal(control, events)
-    }
-
-    fn name(&self) -> &str {
-        self.plain.name()
-    }
-
-    fn departed(&self) -> bool {
-        self.plain.departed()
-    }
-
-    fn goodbye(&self) {
-        self.plain.goodbye();
-    }
+fn signal(socket: &zmq::Socket) -> Result<AsyncFd<OwnedFd>, Error> {
+    let descriptor = socket.get_fd().map_err(broken)?;
+    // SAFETY: the descriptor is the socket's, which is open here and for the copying.  The copy is
+    // owned by what is registered, so it is open for as long as that lasts.
+    #[allow(unsafe_code)]
+    let signal = unsafe {
+        let own = BorrowedFd::borrow_raw(descriptor).try_clone_to_owned();
+        AsyncFd::register_with_interest(own.map_err(broken)?, Interest::READABLE)
+    };
+    signal.map_err(broken)
 }
 
 async fn serve<H: Host>(
@@ -130,19 +67,13 @@ async fn serve<H: Host>(
     offers: Vec<Offer>,
 ) -> Result<(), Error> {
     let mut events = Vec::new();
-    let mut link = Link::open(broker, role, offers, &mut events).await?;
-    link.plain.announce();
-    loop {
-        link.plain.deal(&mut host, &mut events)?;
-        if link.departed() {
-            return Ok(());
-        }
-        if broker.stop.stopped() {
-            link.goodbye();
-            return Ok(());
-        }
-        link.receive(&mut events, NAP).await?;
+    let mut link = Link::new(broker, role, offers)?;
+    while !link.departed() && !broker.stop.stopped() {
+        receive(&mut link, &mut events, NAP).await?;
+        link.announce();
+        link.deal(&mut host, &mut events)?;
     }
+    Ok(())
 }
 
 /// Runs a program that makes agents, until the broker leaves or [`Stop`](crate::Stop) asks for it.
@@ -173,36 +104,6 @@ pub async fn serve_environments(
     let host = EnvironmentHost::new(types).on_failure(complain);
     let offers = host.offers();
     serve(host, broker, Role::Environment, offers).await
-}
-
-/// Run control: a connection of an experiment to the broker.
-///
-/// Dropping it says goodbye; runs in progress are cancelled.
-pub struct Experiment {
-    link: Link<ToExperiment>,
-    control: Control,
-}
-
-impl Experiment {
-    /// Connects to a broker.
-    ///
-    /// # Errors
-    /// None answers, or it refuses this peer.
-    pub async fn connect(broker: &Broker) -> Result<Self, Error> {
-        let mut events = Vec::new();
-        let link = Link::open(broker, Role::Experiment, Vec::new(), &mut events).await?;
-        let mut control = Control::default();
-        link.plain.deal(&mut control, &mut events)?;
-        Ok(Self { link, control })
-    }
-
-    async fn receive(
-        &mut self,
-        events: &mut Vec<Event<ToExperiment>>,
-        patience: Duration,
-    ) -> Result<(), Error> {
-        self.link.receive(events, patience).await
-    }
 }
 
 experiment!({async} {.await});

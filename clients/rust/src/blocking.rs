@@ -11,11 +11,7 @@ use crate::environment_host::EnvironmentHost;
 use crate::error::{complain, Error};
 use crate::experiment::{experiment, RunNumber};
 use crate::link::{broken, Link, NAP};
-use crate::messages::{
-    Cancel, Catalogue, Cleanup, Create, Done, Drain, Episode, ExperimentMessage, ExperimentStart,
-    ExperimentStep, Incoming, Load, Offer, Pause, Progress, Role, Run, Save, ToExperiment, Watch,
-    WatchedTurn,
-};
+use crate::messages::*;
 use crate::session::{Event, Host};
 use crate::value::Value;
 
@@ -38,21 +34,6 @@ fn receive<I: Incoming>(
     }
 }
 
-/// Waits for the broker to answer the first `hello`.
-fn open<I: Incoming>(
-    broker: &Broker,
-    role: Role,
-    offers: Vec<Offer>,
-    events: &mut Vec<Event<I>>,
-    signals: &Stop,
-) -> Result<Link<I>, Error> {
-    let mut link = Link::new(broker, role, offers)?;
-    while !link.welcomed() && !broker.stop.stopped() && !signals.stopped() {
-        receive(&mut link, events, Duration::from_millis(100))?;
-    }
-    Ok(link)
-}
-
 fn serve<H: Host>(
     mut host: H,
     broker: &Broker,
@@ -66,19 +47,13 @@ fn serve<H: Host>(
     }
     let mut events = Vec::new();
     let result = (|| {
-        let mut link = open(broker, role, offers, &mut events, &signals)?;
-        link.announce();
-        loop {
-            link.deal(&mut host, &mut events)?;
-            if link.departed() {
-                return Ok(());
-            }
-            if broker.stop.stopped() || signals.stopped() {
-                link.goodbye();
-                return Ok(());
-            }
+        let mut link = Link::new(broker, role, offers)?;
+        while !link.departed() && !broker.stop.stopped() && !signals.stopped() {
             receive(&mut link, &mut events, NAP)?;
+            link.announce();
+            link.deal(&mut host, &mut events)?;
         }
+        Ok(())
     })();
     for id in registered {
         signal_hook::low_level::unregister(id);
@@ -113,33 +88,7 @@ pub fn serve_environments(
     serve(host, broker, Role::Environment, offers)
 }
 
-/// Run control: a connection of an experiment to the broker.
-///
-/// Dropping it says goodbye; runs in progress are cancelled.
-pub struct Experiment {
-    link: Link<ToExperiment>,
-    control: Control,
-}
-
 impl Experiment {
-    /// Connects to a broker.
-    ///
-    /// # Errors
-    /// None answers, or it refuses this peer.
-    pub fn connect(broker: &Broker) -> Result<Self, Error> {
-        let mut events = Vec::new();
-        let link = open(
-            broker,
-            Role::Experiment,
-            Vec::new(),
-            &mut events,
-            &Stop::default(),
-        )?;
-        let mut control = Control::default();
-        link.deal(&mut control, &mut events)?;
-        Ok(Self { link, control })
-    }
-
     /// The results of a run as an iterator, which ends after the last or with an error.
     pub fn episodes(
         &mut self,
@@ -154,14 +103,6 @@ impl Experiment {
             failed = matches!(episode, Some(Err(_)));
             episode
         })
-    }
-
-    fn receive(
-        &mut self,
-        events: &mut Vec<Event<ToExperiment>>,
-        patience: Duration,
-    ) -> Result<(), Error> {
-        receive(&mut self.link, events, patience)
     }
 }
 

@@ -3,10 +3,33 @@
 /// What a run is asked for by: its number.
 pub type RunNumber = i64;
 
-/// Declares the verbs: `experiment!({async} {.await})` or `experiment!({} {})`.
+/// Declares an experiment in terms of a shell's own `Link` and `receive`:
+/// `experiment!({async} {.await})` or `experiment!({} {})`.
 macro_rules! experiment {
     ({$($asynchronous:tt)*} {$($wait:tt)*}) => {
+        /// Run control: a connection of an experiment to the broker.
+        ///
+        /// Dropping it says goodbye; runs in progress are cancelled.
+        pub struct Experiment {
+            link: Link<ToExperiment>,
+            control: Control,
+        }
+
         impl Experiment {
+            /// Connects to a broker.
+            ///
+            /// # Errors
+            /// None answers, or it refuses this peer.
+            pub $($asynchronous)* fn connect(broker: &Broker) -> Result<Self, Error> {
+                let link = Link::new(broker, Role::Experiment, Vec::new())?;
+                let mut experiment = Self { link, control: Control::default() };
+                while !experiment.link.welcomed() {
+                    experiment.control.alive()?;
+                    experiment.wait(None)$($wait)*?;
+                }
+                Ok(experiment)
+            }
+
             /// The name under which the broker knows this experiment.
             pub fn name(&self) -> &str {
                 self.link.name()
@@ -293,7 +316,7 @@ macro_rules! experiment {
             /// Takes what the broker has sent, waiting for it if there is nothing.
             $($asynchronous)* fn wait(&mut self, patience: Option<Duration>) -> Result<(), Error> {
                 let mut events = Vec::new();
-                self.receive(&mut events, patience.unwrap_or(NAP).min(NAP))$($wait)*?;
+                receive(&mut self.link, &mut events, patience.unwrap_or(NAP).min(NAP))$($wait)*?;
                 let quiet = events.is_empty();
                 self.link.deal(&mut self.control, &mut events)?;
                 // What came before the goodbye counts.
@@ -305,12 +328,6 @@ macro_rules! experiment {
 
             /// Leaves; runs in progress are cancelled.
             pub fn close(self) {}
-        }
-
-        impl Drop for Experiment {
-            fn drop(&mut self) {
-                self.link.goodbye();
-            }
         }
     };
 }

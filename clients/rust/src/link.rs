@@ -19,10 +19,10 @@ const HELD: Duration = Duration::from_millis(1);
 /// How long to wait at a time, so that silence and a wish to stop are noticed.
 pub(crate) const NAP: Duration = Duration::from_millis(500);
 
-pub(crate) struct Link<I> {
+pub(crate) struct Link<I: Incoming, S = ()> {
     pub(crate) socket: zmq::Socket,
-    /// How many sockets there were; a shell that registered the last one must do so again.
-    pub(crate) sockets: u64,
+    /// What the shell knows of this socket; empty again for a new one.
+    pub(crate) shell: S,
     context: zmq::Context,
     session: Session<I>,
     address: String,
@@ -31,7 +31,7 @@ pub(crate) struct Link<I> {
     give_up: Option<Instant>,
 }
 
-impl<I: Incoming> Link<I> {
+impl<I: Incoming, S: Default> Link<I, S> {
     /// Connects and says hello; whether the broker answers shows later.
     pub(crate) fn new(broker: &Broker, role: Role, offers: Vec<Offer>) -> Result<Self, Error> {
         let names: Vec<&str> = offers.iter().map(|each| each.name.as_str()).collect();
@@ -51,7 +51,7 @@ impl<I: Incoming> Link<I> {
         send(&socket, vec![session.greet(Instant::now())])?;
         Ok(Self {
             socket,
-            sockets: 1,
+            shell: S::default(),
             context,
             session,
             address: broker.address.clone(),
@@ -99,7 +99,7 @@ impl<I: Incoming> Link<I> {
             let old = std::mem::replace(&mut self.socket, socket);
             let _ = old.set_linger(0);
             drop(old);
-            self.sockets += 1;
+            self.shell = S::default();
             let hello = self.session.greet(now);
             self.send(vec![hello])?;
         }
@@ -156,12 +156,16 @@ impl<I: Incoming> Link<I> {
     pub(crate) fn departed(&self) -> bool {
         self.session.departed()
     }
+}
 
-    /// Leaves; the broker keeps nothing for a return.
-    pub(crate) fn goodbye(&self) {
-        // It may be gone already, which is as good.
-        let _ = self.send(vec![Bye::default().encode()]);
-        let _ = self.socket.set_linger(500);
+/// Leaves, however the program around it ends; the broker keeps nothing for a return.
+impl<I: Incoming, S> Drop for Link<I, S> {
+    fn drop(&mut self) {
+        if !self.session.departed() {
+            // The broker may be gone already, which is as good.
+            let _ = send(&self.socket, vec![Bye::default().encode()]);
+            let _ = self.socket.set_linger(500);
+        }
     }
 }
 
@@ -195,6 +199,6 @@ fn send(socket: &zmq::Socket, frames: Vec<Vec<u8>>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn broken(error: zmq::Error) -> Error {
+pub(crate) fn broken(error: impl std::fmt::Display) -> Error {
     Error::Connection(format!("the socket failed: {error}"))
 }

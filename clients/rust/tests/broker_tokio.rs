@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{BrokerProcess, Counter, Nim};
 use dovetail::tokio::{serve_agents, serve_environments, Experiment};
@@ -50,4 +50,31 @@ async fn episodes_are_played() {
     stop.stop();
     agents.await.unwrap().unwrap();
     environments.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_is_dropped_says_goodbye() {
+    let Some(process) = BrokerProcess::start() else {
+        return;
+    };
+    let broker = Broker::at(&process.address).quiet();
+    let agents = {
+        let broker = broker.clone();
+        tokio::spawn(async move { serve_agents([Counter::kind("counter")], &broker).await })
+    };
+    let mut experiment = Experiment::connect(&broker).await.unwrap();
+    let patience = Duration::from_secs(20);
+    let offered = experiment.expect(&[], &["counter"], patience).await;
+    offered.unwrap();
+    agents.abort();
+    // One that goes without a word stays for the broker's grace period, which is longer.
+    let begun = Instant::now();
+    while experiment
+        .expect(&[], &["counter"], Duration::ZERO)
+        .await
+        .is_ok()
+    {
+        assert!(begun.elapsed() < patience);
+        tokio::task::yield_now().await;
+    }
 }

@@ -21,6 +21,8 @@ impl BrokerProcess {
         let command = std::env::var("DOVETAIL").unwrap_or_else(|_| "dovetail".to_owned());
         let child = Command::new(&command)
             .args(["broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none"])
+            // Whoever goes without a word is kept for longer than a test waits for anything.
+            .args(["--grace", "60"])
             .env_remove("DOVETAIL_TOKEN")
             .stdout(Stdio::piped())
             .spawn();
