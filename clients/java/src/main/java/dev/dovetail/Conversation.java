@@ -1,21 +1,21 @@
 package dev.dovetail;
 
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Consumer;
 
 /** An experiment's or observer's requests, their answers and the events in between, without the socket. */
 final class Conversation {
+    private static final int TOLD_KEPT = 65_536;
+
     private final Encoder encoder = new Encoder();
     private final Map<Long, byte[]> open = new LinkedHashMap<>();
     private final Map<Long, Incoming> answers = new HashMap<>();
-    private final Map<Long, Set<Long>> told = new HashMap<>();
-    private final Set<Long> over = new HashSet<>();
+    /** Episodes and runs whose results were told; what comes again is not old, for a pong would have confirmed it. */
+    private final Map<Long, Boolean> told = new Recent<>(TOLD_KEPT);
+    private final Map<Long, Boolean> over = new Recent<>(TOLD_KEPT);
     private final Consumer<Event> listener;
     private final Consumer<String> problems;
     private long ids;
@@ -73,7 +73,7 @@ final class Conversation {
                 if (welcomed && !welcome.resumed()) {
                     lost = true;
                 } else if (welcomed) {
-                    out.addAll(new ArrayList<>(open.values()));
+                    out.addAll(open.values());
                 }
                 welcomed = true;
             }
@@ -88,17 +88,11 @@ final class Conversation {
 
     /** Each result is told once, however often it comes. */
     private void tell(Event event) {
-        long run = event.run();
-        if (event instanceof Event.Episode episode) {
-            if (over.contains(run) || !told.computeIfAbsent(run, each -> new HashSet<>()).add(episode.episode())) {
-                return;
-            }
-        } else if (event instanceof Event.Done) {
-            told.remove(run);
-            if (!over.add(run)) {
-                return;
-            }
+        boolean known = event instanceof Event.Episode episode
+                ? told.put(episode.episode(), true) != null
+                : event instanceof Event.Done && over.put(event.run(), true) != null;
+        if (!known) {
+            listener.accept(event);
         }
-        listener.accept(event);
     }
 }

@@ -26,11 +26,11 @@ public final class Experiment implements AutoCloseable {
     private static final double WAIT = 0.5;
 
     private final Link link;
-    private final Conversation conversation = new Conversation(this::hear, this::complain);
+    private final List<String> problems = new ArrayList<>();
+    private final Conversation conversation = new Conversation(this::hear, problems::add);
     private final Map<Long, Run> runs = new HashMap<>();
     private final Map<Long, List<Event>> early = new HashMap<>();
     private final List<Consumer<Event>> listeners = new CopyOnWriteArrayList<>();
-    private final List<String> problems = new ArrayList<>();
     private int running;
 
     private Experiment(Broker broker, Role role) {
@@ -307,12 +307,12 @@ public final class Experiment implements AutoCloseable {
     /**
      * Takes what the broker has sent.
      *
-     * @param seconds to wait if there is nothing
+     * @param seconds to wait if there is nothing; half a second is the most
      * @throws DovetailException if the broker is gone, or lost this session, or the thread is interrupted
      */
     public void poll(double seconds) {
         check();
-        List<Incoming> messages = link.receive((int) Math.min(500, seconds * 1000));
+        List<Incoming> messages = link.receive((int) Math.max(0, Math.min(500, seconds * 1000)));
         List<byte[]> out = new ArrayList<>();
         conversation.take(messages, out);
         link.send(out);
@@ -348,10 +348,6 @@ public final class Experiment implements AutoCloseable {
         if (event instanceof Event.Done) {
             runs.remove(run.number());
         }
-    }
-
-    private void complain(String text) {
-        problems.add(text);
     }
 
     /** Leaves; runs in progress are cancelled. */

@@ -3,7 +3,6 @@ package dev.dovetail;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -23,21 +22,6 @@ abstract class Host {
     private final Encoder encoder = new Encoder();
     private long largest = Limits.DEFAULT.frame();
     private final Map<Long, byte[]> answers = new Recent<>(ANSWERS_KEPT);
-
-    /** Forgets the eldest. */
-    static final class Recent<K, V> extends LinkedHashMap<K, V> {
-        private static final long serialVersionUID = 1L;
-        private final int most;
-
-        Recent(int most) {
-            this.most = most;
-        }
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<K, V> eldest) {
-            return size() > most;
-        }
-    }
 
     abstract Role role();
 

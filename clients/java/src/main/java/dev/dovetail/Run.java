@@ -57,8 +57,10 @@ public final class Run implements Iterable<Event.Episode> {
      * @throws DovetailException if the run failed, was ended by somebody else, or the broker is gone
      */
     public Event.Episode poll(double seconds) {
-        if (results.isEmpty() && done == null) {
-            experiment.poll(seconds);
+        double end = System.nanoTime() / 1e9 + seconds;
+        for (double left = seconds; results.isEmpty() && done == null && left >= 0; ) {
+            experiment.poll(left);
+            left = end - System.nanoTime() / 1e9;
         }
         Event.Episode found = results.poll();
         if (found == null && done != null && !done.reason().equals("finished") && !done.reason().equals(askedFor)) {

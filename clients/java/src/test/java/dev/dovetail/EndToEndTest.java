@@ -3,6 +3,7 @@ package dev.dovetail;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -134,6 +135,9 @@ class EndToEndTest {
             experiment.expect(List.of("bench"), List.of("bench"), PATIENCE);
             long agent = experiment.create("bench", 1, Map.of());
             Run steps = experiment.run(RunOptions.of("bench", agent, agent).configured("turns", 3L).stepwise());
+            long before = System.nanoTime();
+            assertNull(steps.poll(1));
+            assertTrue(System.nanoTime() - before >= 1e9, "nothing comes, and that takes its time");
             assertEquals(List.of(0), steps.start().toAct());
             assertEquals(1, steps.step().turn());
             assertEquals(2, steps.step().turn());
