@@ -6,18 +6,26 @@
 namespace dovetail {
 
 using hosting::crash;
-using hosting::Key;
 using hosting::refusal;
+using hosting::reply;
 
 namespace {
 
 using Out = std::vector<Frame>;
 
+/// Match and seat, or episode and seat.
+using Key = std::pair<std::int64_t, std::int64_t>;
+
+/// An agent, and the name of its type for lines about failures.
+struct Made {
+    std::shared_ptr<Agent> agent;
+    std::string type;
+};
+
 /// A seat of a match and who holds it.
 struct Holder {
-    std::shared_ptr<Agent> agent;
+    Made made;
     std::shared_ptr<const Seat> seat;
-    std::string type;
 };
 
 /// A seat's episode in progress.
@@ -47,24 +55,9 @@ Offer offer(const AgentType& type) {
     return out;
 }
 
-messages::Error error(const char* code, std::string text) {
-    messages::Error out;
-    out.code = code;
-    out.message = std::move(text);
-    return out;
-}
-
-Frame request_failed(std::int64_t id, std::string text) {
-    messages::Error out = error("crashed", std::move(text));
-    out.id = id;
-    return codec::encode_message(out);
-}
-
 Frame play_failed(const char* code, const Play& play, std::string text) {
-    messages::Error out = error(code, std::move(text));
-    out.episode = play.episode;
-    out.seat = play.holder.seat->seat;
-    return codec::encode_message(out);
+    return codec::encode_message(
+        messages::Error{code, std::move(text), {}, play.episode, play.holder.seat->seat});
 }
 
 std::vector<Position> positions(const Value& body) {
@@ -88,14 +81,13 @@ struct AgentHost::Inside {
 
     const hosting::Told& told;
     std::vector<AgentType> types;
-    std::shared_ptr<Agent> single;
-    std::unordered_map<std::int64_t, std::shared_ptr<Agent>> instances;
-    std::unordered_map<std::int64_t, std::string> names;  // the type of each instance
-    std::unordered_map<Key, Holder, hosting::KeyHash> seats;
-    std::unordered_map<Key, Play, hosting::KeyHash> playing;
-    hosting::Ended ended;
-    hosting::Answers answers;
-    std::unordered_map<std::int64_t, Key> questions;
+    Made single;  // if the program is one agent
+    std::map<std::int64_t, Made> instances;
+    std::map<Key, Holder> seats;  // by match and seat
+    std::map<Key, Play> playing;  // by episode and seat
+    hosting::Recent<Key, bool> ended{4096};
+    hosting::Requests requests{told};
+    std::map<std::int64_t, Key> questions;
     std::int64_t asks = 0;
 
     // What an agent does not hear of.
@@ -108,7 +100,7 @@ struct AgentHost::Inside {
         const Key key{message.episode, message.seat};
         auto found = playing.find(key);
         if (found == playing.end()) {
-            if (!message.first || ended.has(key)) return;
+            if (!message.first || ended.find(key) != nullptr) return;
             const auto seat = seats.find({message.match, message.seat});
             if (seat == seats.end()) return;
             Play play;
@@ -155,7 +147,7 @@ struct AgentHost::Inside {
         } else if (const auto* bits = std::get_if<Bytes>(&message.legal)) {
             decision.legal = unmask(*bits);
         }
-        Agent& agent = *play.holder.agent;
+        Agent& agent = *play.holder.made.agent;
         const bool first = message.first;
         decide(play, out, [&] { return first ? agent.start(decision) : agent.step(decision); });
     }
@@ -177,7 +169,7 @@ struct AgentHost::Inside {
             action.action = std::move(answer.action);
             frame = codec::encode_message(action);
         } catch (...) {
-            const std::string where = play.holder.type + " in turn " + std::to_string(play.turn);
+            const std::string where = play.holder.made.type + " in turn " + std::to_string(play.turn);
             frame = play_failed("crashed", play, crash(where, told));
         }
         settle(play, std::move(frame), out);
@@ -240,8 +232,8 @@ struct AgentHost::Inside {
 
     void take(messages::End& message, Out& out) {
         const Key key{message.episode, message.seat};
-        if (ended.has(key)) return;
-        ended.add(key);
+        if (ended.find(key) != nullptr) return;
+        ended.keep(key, true);
         Holder holder;
         const auto play = playing.find(key);
         if (play != playing.end()) {
@@ -255,95 +247,66 @@ struct AgentHost::Inside {
         }
         if (!message.unreadable.empty()) message.observation = message.scene = Value();
         try {
-            holder.agent->end(End{*holder.seat, message.episode, message.reward,
-                                  std::move(message.observation), std::move(message.outcome), message.reason,
-                                  message.blame, message.total, message.decisions, message.mode,
-                                  std::move(message.text), std::move(message.scene)});
+            holder.made.agent->end(End{*holder.seat, message.episode, message.reward,
+                                       std::move(message.observation), std::move(message.outcome),
+                                       message.reason, message.blame, message.total, message.decisions,
+                                       message.mode, std::move(message.text), std::move(message.scene)});
         } catch (...) {
-            messages::Error crashed =
-                error("crashed", crash(holder.type + " at the end of an episode", told));
-            crashed.episode = message.episode;
-            crashed.seat = message.seat;
-            out.push_back(codec::encode_message(crashed));
+            const std::string why = crash(holder.made.type + " at the end of an episode", told);
+            out.push_back(
+                codec::encode_message(messages::Error{"crashed", why, {}, message.episode, message.seat}));
         }
     }
 
     void take(messages::Init& message, Out& out) {
-        const std::shared_ptr<Agent> agent = find(message.instance);
-        if (!agent) {
-            messages::Error unknown =
-                error("unknown", "there is no agent " + std::to_string(message.instance));
-            unknown.match = message.match;
-            unknown.seat = message.seat;
-            out.push_back(codec::encode_message(unknown));
+        const auto refuse = [&](const char* code, std::string text) {
+            out.push_back(codec::encode_message(
+                messages::Error{code, std::move(text), {}, {}, message.seat, message.match}));
+        };
+        const Made made = find(message.instance);
+        if (!made.agent) {
+            refuse("unknown", "there is no agent " + std::to_string(message.instance));
             return;
         }
         Holder& holder = seats[{message.match, message.seat}];
-        if (holder.agent == agent) return;
-        holder.agent = agent;
-        holder.type = type_of(message.instance);
+        if (holder.made.agent == made.agent) return;
+        holder.made = made;
         holder.seat = std::make_shared<const Seat>(
             Seat{message.match, message.seat, std::move(message.spec), message.lookahead});
         try {
-            agent->init(*holder.seat);
+            made.agent->init(*holder.seat);
         } catch (...) {
-            messages::Error refused = error("unavailable", refusal(holder.type + " taking a seat", told));
-            refused.match = message.match;
-            refused.seat = message.seat;
-            out.push_back(codec::encode_message(refused));
+            refuse("unavailable", refusal(made.type + " taking a seat", told));
         }
     }
 
     void take(messages::Leave& message, Out&) {
-        for (auto seat = seats.begin(); seat != seats.end();) {
-            seat = seat->first.first == message.match ? seats.erase(seat) : std::next(seat);
-        }
+        seats.erase(seats.lower_bound({message.match, INT64_MIN}),
+                    seats.upper_bound({message.match, INT64_MAX}));
     }
 
     // -- requests -----------------------------------------------------------------------------------------
 
-    std::shared_ptr<Agent> find(std::int64_t instance) const {
+    /// Nobody if there is no such instance.
+    Made find(std::int64_t instance) const {
         const auto found = instances.find(instance);
         return found == instances.end() ? single : found->second;
     }
 
-    std::shared_ptr<Agent> needed(std::int64_t instance) const {
-        std::shared_ptr<Agent> agent = find(instance);
-        if (!agent) throw dovetail::Error("there is no agent " + std::to_string(instance));
-        return agent;
-    }
-
-    /// The name of an agent's type, for lines about failures.
-    std::string type_of(std::int64_t instance) const {
-        const auto found = names.find(instance);
-        if (found != names.end()) return found->second;
-        return single ? types.at(0).name : "agent " + std::to_string(instance);
-    }
-
-    template <class Do>
-    void request(std::int64_t id, const std::string& where, Out& out, Do act) {
-        const Frame* known = answers.find(id);
-        if (known == nullptr) {
-            Frame frame;
-            try {
-                frame = act();
-            } catch (...) {
-                frame = request_failed(id, refusal(where, told));
-            }
-            known = &answers.keep(id, std::move(frame));
-        }
-        out.push_back(*known);
-    }
-
-    static Frame reply(std::int64_t id, Value body = {}) {
-        return codec::encode_message(messages::Reply{id, std::move(body)});
+    /// Has an agent answer a request.
+    template <class Request, class Do>
+    void request(const Request& message, const char* what, Out& out, Do act) {
+        const Made made = find(message.instance);
+        requests.answer(message.id, made.type + " in " + what, out, [&] {
+            if (!made.agent) throw dovetail::Error("there is no agent " + std::to_string(message.instance));
+            return act(*made.agent);
+        });
     }
 
     void take(messages::Create& message, Out& out) {
-        request(message.id, message.agent + " in create", out, [&] {
+        requests.answer(message.id, message.agent + " in create", out, [&] {
             if (instances.count(message.instance) == 0) {
-                instances[message.instance] = make(message);
-                names[message.instance] = message.agent;
+                instances[message.instance] = {make(message), message.agent};
             }
             return reply(message.id);
         });
@@ -362,29 +325,27 @@ struct AgentHost::Inside {
     }
 
     void take(messages::Save& message, Out& out) {
-        request(message.id, type_of(message.instance) + " in save", out, [&] {
-            return codec::encode_message(messages::Saved{message.id, needed(message.instance)->save()});
+        request(message, "save", out, [&](Agent& agent) {
+            return codec::encode_message(messages::Saved{message.id, agent.save()});
         });
     }
 
     void take(messages::Load& message, Out& out) {
-        request(message.id, type_of(message.instance) + " in load", out, [&] {
-            needed(message.instance)->load(message.state);
+        request(message, "load", out, [&](Agent& agent) {
+            agent.load(message.state);
             return reply(message.id);
         });
     }
 
     void take(messages::AgentMessage& message, Out& out) {
-        request(message.id, type_of(message.instance) + " in message", out,
-                [&] { return reply(message.id, needed(message.instance)->message(message.body)); });
+        request(message, "message", out,
+                [&](Agent& agent) { return reply(message.id, agent.message(message.body)); });
     }
 
     void take(messages::Cleanup& message, Out& out) {
-        request(message.id, type_of(message.instance) + " in cleanup", out, [&] {
-            const std::shared_ptr<Agent> agent = needed(message.instance);
+        request(message, "cleanup", out, [&](Agent& agent) {
             instances.erase(message.instance);
-            names.erase(message.instance);
-            agent->cleanup();
+            agent.cleanup();
             return reply(message.id);
         });
     }
@@ -407,17 +368,16 @@ struct AgentHost::Inside {
         for (messages::End& end : ends) take(end, nobody);
         seats.clear();
         ended.clear();
-        answers.clear();
+        requests.clear();
         questions.clear();
         for (const auto& instance : instances) {
             try {
-                instance.second->cleanup();
+                instance.second.agent->cleanup();
             } catch (...) {
                 // Nobody is left to be told.
             }
         }
         instances.clear();
-        names.clear();
     }
 };
 
@@ -425,7 +385,7 @@ AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(*this)) 
     for (const AgentType& type : types) {
         if (!type.instance) continue;
         if (types.size() != 1) throw Error("a program that is one agent can offer no other");
-        inside_->single = type.make(type.parameters.read({}, "agent " + type.name), 0);
+        inside_->single = {type.make(type.parameters.read({}, "agent " + type.name), 0), type.name};
     }
     inside_->types = std::move(types);
 }

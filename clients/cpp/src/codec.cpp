@@ -9,6 +9,9 @@ namespace dovetail::codec {
 
 namespace {
 
+/// For what this program itself has written.
+constexpr Limits kOwn{UINT64_MAX, 64, UINT64_MAX};
+
 /// A position in bytes that are walked through without building any value.
 class Walk {
 public:
@@ -39,71 +42,31 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Passes a header and what follows it, but not the entries of a container; returns how many values these
-/// are, or -1 if it is no container.
+/// How many bytes follow the first one of a value that is no container, and the length after it.
+std::uint64_t body(unsigned first, Walk& walk) {
+    if (first >= 0xA0 && first <= 0xBF) return first & 31;               // a short text
+    if (first <= 0xC3 || first >= 0xE0) return 0;                        // a small integer, nil, a boolean
+    if (first <= 0xC6) return walk.number(1 << (first - 0xC4));          // binary
+    if (first <= 0xC9) return walk.number(1 << (first - 0xC7)) + 1;      // an extension
+    if (first <= 0xCB) return std::uint64_t{4} << (first - 0xCA);        // a float
+    if (first <= 0xD3) return std::uint64_t{1} << (first & 3);           // an integer
+    if (first <= 0xD8) return (std::uint64_t{1} << (first - 0xD4)) + 1;  // an extension of fixed length
+    return walk.number(1 << (first - 0xD9));                             // text
+}
+
+/// Passes a value, but not the entries of a container; returns how many values these are, or -1 if it is
+/// none.
 std::int64_t pass(Walk& walk) {
-    const unsigned byte = walk.byte();
-    if (byte <= 0x7F || byte >= 0xE0) return -1;
-    if (byte <= 0x8F) return 2 * static_cast<std::int64_t>(byte & 15);
-    if (byte <= 0x9F) return byte & 15;
-    if (byte <= 0xBF) {
-        walk.skip(byte & 31);
-        return -1;
+    const unsigned first = walk.byte();
+    if (first >= 0x80 && first <= 0x8F) return 2 * static_cast<std::int64_t>(first & 15);
+    if (first >= 0x90 && first <= 0x9F) return first & 15;
+    if (first >= 0xDC && first <= 0xDF) {
+        const auto entries = static_cast<std::int64_t>(walk.number(first % 2 == 0 ? 2 : 4));
+        return first <= 0xDD ? entries : 2 * entries;
     }
-    switch (byte) {
-        case 0xC0:
-        case 0xC2:
-        case 0xC3:
-            return -1;
-        case 0xC4:
-        case 0xC5:
-        case 0xC6:
-            walk.skip(walk.number(1 << (byte - 0xC4)));
-            return -1;
-        case 0xC7:
-        case 0xC8:
-        case 0xC9:
-            walk.skip(walk.number(1 << (byte - 0xC7)) + 1);
-            return -1;
-        case 0xCA:
-            walk.skip(4);
-            return -1;
-        case 0xCB:
-            walk.skip(8);
-            return -1;
-        case 0xCC:
-        case 0xCD:
-        case 0xCE:
-        case 0xCF:
-            walk.skip(1U << (byte - 0xCC));
-            return -1;
-        case 0xD0:
-        case 0xD1:
-        case 0xD2:
-        case 0xD3:
-            walk.skip(1U << (byte - 0xD0));
-            return -1;
-        case 0xD4:
-        case 0xD5:
-        case 0xD6:
-        case 0xD7:
-        case 0xD8:
-            walk.skip((1U << (byte - 0xD4)) + 1);
-            return -1;
-        case 0xD9:
-        case 0xDA:
-        case 0xDB:
-            walk.skip(walk.number(1 << (byte - 0xD9)));
-            return -1;
-        case 0xDC:
-        case 0xDD:
-            return static_cast<std::int64_t>(walk.number(byte == 0xDC ? 2 : 4));
-        case 0xDE:
-        case 0xDF:
-            return 2 * static_cast<std::int64_t>(walk.number(byte == 0xDE ? 2 : 4));
-        default:
-            malformed("byte 0xc1 is no MessagePack");
-    }
+    if (first == 0xC1) malformed("byte 0xc1 is no MessagePack");
+    walk.skip(body(first, walk));
+    return -1;
 }
 
 bool refer(msgpack::type::object_type, std::size_t, void*) {
@@ -309,16 +272,16 @@ Frame encode_message(const Message& message) {
 
 template <class Message>
 Value to_value(const Message& message) {
-    return decode(encode_message(message), Limits{UINT64_MAX, 64, UINT64_MAX});
+    return decode(encode_message(message), kOwn);
 }
 
 template <class Message>
 Message from_value(const Value& value) {
     const Frame frame = encode(value);
-    check(frame, Limits{UINT64_MAX, 64, UINT64_MAX});
+    check(frame, kOwn);
     msgpack::zone zone;
     Message message;
-    read_part(unpack(zone, frame), message);
+    read(unpack(zone, frame), message);
     return message;
 }
 
@@ -328,9 +291,7 @@ struct Decoder::Memory {
 
 Decoder::Decoder(Role role) : role_(role), memory_(new Memory) {}
 
-Decoder::~Decoder() {
-    delete memory_;
-}
+Decoder::~Decoder() = default;
 
 messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits) {
     check(frame, limits);
@@ -340,8 +301,7 @@ messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits)
     for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
         if (!is_text(object.via.map.ptr[i].key)) invalid("a key that is no text");
     }
-    Reader reader(object);
-    const Object* type = reader.find("type");
+    const Object* type = Reader(object).find("type");
     if (type == nullptr || !is_text(*type)) throw ProtocolError("unknown-type", "a message without a type");
     const Accepted* found = accepted(role_, raw_text(*type));
     if (found == nullptr) {
@@ -349,11 +309,7 @@ messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits)
                             "no message of this role: \"" + utf8::line(raw_text(*type).substr(0, 40)) + "\"");
     }
     messages::Incoming message = found->make();
-    std::visit(
-        [&](auto& each) {
-            fields::visit(reader, each, fields::Of<std::remove_reference_t<decltype(each)>>());
-        },
-        message);
+    std::visit([&](auto& each) { read(object, each); }, message);
     return message;
 }
 

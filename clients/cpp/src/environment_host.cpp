@@ -34,13 +34,6 @@ struct Place {
     Frame answer;
 };
 
-messages::Error error(const char* code, std::string text) {
-    messages::Error out;
-    out.code = code;
-    out.message = std::move(text);
-    return out;
-}
-
 bool wanted(const std::vector<Want>& wants, Want want) {
     return std::find(wants.begin(), wants.end(), want) != wants.end();
 }
@@ -81,9 +74,9 @@ struct EnvironmentHost::Inside {
 
     const hosting::Told& told;
     std::vector<EnvironmentType> types;
-    std::unordered_map<std::int64_t, Place> open;             // by match
-    std::unordered_map<std::int64_t, std::int64_t> episodes;  // the match of each
-    hosting::Answers answers;
+    std::map<std::int64_t, Place> open;             // by match
+    std::map<std::int64_t, std::int64_t> episodes;  // the match of each
+    hosting::Requests requests{told};
 
     // What an environment does not hear of.
     template <class T>
@@ -109,10 +102,8 @@ struct EnvironmentHost::Inside {
     void take(messages::EnvironmentStart& message, Out& out) {
         const auto found = open.find(message.match);
         if (found == open.end()) {
-            messages::Error unknown =
-                error("unknown", "match " + std::to_string(message.match) + " is not open");
-            unknown.episode = message.episode;
-            out.push_back(codec::encode_message(unknown));
+            out.push_back(codec::encode_message(messages::Error{
+                "unknown", "match " + std::to_string(message.match) + " is not open", {}, message.episode}));
             return;
         }
         Place& place = found->second;
@@ -144,17 +135,14 @@ struct EnvironmentHost::Inside {
             place.to_act = std::move(turn.to_act);
             place.failed = false;
         } catch (const IllegalAction& refused) {
-            messages::Error illegal = error("illegal", utf8::line(refused.what()));
-            illegal.episode = place.episode;
-            illegal.seat = refused.seat;
-            place.answer = codec::encode_message(illegal);
+            place.answer = codec::encode_message(
+                messages::Error{"illegal", utf8::line(refused.what()), {}, place.episode, refused.seat});
             place.failed = true;
         } catch (...) {
             const std::string where =
                 place.name + (place.asked < 0 ? " in start" : " in turn " + std::to_string(place.asked));
-            messages::Error crashed = error("crashed", crash(where, told));
-            crashed.episode = place.episode;
-            place.answer = codec::encode_message(crashed);
+            place.answer =
+                codec::encode_message(messages::Error{"crashed", crash(where, told), {}, place.episode});
             place.failed = true;
         }
         out.push_back(place.answer);
@@ -196,9 +184,9 @@ struct EnvironmentHost::Inside {
             out.push_back(place.spec);
             open.emplace(message.match, std::move(place));
         } catch (...) {
-            messages::Error refused = error("unavailable", refusal(message.environment + " in init", told));
-            refused.match = message.match;
-            out.push_back(codec::encode_message(refused));
+            const std::string why = refusal(message.environment + " in init", told);
+            out.push_back(
+                codec::encode_message(messages::Error{"unavailable", why, {}, {}, {}, message.match}));
         }
     }
 
@@ -226,37 +214,20 @@ struct EnvironmentHost::Inside {
         }
     }
 
-    template <class Do>
-    void request(std::int64_t id, const std::string& where, Out& out, Do act) {
-        const Frame* known = answers.find(id);
-        if (known == nullptr) {
-            Frame frame;
-            try {
-                frame = codec::encode_message(messages::Reply{id, act()});
-            } catch (...) {
-                messages::Error crashed = error("crashed", refusal(where, told));
-                crashed.id = id;
-                frame = codec::encode_message(crashed);
-            }
-            known = &answers.keep(id, std::move(frame));
-        }
-        out.push_back(*known);
-    }
-
     void take(messages::EnvironmentMessage& message, Out& out) {
         const auto found = open.find(message.match);
         const std::string name = found == open.end() ? "environment" : found->second.name;
-        request(message.id, name + " in message", out, [&] {
+        requests.answer(message.id, name + " in message", out, [&] {
             if (found == open.end())
                 throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
-            return found->second.environment->message(message.body);
+            return hosting::reply(message.id, found->second.environment->message(message.body));
         });
     }
 
     void take(messages::EnvironmentLookahead& message, Out& out) {
         const Place* const place = playing(message.episode);
         const std::string name = place == nullptr ? "environment" : place->name;
-        request(message.id, name + " in lookahead", out, [&]() -> Value {
+        requests.answer(message.id, name + " in lookahead", out, [&] {
             if (place == nullptr || place->failed) {
                 throw dovetail::Error("episode " + std::to_string(message.episode) + " is not in progress");
             }
@@ -276,7 +247,7 @@ struct EnvironmentHost::Inside {
                 }
                 found.push_back(codec::to_value(position));
             }
-            return found;
+            return hosting::reply(message.id, std::move(found));
         });
     }
 
@@ -285,7 +256,7 @@ struct EnvironmentHost::Inside {
         std::vector<std::int64_t> matches;
         for (const auto& each : open) matches.push_back(each.first);
         for (const std::int64_t match : matches) close(match);
-        answers.clear();
+        requests.clear();
     }
 };
 

@@ -97,9 +97,8 @@ void Exchange::heard(messages::Error& message, std::vector<Frame>&) {
 }
 
 void Exchange::heard(Episode& message, std::vector<Frame>&) {
-    const hosting::Key key{message.episode, 0};
-    if (seen_.has(key)) return;
-    seen_.add(key);
+    if (seen_.find(message.episode) != nullptr) return;
+    seen_.keep(message.episode, true);
     event(message.run, std::move(message));
 }
 

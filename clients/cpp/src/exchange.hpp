@@ -72,7 +72,7 @@ private:
     std::unordered_map<std::int64_t, std::variant<Value, messages::Error>> answers_;
     std::unordered_map<std::int64_t, RunState> runs_;
     std::unordered_map<std::int64_t, std::vector<Event>> early_;
-    hosting::Ended seen_{200'000};
+    hosting::Recent<std::int64_t, bool> seen_{200'000};
     bool welcomed_ = false;
     bool lost_ = false;
 };

@@ -1,13 +1,18 @@
 // The fields of every message and part, once for reading and writing.
 //
 // A visitor has `required(name, member)`, `optional(name, member)` for members whose default is zero, empty
-// or nil, `optional(name, member, default)`, `payload(name, member, unreadable)` for values that may turn out
-// unreadable without costing the message, and `least(name, member, default, least)`.
+// or nil, `optional(name, member, default)`, `ranged(name, member, default, least, most)`, and
+// `payload(name, member, unreadable)` for values that may turn out unreadable without costing the message.
 #pragma once
+
+#include <limits>
 
 #include "dovetail/messages.hpp"
 
 namespace dovetail::fields {
+
+inline constexpr std::uint64_t kMost = UINT64_MAX;
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class T>
 struct Of {};
@@ -26,9 +31,9 @@ void visit(V& v, M& m, Of<Offer>) {
 template <class V, class M>
 void visit(V& v, M& m, Of<Limits>) {
     const Limits standard;
-    v.least("frame", m.frame, standard.frame, std::uint64_t{1});
-    v.least("depth", m.depth, standard.depth, std::uint64_t{1});
-    v.least("elements", m.elements, standard.elements, std::uint64_t{1});
+    v.ranged("frame", m.frame, standard.frame, std::uint64_t{1}, kMost);
+    v.ranged("depth", m.depth, standard.depth, std::uint64_t{1}, kMost);
+    v.ranged("elements", m.elements, standard.elements, std::uint64_t{1}, kMost);
 }
 
 template <class V, class M>
@@ -41,11 +46,11 @@ template <class V, class M>
 void visit(V& v, M& m, Of<Spec>) {
     v.optional("match", m.match);
     v.optional("name", m.name);
-    v.least("seats", m.seats, std::uint64_t{1}, std::uint64_t{1});
+    v.ranged("seats", m.seats, std::uint64_t{1}, std::uint64_t{1}, kMost);
     v.optional("observation_spaces", m.observation_spaces);
     v.optional("action_spaces", m.action_spaces);
     v.optional("reward_range", m.reward_range);
-    v.within("discount", m.discount, 1.0, 0.0, 1.0);
+    v.ranged("discount", m.discount, 1.0, 0.0, 1.0);
     v.optional("perfect_information", m.perfect_information, true);
     v.optional("afterstates", m.afterstates);
     v.optional("forfeit", m.forfeit);
@@ -176,8 +181,8 @@ void visit(V& v, M& m, Of<messages::Welcome>) {
     v.required("name", m.name);
     v.optional("resumed", m.resumed);
     v.optional("version", m.version, std::int64_t{1});
-    v.least("heartbeat", m.heartbeat, 1.0, 0.0);
-    v.least("patience", m.patience, 30.0, 0.0);
+    v.ranged("heartbeat", m.heartbeat, 1.0, 0.0, kInfinity);
+    v.ranged("patience", m.patience, 30.0, 0.0, kInfinity);
     v.optional("limits", m.limits, Limits{});
     v.optional("features", m.features);
 }

@@ -6,11 +6,11 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <string>
 #include <typeinfo>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
@@ -70,69 +70,64 @@ inline std::string refusal(const std::string& where, const Told& told) {
     }
 }
 
-/// The answers to the last requests by their ids.
-class Answers {
+/// The last entries by their keys; the oldest is forgotten.
+template <class Key, class T>
+class Recent {
 public:
-    const Frame* find(std::int64_t id) const {
-        const auto found = frames_.find(id);
-        return found == frames_.end() ? nullptr : &found->second;
+    explicit Recent(std::size_t kept) : kept_(kept) {}
+    /// The entry of a key, or null if there is none.
+    const T* find(const Key& key) const {
+        const auto found = entries_.find(key);
+        return found == entries_.end() ? nullptr : &found->second;
     }
-    const Frame& keep(std::int64_t id, Frame frame) {
-        order_.push_back(id);
-        if (order_.size() > kKept) {
-            frames_.erase(order_.front());
-            order_.pop_front();
-        }
-        return frames_[id] = std::move(frame);
-    }
-    void clear() {
-        frames_.clear();
-        order_.clear();
-    }
-
-private:
-    static constexpr std::size_t kKept = 256;
-    std::unordered_map<std::int64_t, Frame> frames_;
-    std::deque<std::int64_t> order_;
-};
-
-/// Two numbers, such as episode and seat.
-struct Key {
-    std::int64_t first;
-    std::int64_t second;
-    bool operator==(const Key& other) const { return first == other.first && second == other.second; }
-};
-
-struct KeyHash {
-    std::size_t operator()(const Key& key) const {
-        return static_cast<std::size_t>(
-            (static_cast<std::uint64_t>(key.first) * 64 + static_cast<std::uint64_t>(key.second)) *
-            0x9E3779B97F4A7C15U);
-    }
-};
-
-/// The episodes that ended last, so that what comes twice is not played twice.
-class Ended {
-public:
-    explicit Ended(std::size_t kept = 4096) : kept_(kept) {}
-    bool has(const Key& key) const { return keys_.count(key) != 0; }
-    void add(const Key& key) {
-        keys_.insert(key);
+    /// Adds an entry whose key has none.
+    const T& keep(const Key& key, T entry) {
         order_.push_back(key);
         if (order_.size() > kept_) {
-            keys_.erase(order_.front());
+            entries_.erase(order_.front());
             order_.pop_front();
         }
+        return entries_[key] = std::move(entry);
     }
     void clear() {
-        keys_.clear();
+        entries_.clear();
         order_.clear();
     }
 
 private:
     std::size_t kept_;
-    std::unordered_set<Key, KeyHash> keys_;
+    std::map<Key, T> entries_;
     std::deque<Key> order_;
+};
+
+inline Frame reply(std::int64_t id, Value body = {}) {
+    return codec::encode_message(messages::Reply{id, std::move(body)});
+}
+
+/// Answers requests; one that comes again gets the same answer.
+class Requests {
+public:
+    explicit Requests(const Told& told) : told_(told) {}
+    /// `act` returns the answer; `where` is for a line about its failure.
+    template <class Do>
+    void answer(std::int64_t id, const std::string& where, std::vector<Frame>& out, Do act) {
+        const Frame* known = answers_.find(id);
+        if (known == nullptr) {
+            Frame frame;
+            try {
+                frame = act();
+            } catch (...) {
+                frame = codec::encode_message(messages::Error{"crashed", refusal(where, told_), id});
+            }
+            known = &answers_.keep(id, std::move(frame));
+        }
+        out.push_back(*known);
+    }
+    void clear() { answers_.clear(); }
+
+private:
+    const Told& told_;
+    Recent<std::int64_t, Frame> answers_{64};  // as many as SPEC.md asks for: states may be large
 };
 
 }  // namespace dovetail::hosting

@@ -122,6 +122,7 @@ void read(const Object& object, E& out) {
         invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is no such word");
 }
 
+class Reader;
 template <class T>
 void read(const Object& object, std::optional<T>& out);
 template <class T>
@@ -129,31 +130,10 @@ void read(const Object& object, std::vector<T>& out);
 template <class A, class B>
 void read(const Object& object, std::pair<A, B>& out);
 void read(const Object& object, Legal& out);
+/// A message or part: a map of fields.
 template <class T>
-void read_part(const Object& object, T& out);
-
-// What are maps of fields inside a message.
-inline void read(const Object& object, Offer& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, Limits& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, Symmetry& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, Spec& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, View& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, Clock& out) {
-    read_part(object, out);
-}
-inline void read(const Object& object, SeatResult& out) {
-    read_part(object, out);
-}
+auto read(const Object& object, T& out)
+    -> decltype(fields::visit(std::declval<Reader&>(), out, fields::Of<T>()));
 
 template <class T>
 void read(const Object& object, std::optional<T>& out) {
@@ -213,14 +193,9 @@ public:
         optional(name, value);
     }
     template <class T>
-    void least(const char* name, T& value, const T&, const T& low) {
+    void ranged(const char* name, T& value, const T&, const T& least, const T& most) {
         optional(name, value);
-        if (!(value >= low)) invalid(std::string("`") + name + "` is too small");
-    }
-    template <class T>
-    void within(const char* name, T& value, const T&, const T& low, const T& high) {
-        optional(name, value);
-        if (!(value >= low && value <= high)) invalid(std::string("`") + name + "` is out of range");
+        if (!(value >= least && value <= most)) invalid(std::string("`") + name + "` is out of range");
     }
     void payload(const char* name, Value& value, std::string& unreadable) {
         const Object* found = find(name);
@@ -253,7 +228,8 @@ private:
 };
 
 template <class T>
-void read_part(const Object& object, T& out) {
+auto read(const Object& object, T& out)
+    -> decltype(fields::visit(std::declval<Reader&>(), out, fields::Of<T>())) {
     if (object.type != msgpack::type::MAP) invalid("expected a map");
     Reader reader(object);
     fields::visit(reader, out, fields::Of<T>());

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <msgpack.hpp>
 #include <string>
+#include <utility>
 
 #include "dovetail/codec.hpp"
 #include "fields.hpp"
-#include "names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail::codec {
@@ -81,7 +81,7 @@ public:
     }
     template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
     void write(E value) {
-        word(names::find(value));
+        word(name_of(value));
     }
     template <class T>
     void write(const std::optional<T>& value) {
@@ -101,22 +101,20 @@ public:
     /// A message or part: a map of the fields that differ from their defaults.
     template <class T>
     auto write(const T& value) -> decltype(fields::visit(*this, value, fields::Of<T>())) {
-        const char* const type = type_of(value);
-        Counter counter;
-        counter.count = type != nullptr ? 1 : 0;
-        fields::visit(counter, value, fields::Of<T>());
-        packer_.pack_map(counter.count);
-        if (type != nullptr) {
-            word("type");
-            word(type);
-        }
+        // Patched below: how many fields differ is known once they are written.
+        const std::size_t header = frame_.size();
+        frame_.append("\xDE\0\0", 3);
+        const unsigned outside = std::exchange(fields_, 0);
+        if (const char* const type = type_of(value)) required("type", std::string_view(type));
         fields::visit(*this, value, fields::Of<T>());
+        frame_[header + 2] = static_cast<char>(std::exchange(fields_, outside));
     }
 
     // -- as a visitor of fields -------------------------------------------------------------------
 
     template <class T>
     void required(const char* name, const T& value) {
+        ++fields_;
         word(name);
         write(value);
     }
@@ -129,42 +127,12 @@ public:
         if (!(value == standard)) required(name, value);
     }
     template <class T>
-    void least(const char* name, const T& value, const T& standard, const T&) {
-        optional(name, value, standard);
-    }
-    template <class T>
-    void within(const char* name, const T& value, const T& standard, const T&, const T&) {
+    void ranged(const char* name, const T& value, const T& standard, const T&, const T&) {
         optional(name, value, standard);
     }
     void payload(const char* name, const Value& value, const std::string&) { optional(name, value); }
 
 private:
-    /// Says how many fields will be written.
-    struct Counter {
-        std::uint32_t count = 0;
-        template <class T>
-        void required(const char*, const T&) {
-            ++count;
-        }
-        template <class T>
-        void optional(const char*, const T& value) {
-            count += empty(value) ? 0 : 1;
-        }
-        template <class T>
-        void optional(const char*, const T& value, const T& standard) {
-            count += value == standard ? 0 : 1;
-        }
-        template <class T>
-        void least(const char*, const T& value, const T& standard, const T&) {
-            count += value == standard ? 0 : 1;
-        }
-        template <class T>
-        void within(const char*, const T& value, const T& standard, const T&, const T&) {
-            count += value == standard ? 0 : 1;
-        }
-        void payload(const char*, const Value& value, const std::string&) { count += value.is_nil() ? 0 : 1; }
-    };
-
     static bool empty(bool value) { return !value; }
     static bool empty(std::int64_t value) { return value == 0; }
     static bool empty(std::uint64_t value) { return value == 0; }
@@ -207,6 +175,7 @@ private:
     Frame& frame_;
     Buffer buffer_;
     msgpack::packer<Buffer> packer_;
+    unsigned fields_ = 0;  // of the map that is being written; never more than 255
     Frame scratch_;
 };
 

@@ -2,6 +2,7 @@
 /// Values and messages to bytes and back. Limits are checked before anything is decoded.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -44,8 +45,6 @@ class Decoder {
 public:
     explicit Decoder(Role role);
     ~Decoder();
-    Decoder(const Decoder&) = delete;
-    Decoder& operator=(const Decoder&) = delete;
 
     /// Throws ProtocolError with code `limit`, `malformed`, `unknown-type` or `invalid`.
     messages::Incoming decode(std::string_view frame, const Limits& limits = {});
@@ -53,7 +52,7 @@ public:
 private:
     struct Memory;
     Role role_;
-    Memory* memory_;
+    std::unique_ptr<Memory> memory_;
 };
 
 }  // namespace codec

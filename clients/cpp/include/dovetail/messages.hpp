@@ -246,10 +246,10 @@ struct Error {
     static constexpr const char* type = "error";
     std::string code;
     std::string message;
-    std::optional<std::int64_t> id;
-    std::optional<std::int64_t> episode;
-    std::optional<std::int64_t> seat;
-    std::optional<std::int64_t> match;
+    std::optional<std::int64_t> id = {};
+    std::optional<std::int64_t> episode = {};
+    std::optional<std::int64_t> seat = {};
+    std::optional<std::int64_t> match = {};
 };
 
 struct Bye {
