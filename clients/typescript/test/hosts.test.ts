@@ -36,7 +36,10 @@ const spec = { type: "spec", seats: 2, action_spaces: [discrete(3)] };
 const welcome = (resumed: boolean): object => ({ type: "welcome", session: "s", name: "n", resumed });
 
 /** An agent that writes down what it hears. */
-function agents(step: (decision: Decision) => unknown): { host: AgentHost; heard: string[]; later: any[] } {
+function agents(
+  step: (decision: Decision) => unknown,
+  slow = false,
+): { host: AgentHost; heard: string[]; later: any[] } {
   const heard: string[] = [];
   const later: any[] = [];
   const agent: Agent = {
@@ -46,7 +49,10 @@ function agents(step: (decision: Decision) => unknown): { host: AgentHost; heard
       return step(decision);
     },
     end: ({ episode, reason }: End) => void heard.push(`end ${episode} ${reason}`),
-    message: (body) => heard.push(`message ${body}`),
+    message: (body) => {
+      heard.push(`message ${body}`);
+      return slow ? soon() : null;
+    },
     cleanup: () => void heard.push("cleanup"),
   };
   const host = new AgentHost([{ name: "it", create: () => agent }]);
@@ -135,6 +141,37 @@ test("an agent that looks ahead asks, waits and acts; a repeat asks again", asyn
   host.handle(toAgent({ type: "reply", id: question.id, body: [{ rewards: [0, 0] }, { rewards: [1, -1] }] }));
   await soon();
   assert.equal(later[1].action, 2);
+});
+
+test("an agent whose lookahead gets no positions is crashed and lives on", async () => {
+  const { host, later } = agents((decision) => decision.lookahead([[1]]));
+  for (const [turn, body] of [null, 3, [null]].entries()) {
+    host.handle(toAgent(turn ? { ...start, type: "step", turn } : start));
+    await soon();
+    host.handle(toAgent({ type: "reply", id: later.at(-1).id, body }));
+    await soon();
+    assert.match(later.at(-1).message, /what are no positions/);
+  }
+});
+
+test("however many requests are in progress, each is done and answered once", async () => {
+  const { host, heard, later } = agents(() => 1, true);
+  const asked = Array.from({ length: 500 }, (_, i) => ({ type: "message", id: i + 2, instance: 9, body: i }));
+  assert.deepEqual(host.handle(toAgent(...asked, ...asked)), []);
+  for (let i = 0; i < 5000 && later.length < asked.length; i++) await soon();
+  assert.deepEqual(
+    later.map(({ id }) => id),
+    asked.map(({ id }) => id),
+  );
+  assert.equal(heard.filter((each) => each.startsWith("message")).length, asked.length);
+  // What was begun for a broker that has forgotten it is not answered, also if the number comes again.
+  host.handle(toAgent(...asked.map((each) => ({ ...each, id: each.id + 1000 })), welcome(false)));
+  host.handle(toAgent({ ...asked[0], id: 1002 }));
+  for (let i = 0; i < 10; i++) await soon();
+  assert.deepEqual(
+    later.slice(asked.length).map(({ type, id }) => [type, id]),
+    [],
+  );
 });
 
 /** A game of three turns that writes down what is asked of it. */

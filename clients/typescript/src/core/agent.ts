@@ -22,6 +22,7 @@ export interface Seat {
 
 /** The episode of one seat. */
 export interface Play {
+  readonly episode: Int;
   readonly seat: Seat;
   readonly mode: Mode;
   readonly seed: Int;
@@ -36,7 +37,6 @@ export class Decision {
   constructor(
     private readonly play: Play,
     private readonly ask: (decision: Decision, ...question: Parameters<Ask>) => ReturnType<Ask>,
-    readonly episode: Int,
     /** The number of this decision point within the episode, from 0. */
     readonly turn: number,
     /** What the seat sees; a `Tensor`, or whatever the environment's observation space has. */
@@ -53,6 +53,10 @@ export class Decision {
     readonly scene: any,
     readonly clock: Clock | null,
   ) {}
+
+  get episode(): Int {
+    return this.play.episode;
+  }
 
   get seat(): Seat {
     return this.play.seat;

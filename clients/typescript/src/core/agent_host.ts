@@ -9,11 +9,11 @@
 import { Decision } from "./agent.js";
 import type { Agent, AgentType, End, Play, Seat } from "./agent.js";
 import { encode } from "./encode.js";
-import { DovetailError, describe, failure } from "./errors.js";
-import { Recent, Turnstile, errorFrame } from "./host.js";
+import { DovetailError } from "./errors.js";
+import { Answering, Recent, Turnstile, errorFrame, packed } from "./host.js";
 import type { Host } from "./host.js";
 import { unmask } from "./legal.js";
-import { positionsOf } from "./messages.js";
+import { endOf, positionsOf } from "./messages.js";
 import type {
   AgentMessage,
   AgentStart,
@@ -33,7 +33,6 @@ import type {
 import { readOptions } from "./options.js";
 import type { Int } from "./values.js";
 
-const ANSWERS_KEPT = 256;
 const ENDED_KEPT = 4096;
 
 /** An agent and the order of its calls. */
@@ -61,6 +60,7 @@ class Playing implements Play {
 
   constructor(
     readonly player: Player,
+    readonly episode: Int,
     readonly seat: Seat,
     readonly mode: AgentStart["mode"],
     readonly seed: Int,
@@ -78,22 +78,16 @@ interface Question {
 type Request = Create | Save | Load | AgentMessage | Cleanup;
 
 /** Holds the agents of one program. */
-export class AgentHost implements Host<"agent"> {
+export class AgentHost extends Answering implements Host<"agent"> {
   readonly role = "agent";
-  later: (frames: Uint8Array[]) => void = () => {};
-  surprised: (line: string, thrown: unknown) => void = () => {};
   readonly #types = new Map<string, AgentType>();
   readonly #single: { type: AgentType; player: Player } | null = null;
   readonly #players = new Map<Int, Player>();
   readonly #seats = new Map<string, Held>();
   readonly #playing = new Map<string, Playing>();
   readonly #ended = new Recent<string, true>(ENDED_KEPT);
-  /** Answers to requests by id; null while it is being worked on. */
-  readonly #answers = new Recent<Int, Uint8Array | null>(ANSWERS_KEPT);
   readonly #questions = new Map<number, Question>();
   #asked = 0;
-  /** Rises when everything is gone; what was begun before then is not answered. */
-  #epoch = 0;
 
   /**
    * @param offered - the types it can make; or one type of which the program is the only agent, made at
@@ -104,6 +98,7 @@ export class AgentHost implements Host<"agent"> {
     offered: readonly AgentType[] | AgentType,
     given: { parameters?: Record<string, unknown>; seed?: Int } = {},
   ) {
+    super();
     if (Array.isArray(offered)) {
       for (const type of offered as readonly AgentType[]) this.#types.set(type.name, type);
     } else {
@@ -165,7 +160,7 @@ export class AgentHost implements Host<"agent"> {
       if (message.type !== "start" || this.#ended.has(key)) return;
       const held = this.#seats.get(`${message.match}/${message.seat}`);
       if (held === undefined) return;
-      playing = new Playing(held.player, held.seat, message.mode, message.seed);
+      playing = new Playing(held.player, message.episode, held.seat, message.mode, message.seed);
       this.#playing.set(key, playing);
     }
     if (message.turn <= playing.turn) {
@@ -181,7 +176,6 @@ export class AgentHost implements Host<"agent"> {
     const decision = new Decision(
       playing,
       this.#ask,
-      message.episode,
       message.turn,
       message.observation,
       legal instanceof Uint8Array ? unmask(legal) : (legal as number[] | null),
@@ -203,26 +197,16 @@ export class AgentHost implements Host<"agent"> {
       out.push(frame);
       for (const id of place.questions.keys()) this.#forget(id);
     };
-    const failed = (error: unknown, out: Uint8Array[]): void => {
-      // A lookahead that the end of the episode broke off is nobody's mistake.
-      if (gone() && error instanceof DovetailError) return;
-      const text = this.#failure(error, `${name} in turn ${turn}`);
-      finish(errorFrame("crashed", text, { episode, seat }), out);
-    };
     turnstile.call(
       false,
       () => (first ? agent.start!(decision) : agent.step(decision)),
-      (action, out) => {
-        let frame;
-        try {
-          frame = encode({ type: "action", episode, turn, seat, action });
-        } catch (error) {
-          failed(new DovetailError(`the action cannot travel: ${(error as Error).message}`), out);
-          return;
-        }
-        finish(frame, out);
+      (action, out) => finish(packed("action", { type: "action", episode, turn, seat, action }), out),
+      (error, out) => {
+        // A lookahead that the end of the episode broke off is nobody's mistake.
+        if (gone() && error instanceof DovetailError) return;
+        const text = this.failure(error, `${name} in turn ${turn}`);
+        finish(errorFrame("crashed", text, { episode, seat }), out);
       },
-      failed,
       out,
       this.later,
     );
@@ -259,8 +243,15 @@ export class AgentHost implements Host<"agent"> {
   #answered(message: Reply | ErrorMessage): void {
     const question = typeof message.id === "number" ? this.#forget(message.id) : undefined;
     if (question === undefined) return;
-    if (message.type === "reply") question.resolve(positionsOf(message.body));
-    else question.reject(new DovetailError(message.message));
+    if (message.type === "error") {
+      question.reject(new DovetailError(message.message));
+      return;
+    }
+    try {
+      question.resolve(positionsOf(message.body));
+    } catch {
+      question.reject(new DovetailError("the environment answered lookahead with what are no positions"));
+    }
   }
 
   #forget(id: number): Question | undefined {
@@ -286,32 +277,19 @@ export class AgentHost implements Host<"agent"> {
     const { agent, name, turnstile } = held.player;
     const { type: _type, match: _match, ...rest } = message;
     const end: End = { ...rest, seat: held.seat };
-    const epoch = this.#epoch;
+    const epoch = this.epoch;
     turnstile.call(
       true,
       () => agent.end!(end),
       () => {},
       (error, out) => {
-        if (epoch !== this.#epoch) return;
-        const text = this.#failure(error, `${name} at the end of an episode`);
+        if (epoch !== this.epoch) return;
+        const text = this.failure(error, `${name} at the end of an episode`);
         out.push(errorFrame("crashed", text, { episode, seat: message.seat }));
       },
       out,
       this.later,
     );
-  }
-
-  #describe(error: unknown, where: string): string {
-    const line = describe(error, where);
-    if (!(error instanceof DovetailError)) this.surprised(line, error);
-    return line;
-  }
-
-  /** The same where even a `DovetailError` is a mistake. */
-  #failure(error: unknown, where: string): string {
-    const line = failure(error, where);
-    this.surprised(line, error);
-    return line;
   }
 
   // -- seats and instances ----------------------------------------------------------------------
@@ -332,14 +310,14 @@ export class AgentHost implements Host<"agent"> {
     const held = { player, seat: { match, seat, spec: message.spec, lookahead: message.lookahead } };
     this.#seats.set(key, held);
     if (player.agent.init === undefined) return;
-    const epoch = this.#epoch;
+    const epoch = this.epoch;
     player.turnstile.call(
       true,
       () => player.agent.init!(held.seat),
       () => {},
       (error, out) => {
-        if (epoch !== this.#epoch) return;
-        const text = this.#describe(error, `${player.name} taking a seat`);
+        if (epoch !== this.epoch) return;
+        const text = this.describe(error, `${player.name} taking a seat`);
         out.push(errorFrame("unavailable", text, { match, seat }));
       },
       out,
@@ -352,43 +330,17 @@ export class AgentHost implements Host<"agent"> {
   }
 
   #request(message: Request, out: Uint8Array[]): void {
-    const { id } = message;
-    const known = this.#answers.get(id);
-    if (known !== undefined) {
-      if (known !== null) out.push(known);
-      return;
-    }
-    this.#answers.set(id, null);
-    const epoch = this.#epoch;
-    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      if (epoch !== this.#epoch) return;
-      this.#answers.set(id, frame);
-      out.push(frame);
-    };
-    const name = message.type === "create" ? message.agent : this.#player(message.instance)?.name;
-    const failed = (error: unknown, out: Uint8Array[]): void =>
-      finish(errorFrame("crashed", this.#describe(error, `${name} in ${message.type}`), { id }), out);
-    const turnstile = message.type === "create" ? new Turnstile() : this.#player(message.instance)?.turnstile;
-    (turnstile ?? new Turnstile()).call(
-      true,
+    const { id, type } = message;
+    const player = type === "create" ? undefined : this.#player(message.instance);
+    const where = `${type === "create" ? message.agent : player?.name} in ${type}`;
+    const { epoch } = this;
+    this.request(
+      id,
+      where,
+      player?.turnstile ?? new Turnstile(),
       () => this.#do(message, epoch),
-      (answer, out) => {
-        let frame;
-        try {
-          frame = encode(
-            message.type === "save"
-              ? { type: "saved", id, state: answer }
-              : { type: "reply", id, body: answer },
-          );
-        } catch (error) {
-          failed(new DovetailError(`the answer cannot travel: ${(error as Error).message}`), out);
-          return;
-        }
-        finish(frame, out);
-      },
-      failed,
       out,
-      this.later,
+      type === "save" ? (state) => ({ type: "saved", id, state }) : undefined,
     );
   }
 
@@ -417,7 +369,7 @@ export class AgentHost implements Host<"agent"> {
     const parameters = readOptions(type.parameters ?? {}, message.parameters, `agent ${type.name}`);
     const player = new Player(type.create(parameters, message.seed), type.name);
     const made = (): void => {
-      if (epoch === this.#epoch) this.#players.set(message.instance, player);
+      if (epoch === this.epoch) this.#players.set(message.instance, player);
     };
     const loading = message.state === null ? undefined : player.agent.load?.(message.state);
     if (loading === undefined) made();
@@ -426,40 +378,15 @@ export class AgentHost implements Host<"agent"> {
 
   /** Begin anew with a broker that does not know this session: every seat hears the end. */
   #reset(): void {
-    const unheard: Uint8Array[] = [];
-    for (const [key, playing] of [...this.#playing]) {
-      const { match, seat } = playing.seat;
-      const episode = key.slice(0, key.indexOf("/"));
-      this.#end(
-        {
-          type: "end",
-          episode: Number.isSafeInteger(Number(episode)) ? Number(episode) : BigInt(episode),
-          seat,
-          match,
-          reward: 0,
-          observation: null,
-          outcome: null,
-          reason: "disconnected",
-          blame: null,
-          total: 0,
-          decisions: 0,
-          text: null,
-          scene: null,
-          mode: playing.mode,
-        },
-        unheard,
-      );
+    for (const { episode, seat, mode } of [...this.#playing.values()]) {
+      const where = { episode, seat: seat.seat, match: seat.match };
+      this.#end(endOf({ ...where, reason: "disconnected", mode }), []);
     }
-    this.#epoch++;
+    this.forget();
     this.#seats.clear();
     this.#playing.clear();
     this.#ended.clear();
-    this.#answers.clear();
-    for (const player of this.#players.values()) {
-      const { agent, turnstile } = player;
-      const nothing = (): void => {};
-      turnstile.call(true, () => agent.cleanup?.(), nothing, nothing, unheard, nothing);
-    }
+    for (const { agent, name, turnstile } of this.#players.values()) this.release(agent, name, turnstile);
     this.#players.clear();
   }
 }

@@ -7,8 +7,8 @@
 
 import { encode } from "./encode.js";
 import type { Environment, EnvironmentType } from "./environment.js";
-import { DovetailError, IllegalAction, describe, failure } from "./errors.js";
-import { Recent, Turnstile, errorFrame } from "./host.js";
+import { DovetailError, IllegalAction } from "./errors.js";
+import { Answering, Recent, Turnstile, errorFrame, packed } from "./host.js";
 import type { Host } from "./host.js";
 import { positions } from "./lookahead.js";
 import type {
@@ -26,7 +26,6 @@ import type {
 import { readOptions } from "./options.js";
 import type { Int } from "./values.js";
 
-const ANSWERS_KEPT = 256;
 const REFUSALS_KEPT = 64;
 /** What `start` asked for, where a step has its turn. */
 const START = -1;
@@ -43,7 +42,7 @@ class Match {
   watched = false;
   /** The number of the present turn; null before the first and after the last. */
   turn: number | null = null;
-  toAct: readonly number[] = [];
+  toAct: number[] = [];
   /** The turn of the last step that was asked for, or START. */
   asked = START;
   /** The answer to it; null while it is being worked on. */
@@ -56,18 +55,16 @@ class Match {
 }
 
 /** Holds the environments of one program. */
-export class EnvironmentHost implements Host<"environment"> {
+export class EnvironmentHost extends Answering implements Host<"environment"> {
   readonly role = "environment";
-  later: (frames: Uint8Array[]) => void = () => {};
-  surprised: (line: string, thrown: unknown) => void = () => {};
   readonly #types = new Map<string, EnvironmentType>();
   readonly #matches = new Map<Int, Match>();
   readonly #episodes = new Map<Int, Match>();
-  readonly #answers = new Recent<Int, Uint8Array | null>(ANSWERS_KEPT);
   /** Errors in answer to `open`; such a match is never closed. */
   readonly #refused = new Recent<Int, Uint8Array>(REFUSALS_KEPT);
 
   constructor(offered: readonly EnvironmentType[]) {
+    super();
     for (const type of offered) this.#types.set(type.name, type);
   }
 
@@ -103,7 +100,7 @@ export class EnvironmentHost implements Host<"environment"> {
         case "welcome":
           if (!message.resumed) {
             for (const match of [...this.#matches.keys()]) this.#close(match);
-            this.#answers.clear();
+            this.forget();
             this.#refused.clear();
           }
           break;
@@ -169,17 +166,7 @@ export class EnvironmentHost implements Host<"environment"> {
       () => work(environment),
       (turn, out) => {
         if (gone()) return;
-        let frame;
-        try {
-          frame = encode(this.#message(match, environment, turn, number));
-        } catch (error) {
-          match.turn = null;
-          finish(
-            errorFrame("crashed", this.#failure(error, `the view of a turn of ${match.name}`), { episode }),
-            out,
-          );
-          return;
-        }
+        const frame = packed("turn", this.#message(match, environment, turn, number));
         match.toAct = turn.to_act ?? [];
         match.turn = match.toAct.length ? number : null;
         finish(frame, out);
@@ -191,7 +178,7 @@ export class EnvironmentHost implements Host<"environment"> {
           return;
         }
         match.turn = null;
-        finish(errorFrame("crashed", this.#failure(error, `${match.name} in ${verb}`), { episode }), out);
+        finish(errorFrame("crashed", this.failure(error, `${match.name} in ${verb}`), { episode }), out);
       },
       out,
       this.later,
@@ -199,46 +186,19 @@ export class EnvironmentHost implements Host<"environment"> {
   }
 
   #message(match: Match, environment: Environment, turn: Turn, number: number): object {
-    const { wants } = match;
-    let seats = turn.seats;
-    if (wants.length) {
-      seats = seats.map((view) => {
-        const wanted = wants[view.seat] ?? [];
-        if (wanted.length === 0) return view;
-        const more = { ...view };
-        if (wanted.includes("text")) more.text = environment.text?.(view.seat) ?? "";
-        if (wanted.includes("scene")) more.scene = environment.scene?.(view.seat) ?? null;
-        if (wanted.includes("afterstates") && turn.to_act?.includes(view.seat)) {
-          more.afterstates = environment.afterstates?.(view.seat) ?? null;
-        }
-        return more;
-      });
-    }
-    return {
-      type: "turn",
-      episode: match.episode,
-      turn: number,
-      to_act: turn.to_act,
-      seats,
-      terminated: turn.terminated || undefined,
-      truncated: turn.truncated || undefined,
-      outcome: turn.outcome ?? undefined,
-      text: match.watched ? (environment.text?.(null) ?? "") : undefined,
-      info: turn.info,
-    };
-  }
-
-  #describe(error: unknown, where: string): string {
-    const line = describe(error, where);
-    if (!(error instanceof DovetailError)) this.surprised(line, error);
-    return line;
-  }
-
-  /** The same where even a `DovetailError` is a mistake. */
-  #failure(error: unknown, where: string): string {
-    const line = failure(error, where);
-    this.surprised(line, error);
-    return line;
+    const seats = turn.seats.map((view) => {
+      const wanted = match.wants[view.seat];
+      if (!wanted?.length) return view;
+      const more = { ...view };
+      if (wanted.includes("text")) more.text = environment.text?.(view.seat) ?? "";
+      if (wanted.includes("scene")) more.scene = environment.scene?.(view.seat) ?? null;
+      if (wanted.includes("afterstates") && turn.to_act?.includes(view.seat)) {
+        more.afterstates = environment.afterstates?.(view.seat) ?? null;
+      }
+      return more;
+    });
+    const text = match.watched ? (environment.text?.(null) ?? "") : undefined;
+    return { type: "turn", ...turn, episode: match.episode, turn: number, seats, text };
   }
 
   // -- matches ----------------------------------------------------------------------------------
@@ -254,7 +214,7 @@ export class EnvironmentHost implements Host<"environment"> {
     this.#matches.set(number, match);
     const refuse = (error: unknown, out: Uint8Array[]): void => {
       if (this.#matches.get(number) !== match) return;
-      const frame = errorFrame("unavailable", this.#describe(error, `environment ${name}`), {
+      const frame = errorFrame("unavailable", this.describe(error, `environment ${name}`), {
         match: number,
       });
       this.#matches.delete(number);
@@ -272,12 +232,7 @@ export class EnvironmentHost implements Host<"environment"> {
       },
       (spec, out) => {
         if (this.#matches.get(number) !== match) return;
-        try {
-          match.opened = encode({ type: "spec", ...spec, match: number, name: spec.name || name });
-        } catch (error) {
-          refuse(error, out);
-          return;
-        }
+        match.opened = encode({ type: "spec", ...spec, match: number, name: spec.name || name });
         match.seats = spec.seats ?? 1;
         out.push(match.opened);
       },
@@ -292,47 +247,18 @@ export class EnvironmentHost implements Host<"environment"> {
     if (match === undefined) return;
     this.#matches.delete(number);
     if (match.episode !== null) this.#episodes.delete(match.episode);
-    const { environment } = match;
-    const nothing = (): void => {};
-    match.turnstile.call(true, () => environment?.cleanup?.(), nothing, nothing, [], nothing);
+    if (match.environment) this.release(match.environment, match.name, match.turnstile);
   }
 
   // -- requests ---------------------------------------------------------------------------------
 
   #request(message: EnvironmentMessage | EnvironmentLookahead, out: Uint8Array[]): void {
-    const { id } = message;
-    const known = this.#answers.get(id);
-    if (known !== undefined) {
-      if (known !== null) out.push(known);
-      return;
-    }
-    this.#answers.set(id, null);
-    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      if (this.#answers.get(id) !== null) return;
-      this.#answers.set(id, frame);
-      out.push(frame);
-    };
     const match =
       message.type === "message" ? this.#matches.get(message.match) : this.#episodes.get(message.episode);
-    (match?.turnstile ?? new Turnstile()).call(
-      true,
-      (): unknown => (message.type === "message" ? said(match, message) : this.#lookahead(match, message)),
-      (body, out) => {
-        try {
-          finish(encode({ type: "reply", id, body }), out);
-        } catch (error) {
-          const text = `the answer cannot travel: ${(error as Error).message}`;
-          finish(errorFrame("crashed", text, { id }), out);
-        }
-      },
-      (error, out) =>
-        finish(
-          errorFrame("crashed", this.#describe(error, `the environment in ${message.type}`), { id }),
-          out,
-        ),
-      out,
-      this.later,
-    );
+    const work = (): unknown =>
+      message.type === "message" ? said(match, message) : this.#lookahead(match, message);
+    const where = `the environment in ${message.type}`;
+    this.request(message.id, where, match?.turnstile ?? new Turnstile(), work, out);
   }
 
   #lookahead(match: Match | undefined, message: EnvironmentLookahead): unknown {

@@ -5,7 +5,11 @@
  */
 
 import { encode } from "./encode.js";
+import { DovetailError, describe, failure } from "./errors.js";
 import type { Heard, Offer, Role } from "./messages.js";
+import type { Int } from "./values.js";
+
+const ANSWERS_KEPT = 64;
 
 /** An answer, at once or later. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -33,7 +37,7 @@ export class Turnstile {
    * @param alone - whether later calls wait for it
    * @param work - what to call
    * @param through - takes what it returned, and frames to send are added to the array
-   * @param failed - takes what it threw, likewise
+   * @param failed - takes what it or `through` threw, likewise
    * @param out - where frames go if it is through at once
    * @param later - where they go else
    */
@@ -49,19 +53,23 @@ export class Turnstile {
     if (this.#last === null) {
       try {
         result = work();
+        if (!isPromise(result)) {
+          through(result, out);
+          return;
+        }
       } catch (error) {
         failed(error, out);
-        return;
-      }
-      if (!isPromise(result)) {
-        through(result, out);
         return;
       }
     } else result = this.#last.then(work);
     const settle = (take: (out: Uint8Array[]) => void): void => {
       if (this.#last === mine) this.#last = null;
       const frames: Uint8Array[] = [];
-      take(frames);
+      try {
+        take(frames);
+      } catch (error) {
+        failed(error, frames);
+      }
       if (frames.length) later(frames);
     };
     const mine = result.then(
@@ -99,6 +107,92 @@ export class Recent<K, V> {
 
   clear(): void {
     this.#entries.clear();
+  }
+}
+
+/** What both hosts do alike. */
+export abstract class Answering {
+  later: (frames: Uint8Array[]) => void = () => {};
+  surprised: (line: string, thrown: unknown) => void = () => {};
+  /** Rises when the broker has forgotten everything; what was begun before then is not answered. */
+  protected epoch = 0;
+  readonly #working = new Set<Int>();
+  readonly #answers = new Recent<Int, Uint8Array>(ANSWERS_KEPT);
+
+  /**
+   * Do a request and answer it.  One that comes again is answered alike and not done again.
+   *
+   * @param where - whose call of what it is
+   * @param answer - makes the message out of what was returned
+   */
+  protected request<T>(
+    id: Int,
+    where: string,
+    turnstile: Turnstile,
+    work: () => Awaitable<T>,
+    out: Uint8Array[],
+    answer: (body: T) => object = (body) => ({ type: "reply", id, body }),
+  ): void {
+    const known = this.#answers.get(id);
+    if (known !== undefined) out.push(known);
+    if (known !== undefined || this.#working.has(id)) return;
+    this.#working.add(id);
+    const { epoch } = this;
+    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
+      if (epoch !== this.epoch) return;
+      this.#working.delete(id);
+      this.#answers.set(id, frame);
+      out.push(frame);
+    };
+    turnstile.call(
+      true,
+      work,
+      (body, out) => finish(packed("answer", answer(body)), out),
+      (error, out) => finish(errorFrame("crashed", this.describe(error, where), { id }), out),
+      out,
+      this.later,
+    );
+  }
+
+  /** Let go of an agent or environment, after what it is still asked. */
+  protected release(user: { cleanup?(): Awaitable<void> }, name: string, turnstile: Turnstile): void {
+    const failed = (error: unknown): void => void this.failure(error, `${name} in cleanup`);
+    turnstile.call(
+      true,
+      () => user.cleanup?.(),
+      () => {},
+      failed,
+      [],
+      this.later,
+    );
+  }
+
+  protected forget(): void {
+    this.epoch++;
+    this.#working.clear();
+    this.#answers.clear();
+  }
+
+  protected describe(error: unknown, where: string): string {
+    const line = describe(error, where);
+    if (!(error instanceof DovetailError)) this.surprised(line, error);
+    return line;
+  }
+
+  /** The same where even a `DovetailError` is a mistake. */
+  protected failure(error: unknown, where: string): string {
+    const line = failure(error, where);
+    this.surprised(line, error);
+    return line;
+  }
+}
+
+/** Return the frame of a message that holds what a user made. */
+export function packed(what: string, message: object): Uint8Array {
+  try {
+    return encode(message);
+  } catch (error) {
+    throw new DovetailError(`the ${what} cannot travel: ${(error as Error).message}`);
   }
 }
 

@@ -5,19 +5,10 @@
 
 import type { Environment } from "./environment.js";
 import { IllegalAction } from "./errors.js";
-import type { Turn, ViewFields } from "./messages.js";
+import type { Position, Turn, ViewFields } from "./messages.js";
 
 /** A `Position` as it is sent. */
-interface Reached {
-  to_act: readonly number[];
-  seats: readonly ViewFields[];
-  rewards: number[];
-  terminated: boolean;
-  truncated: boolean;
-  outcome: readonly number[] | null;
-  applied: number;
-  error: string;
-}
+type Reached = Omit<Position, "seats"> & { seats: ViewFields[] };
 
 /**
  * Return what each line leads to.
@@ -29,7 +20,7 @@ interface Reached {
  */
 export async function positions(
   root: () => Environment,
-  toAct: readonly number[],
+  toAct: number[],
   seats: number,
   lines: readonly (readonly (readonly unknown[])[])[],
 ): Promise<Reached[]> {

@@ -736,3 +736,8 @@ export function positionsOf(body: unknown): Position[] {
 export function watchedTurnOf(body: unknown): WatchedTurn {
   return { ...watchedTurn.template, ...(body as object) } as WatchedTurn;
 }
+
+/** Return an `end` with all its fields. */
+export function endOf(fields: Pick<EndMessage, "episode" | "seat"> & Partial<EndMessage>): EndMessage {
+  return { ...end.template, ...fields } as EndMessage;
+}
