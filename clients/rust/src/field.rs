@@ -203,7 +203,7 @@ impl Field for Legal {
     }
 }
 
-/// Reads and writes a map with the fields of a type; `record!` implements it.
+/// Reads and writes a map with the fields of a type; `records!` implements it.
 pub(crate) trait Record: Sized {
     /// What its `type` (of a space: `space`) says; empty if it has none.
     const TAG: &'static str;
@@ -230,16 +230,16 @@ pub(crate) fn find_tag<'a>(
     Ok(found)
 }
 
-/// Declares a map of the protocol: a struct, its defaults, and how it is read and written.
+/// Declares maps of the protocol: structs, their defaults, and how they are read and written.
 ///
 /// A field without a default is required; one that has its default is not sent.
-macro_rules! record {
-    (
+macro_rules! records {
+    ($(
         $(#[$about:meta])*
         $name:ident $([$tag_key:literal = $tag:literal])? {
             $( $(#[$field_about:meta])* $field:ident $([$key:literal])? : $type:ty $(= $default:expr)? ),* $(,)?
         }
-    ) => {
+    )*) => { $(
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -270,7 +270,6 @@ macro_rules! record {
                             continue;
                         }
                     )*
-                    let _ = key;
                     reader.skip()?;
                 }
                 Ok(Self { $(
@@ -338,7 +337,7 @@ macro_rules! record {
                 $crate::field::Field::read(&mut $crate::wire::Reader::new(frame))
             }
         }
-    };
+    )* };
 }
 
 macro_rules! default_of {
@@ -381,12 +380,12 @@ macro_rules! differs {
     };
 }
 
-/// Declares an enumeration that travels as text; the first word is its default.
+/// Declares enumerations that travel as text; the first word is the default.
 macro_rules! words {
-    (
+    ($(
         $(#[$about:meta])*
         $name:ident { $( $(#[$word_about:meta])* $word:ident = $text:literal ),* $(,)? }
-    ) => {
+    )*) => { $(
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name { $( $(#[$word_about])* $word, )* }
@@ -424,7 +423,7 @@ macro_rules! words {
                 $crate::wire::write_text(out, self.as_str());
             }
         }
-    };
+    )* };
 }
 
-pub(crate) use {default_of, differs, key_of, missing, record, words};
+pub(crate) use {default_of, differs, key_of, missing, records, words};

@@ -1,7 +1,7 @@
 //! The messages of the protocol; SPEC.md, section 6, says what each field means.
 
 use crate::error::ProtocolError;
-use crate::field::{find_tag, record, words, Record};
+use crate::field::{find_tag, records, words, Record};
 use crate::legal::Legal;
 use crate::space::Space;
 use crate::value::{Map, Payload, Value};
@@ -22,9 +22,7 @@ words! {
         /// Somebody who only watches.
         Observer = "observer",
     }
-}
 
-words! {
     /// Whether an agent may change in an episode.
     Mode {
         /// It may.
@@ -32,9 +30,7 @@ words! {
         /// It must be the same afterwards.
         Evaluate = "evaluate",
     }
-}
 
-words! {
     /// What an agent asks the environment to add to its decisions.
     Want {
         /// One row per legal action: what the seat would observe after it.
@@ -44,9 +40,7 @@ words! {
         /// The position to be drawn.
         Scene = "scene",
     }
-}
 
-words! {
     /// Why an episode is over.
     Reason {
         /// The rules ended it.
@@ -68,9 +62,7 @@ words! {
         /// The environment crashed, left, or contradicted itself.
         EnvironmentFailed = "environment-failed",
     }
-}
 
-words! {
     /// Why a run is over.
     DoneReason {
         /// All episodes are played.
@@ -82,9 +74,7 @@ words! {
         /// It could not go on.
         Failed = "failed",
     }
-}
 
-words! {
     /// What a breach costs.
     Price {
         /// The seat loses the episode.
@@ -96,7 +86,7 @@ words! {
     }
 }
 
-record! {
+records! {
     /// The largest frame that a receiver reads.
     Limits {
         /// Bytes.
@@ -106,9 +96,7 @@ record! {
         /// Values of any kind, keys included.
         elements: u64 = 100_000,
     }
-}
 
-record! {
     /// An environment or agent type that a peer can make.
     Offer {
         /// How a run or a `create` names it.
@@ -126,9 +114,7 @@ record! {
         /// For environments: the numbers of seats it can have.
         seats: Option<Vec<i64>> = None,
     }
-}
 
-record! {
     /// The first message of a peer, and again after a reconnection.
     Hello["type" = "hello"] {
         /// The protocol version that the peer speaks.
@@ -148,9 +134,7 @@ record! {
         /// The optional parts of the protocol that the peer knows.
         features: Vec<String> = Vec::new(),
     }
-}
 
-record! {
     /// The broker's answer to `hello`.
     Welcome["type" = "welcome"] {
         /// To be presented as `resume` after a reconnection.
@@ -170,25 +154,19 @@ record! {
         /// The optional parts that both sides know.
         features: Vec<String> = Vec::new(),
     }
-}
 
-record! {
     /// Asks whether the other side lives.
     Ping["type" = "ping"] {
         /// To be returned in the `pong`.
         number: u64 = 0,
     }
-}
 
-record! {
     /// The answer to `ping`.
     Pong["type" = "pong"] {
         /// The number of the `ping`.
         number: u64 = 0,
     }
-}
 
-record! {
     /// Something was refused; nothing else has changed.
     ErrorMessage["type" = "error"] {
         /// One of the error codes.
@@ -217,15 +195,13 @@ impl ErrorMessage {
     }
 }
 
-record! {
+records! {
     /// An orderly leave.
     Bye["type" = "bye"] {
         /// One line for a person.
         reason: String = String::new(),
     }
-}
 
-record! {
     /// The answer to any message that has an `id`.
     Reply["type" = "reply"] {
         /// The `id` of the request.
@@ -237,7 +213,7 @@ record! {
 
 // -- broker and environment ------------------------------------------------------------------------
 
-record! {
+records! {
     /// Make an environment for a match.
     Open["type" = "open"] {
         /// The broker's number of the match.
@@ -247,9 +223,7 @@ record! {
         /// The options by name.
         configuration: Map = Map::new(),
     }
-}
 
-record! {
     /// A way to turn or mirror the game that changes nothing about it.
     Symmetry {
         /// The symmetric observation's elements in row-major order, as places in the observation's.
@@ -257,9 +231,7 @@ record! {
         /// The number of the symmetric action by action number.
         actions: Vec<i64> = Vec::new(),
     }
-}
 
-record! {
     /// What a seat can expect of an environment; the answer to `open`.
     Spec["type" = "spec"] {
         /// The match of the `open` that it answers.
@@ -308,7 +280,7 @@ fn one_of(spaces: &[Space], seat: usize) -> Option<&Space> {
     }
 }
 
-record! {
+records! {
     /// Begin an episode; one in progress in the same match is abandoned.
     EnvironmentStart["type" = "start"] {
         /// The match.
@@ -322,9 +294,7 @@ record! {
         /// Whether to add the `text` that all may see to each turn.
         watched: bool = false,
     }
-}
 
-record! {
     /// The actions of every seat in `to_act`.
     EnvironmentStep["type" = "step"] {
         /// The episode.
@@ -334,9 +304,7 @@ record! {
         /// Pairs of seat and action, in the order of `to_act`.
         actions: Vec<(usize, Value)>,
     }
-}
 
-record! {
     /// What a transition means to one seat.
     View {
         /// The seat.
@@ -354,9 +322,7 @@ record! {
         /// If wanted: the same to be drawn.
         scene: Value = Value::Nil,
     }
-}
 
-record! {
     /// A transition: who must act now and what each seat learns.
     Turn["type" = "turn"] {
         /// The episode; filled in by the library.
@@ -378,9 +344,7 @@ record! {
         /// Whatever may help a person.
         info: Value = Value::Nil,
     }
-}
 
-record! {
     /// A seat asks an environment what would follow.
     EnvironmentLookahead["type" = "lookahead"] {
         /// To be returned in the `reply`.
@@ -396,9 +360,7 @@ record! {
         /// For what the seat cannot know and for chance.
         seed: i64 = 0,
     }
-}
 
-record! {
     /// What a line of actions leads to.
     Position {
         /// Seats that would have to act.
@@ -418,9 +380,7 @@ record! {
         /// Why the next one was not.
         error: String = String::new(),
     }
-}
 
-record! {
     /// Free text or data from an experiment to an environment.
     EnvironmentMessage["type" = "message"] {
         /// To be returned in the `reply`.
@@ -430,9 +390,7 @@ record! {
         /// Whatever the experiment and the environment have agreed on.
         body: Payload = Payload::default(),
     }
-}
 
-record! {
     /// The match is over.
     Close["type" = "close"] {
         /// The match.
@@ -442,7 +400,7 @@ record! {
 
 // -- broker and agent ------------------------------------------------------------------------------
 
-record! {
+records! {
     /// Make an agent instance.
     AgentCreate["type" = "create"] {
         /// To be returned in the `reply`.
@@ -458,9 +416,7 @@ record! {
         /// Bytes of an earlier `saved` to begin from.
         state: Option<Vec<u8>> = None,
     }
-}
 
-record! {
     /// An instance takes a seat of a match.
     Init["type" = "init"] {
         /// The match.
@@ -474,9 +430,7 @@ record! {
         /// Whether the agent may send `lookahead`.
         lookahead: bool = false,
     }
-}
 
-record! {
     /// What the seat may use, and what its last answer took; seconds at the broker.
     Clock {
         /// What this decision may take.
@@ -486,9 +440,7 @@ record! {
         /// What the seat's last answer took.
         last: Option<f64> = None,
     }
-}
 
-record! {
     /// A seat's first decision of an episode.
     AgentStart["type" = "start"] {
         /// The episode.
@@ -518,9 +470,7 @@ record! {
         /// Earned before the first decision.
         reward: f64 = 0.0,
     }
-}
 
-record! {
     /// A later decision of a seat.
     AgentStep["type" = "step"] {
         /// The episode.
@@ -544,9 +494,7 @@ record! {
         /// What the seat may use.
         clock: Option<Clock> = None,
     }
-}
 
-record! {
     /// The answer to `start` or `step`.
     Action["type" = "action"] {
         /// The episode.
@@ -558,9 +506,7 @@ record! {
         /// A legal action.
         action: Value = Value::Nil,
     }
-}
 
-record! {
     /// The episode is over for a seat.
     EndMessage["type" = "end"] {
         /// The episode.
@@ -590,9 +536,7 @@ record! {
         /// The mode of the episode.
         mode: Mode = Mode::Learn,
     }
-}
 
-record! {
     /// An agent asks what would follow.
     AgentLookahead["type" = "lookahead"] {
         /// To be returned in the `reply`.
@@ -608,9 +552,7 @@ record! {
         /// For what the seat cannot know and for chance.
         seed: i64 = 0,
     }
-}
 
-record! {
     /// Ask an instance for its state.
     Save["type" = "save"] {
         /// To be returned in the `saved`.
@@ -620,9 +562,7 @@ record! {
         /// From an experiment: the broker keeps the state under this name.
         keep: Option<String> = None,
     }
-}
 
-record! {
     /// An instance's state.
     Saved["type" = "saved"] {
         /// The `id` of the `save`.
@@ -630,9 +570,7 @@ record! {
         /// Bytes of the agent's own form.
         state: Vec<u8>,
     }
-}
 
-record! {
     /// Put an instance into a state that it saved.
     Load["type" = "load"] {
         /// To be returned in the `reply`.
@@ -644,9 +582,7 @@ record! {
         /// From an experiment: what the broker keeps under this name.
         kept: Option<String> = None,
     }
-}
 
-record! {
     /// Free text or data from an experiment to an agent instance.
     AgentMessage["type" = "message"] {
         /// To be returned in the `reply`.
@@ -656,17 +592,13 @@ record! {
         /// Whatever the experiment and the agent have agreed on.
         body: Payload = Payload::default(),
     }
-}
 
-record! {
     /// The match is over; the seats that were taken by `init` are free.
     Leave["type" = "leave"] {
         /// The match.
         match_id["match"]: i64,
     }
-}
 
-record! {
     /// The instance is no longer needed.
     Cleanup["type" = "cleanup"] {
         /// To be returned in the `reply`.
@@ -678,15 +610,13 @@ record! {
 
 // -- broker and experiment -------------------------------------------------------------------------
 
-record! {
+records! {
     /// Ask what is connected.
     Catalogue["type" = "catalogue"] {
         /// To be returned in the `reply`.
         id: i64,
     }
-}
 
-record! {
     /// Make an agent instance.
     Create["type" = "create"] {
         /// To be returned in the `reply`.
@@ -743,7 +673,7 @@ impl crate::field::Field for Player {
     }
 }
 
-record! {
+records! {
     /// How long a seat may think; seconds, `None` is no limit.
     ClockRule {
         /// For one decision.
@@ -755,9 +685,7 @@ record! {
         /// Forgiven, for the way to the agent and back.
         margin: f64 = 0.0,
     }
-}
 
-record! {
     /// Play episodes.
     Run["type" = "run"] {
         /// To be returned in the `reply`; filled in by the library.
@@ -816,7 +744,7 @@ impl Run {
     }
 }
 
-record! {
+records! {
     /// Start no new episodes until told otherwise.
     Pause["type" = "pause"] {
         /// To be returned in the `reply`.
@@ -826,9 +754,7 @@ record! {
         /// False goes on again.
         paused: bool = true,
     }
-}
 
-record! {
     /// Finish the episodes in progress and start no other.
     Drain["type" = "drain"] {
         /// To be returned in the `reply`.
@@ -836,9 +762,7 @@ record! {
         /// The run.
         run: i64,
     }
-}
 
-record! {
     /// End everything of the run now.
     Cancel["type" = "cancel"] {
         /// To be returned in the `reply`.
@@ -846,9 +770,7 @@ record! {
         /// The run.
         run: i64,
     }
-}
 
-record! {
     /// Stepwise: begin the next episode.
     ExperimentStart["type" = "start"] {
         /// To be returned in the `reply`.
@@ -856,9 +778,7 @@ record! {
         /// The run.
         run: i64,
     }
-}
 
-record! {
     /// Stepwise: let the seats act once.
     ExperimentStep["type" = "step"] {
         /// To be returned in the `reply`.
@@ -866,9 +786,7 @@ record! {
         /// The run.
         run: i64,
     }
-}
 
-record! {
     /// Pass a message to an agent instance, or to the environments of a run.
     ExperimentMessage["type" = "message"] {
         /// To be returned in the `reply`.
@@ -880,9 +798,7 @@ record! {
         /// Whatever the experiment and the receiver have agreed on.
         body: Value = Value::Nil,
     }
-}
 
-record! {
     /// Receive the turns of a run, or of all runs.
     Watch["type" = "watch"] {
         /// To be returned in the `reply`.
@@ -892,9 +808,7 @@ record! {
         /// False ends it.
         on: bool = true,
     }
-}
 
-record! {
     /// A turn as a watcher may see it.
     WatchedTurn["type" = "turn"] {
         /// The run.
@@ -928,9 +842,7 @@ record! {
         /// The position as all may see it.
         text: Option<String> = None,
     }
-}
 
-record! {
     /// What one seat got out of an episode.
     SeatResult {
         /// The agent's type or name.
@@ -948,9 +860,7 @@ record! {
         /// Actions that were late, doubled or foreign.
         ignored: i64 = 0,
     }
-}
 
-record! {
     /// The result of one episode.
     Episode["type" = "episode"] {
         /// The run.
@@ -978,9 +888,7 @@ record! {
         /// What went wrong, if something did.
         message: String = String::new(),
     }
-}
 
-record! {
     /// How far a run is.
     Progress["type" = "progress"] {
         /// The run.
@@ -992,9 +900,7 @@ record! {
         /// Episodes that the run asked for.
         total: i64,
     }
-}
 
-record! {
     /// A run is over.
     Done["type" = "done"] {
         /// The run.
@@ -1038,7 +944,6 @@ macro_rules! incoming {
                         return Some(read.map($name::$kind));
                     }
                 )*
-                let _ = &mut fields;
                 None
             }
         }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::error::ProtocolError;
-use crate::field::{find_tag, record, Field, Record};
+use crate::field::{find_tag, records, Field, Record};
 use crate::random::Random;
 use crate::tensor::{Dtype, Tensor};
 use crate::value::Value;
 use crate::wire::{self, expected, Reader, Token};
 
-record! {
+records! {
     /// The integers `start` .. `start + n - 1`.
     Discrete["space" = "Discrete"] {
         /// How many integers.
@@ -17,9 +17,7 @@ record! {
         /// The lowest one.
         start: i64 = 0,
     }
-}
 
-record! {
     /// Arrays of a shape and dtype, with bounds for all elements or one each.
     BoxSpace["space" = "Box"] {
         /// The length of each dimension; empty for one number.
@@ -31,25 +29,19 @@ record! {
         /// The name of the elements' dtype.
         dtype: String = "float32".to_owned(),
     }
-}
 
-record! {
     /// Vectors of integers, element i in 0 .. `nvec[i] - 1`.
     MultiDiscrete["space" = "MultiDiscrete"] {
         /// For each element, how many values it has.
         nvec: Vec<i64>,
     }
-}
 
-record! {
     /// Arrays of zeros and ones of a shape.
     MultiBinary["space" = "MultiBinary"] {
         /// The length of each dimension.
         shape: Vec<usize>,
     }
-}
 
-record! {
     /// Strings by length in characters.
     TextSpace["space" = "Text"] {
         /// The most characters (Unicode code points).
@@ -59,17 +51,13 @@ record! {
         /// The characters that may occur; `None`: any.
         charset: Option<String> = None,
     }
-}
 
-record! {
     /// Sequences with one value of each space.
     TupleSpace["space" = "Tuple"] {
         /// One space per element.
         spaces: Vec<Space>,
     }
-}
 
-record! {
     /// Maps with one value of each space by its key.
     DictSpace["space" = "Dict"] {
         /// The space of each key.
