@@ -301,7 +301,7 @@ func decodePositions(body any) ([]Position, error) {
 	w := wire{decoding: true}
 	w.open(frame)
 	var positions []Position
-	list(&w, "positions", &positions, true)
+	need(&w, "positions", &positions, arrayOf(mapOf[Position]))
 	return positions, w.err
 }
 

@@ -9,7 +9,7 @@ import (
 // Encode returns the frame of a message. It fails if a value in it cannot travel.
 func Encode(m Message) ([]byte, error) {
 	w := wire{out: make([]byte, 0, 128)}
-	w.encodeMap(m.kind(), m)
+	w.encodeMap(m)
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -58,18 +58,16 @@ func (d *Decoder) Refusal(wrong *ProtocolError) *Error {
 
 // about fills in the id, episode, seat and match that are fields of the innermost map.
 func (w *wire) about(refused *Error) {
-	number := func(key string) *int64 {
-		w.err = nil
-		var p *int64
-		if nilInt(w, key, &p); w.err != nil {
-			return nil
-		}
-		return p
-	}
-	refused.ID, refused.Episode, refused.Match = number("id"), number("episode"), number("match")
-	if seat := number("seat"); seat != nil {
-		n := int(*seat)
-		refused.Seat = &n
+	about(w, "id", &refused.ID)
+	about(w, "episode", &refused.Episode)
+	about(w, "seat", &refused.Seat)
+	about(w, "match", &refused.Match)
+}
+
+func about[T ~int | ~int64](w *wire, key string, p **T) {
+	w.err = nil
+	if orNil(w, key, p, integer); w.err != nil {
+		*p = nil
 	}
 }
 

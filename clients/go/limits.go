@@ -13,9 +13,10 @@ type Limits struct {
 var DefaultLimits = Limits{Frame: 16777216, Depth: 32, Elements: 100000}
 
 func (l *Limits) wire(w *wire) {
-	intAtLeast(w, "frame", &l.Frame, DefaultLimits.Frame, 1)
-	intAtLeast(w, "depth", &l.Depth, DefaultLimits.Depth, 1)
-	intAtLeast(w, "elements", &l.Elements, DefaultLimits.Elements, 1)
+	opt(w, "frame", &l.Frame, DefaultLimits.Frame, integer)
+	opt(w, "depth", &l.Depth, DefaultLimits.Depth, integer)
+	opt(w, "elements", &l.Elements, DefaultLimits.Elements, integer)
+	w.check(min(l.Frame, l.Depth, l.Elements) >= 1, "limits", "1 or more")
 }
 
 // check walks over a frame without building anything, and accepts it if it is exactly one well-formed

@@ -72,14 +72,14 @@ type Hello struct {
 
 func (*Hello) kind() string { return "hello" }
 func (m *Hello) wire(w *wire) {
-	needInt(w, "version", &m.Version)
-	w.needText("role", (*string)(&m.Role))
-	w.text("name", &m.Name, "")
-	list(w, "offers", &m.Offers, false)
-	w.nilText("token", &m.Token)
-	w.nilText("resume", &m.Resume)
-	w.text("software", &m.Software, "")
-	w.texts("features", &m.Features)
+	need(w, "version", &m.Version, integer)
+	need(w, "role", (*string)(&m.Role), text)
+	opt(w, "name", &m.Name, "", text)
+	array(w, "offers", &m.Offers, mapOf)
+	orNil(w, "token", &m.Token, text)
+	orNil(w, "resume", &m.Resume, text)
+	opt(w, "software", &m.Software, "", text)
+	array(w, "features", &m.Features, text)
 }
 
 // Offer is an environment or agent type that a peer can make.
@@ -94,13 +94,13 @@ type Offer struct {
 }
 
 func (m *Offer) wire(w *wire) {
-	w.needText("name", &m.Name)
-	w.text("description", &m.Description, "")
+	need(w, "name", &m.Name, text)
+	opt(w, "description", &m.Description, "", text)
 	w.values("parameters", &m.Parameters)
-	w.texts("wants", &m.Wants)
-	intAtLeast(w, "capacity", &m.Capacity, 1, 0)
-	w.bool("instance", &m.Instance, false)
-	nilInts(w, "seats", &m.Seats)
+	array(w, "wants", &m.Wants, text)
+	opt(w, "capacity", &m.Capacity, 1, integer)
+	opt(w, "instance", &m.Instance, false, boolean)
+	orNone(w, "seats", &m.Seats, integers)
 }
 
 // Welcome is the broker's answer to hello.
@@ -117,37 +117,38 @@ type Welcome struct {
 
 func (*Welcome) kind() string { return "welcome" }
 func (m *Welcome) wire(w *wire) {
-	w.needText("session", &m.Session)
-	w.needText("name", &m.Name)
-	w.bool("resumed", &m.Resumed, false)
-	optInt(w, "version", &m.Version, Version)
-	w.floatAtLeast("heartbeat", &m.Heartbeat, 1, 0)
-	w.floatAtLeast("patience", &m.Patience, 30, 0)
+	need(w, "session", &m.Session, text)
+	need(w, "name", &m.Name, text)
+	opt(w, "resumed", &m.Resumed, false, boolean)
+	opt(w, "version", &m.Version, Version, integer)
+	opt(w, "heartbeat", &m.Heartbeat, 1, number)
+	opt(w, "patience", &m.Patience, 30, number)
+	w.check(m.Heartbeat >= 0 && m.Patience >= 0, "heartbeat or patience", "0 or more")
 	limits := &m.Limits
 	if !w.decoding && m.Limits == DefaultLimits {
 		limits = nil
 	}
-	nilMap(w, "limits", &limits)
+	orNil(w, "limits", &limits, mapOf)
 	if w.decoding {
 		m.Limits = DefaultLimits
 		if limits != nil {
 			m.Limits = *limits
 		}
 	}
-	w.texts("features", &m.Features)
+	array(w, "features", &m.Features, text)
 }
 
 // Ping asks whether the other side lives.
 type Ping struct{ Number uint64 }
 
 func (*Ping) kind() string   { return "ping" }
-func (m *Ping) wire(w *wire) { w.number("number", &m.Number) }
+func (m *Ping) wire(w *wire) { opt(w, "number", &m.Number, 0, unsigned) }
 
 // Pong answers a Ping.
 type Pong struct{ Number uint64 }
 
 func (*Pong) kind() string   { return "pong" }
-func (m *Pong) wire(w *wire) { w.number("number", &m.Number) }
+func (m *Pong) wire(w *wire) { opt(w, "number", &m.Number, 0, unsigned) }
 
 // Error says that something was refused.
 type Error struct {
@@ -161,19 +162,19 @@ type Error struct {
 
 func (*Error) kind() string { return "error" }
 func (m *Error) wire(w *wire) {
-	w.needText("code", &m.Code)
-	w.needText("message", &m.Message)
-	nilInt(w, "id", &m.ID)
-	nilInt(w, "episode", &m.Episode)
-	nilInt(w, "seat", &m.Seat)
-	nilInt(w, "match", &m.Match)
+	need(w, "code", &m.Code, text)
+	need(w, "message", &m.Message, text)
+	orNil(w, "id", &m.ID, integer)
+	orNil(w, "episode", &m.Episode, integer)
+	orNil(w, "seat", &m.Seat, integer)
+	orNil(w, "match", &m.Match, integer)
 }
 
 // Bye is an orderly leave.
 type Bye struct{ Reason string }
 
 func (*Bye) kind() string   { return "bye" }
-func (m *Bye) wire(w *wire) { w.text("reason", &m.Reason, "") }
+func (m *Bye) wire(w *wire) { opt(w, "reason", &m.Reason, "", text) }
 
 // Reply answers a message that has an id.
 type Reply struct {
@@ -183,6 +184,6 @@ type Reply struct {
 
 func (*Reply) kind() string { return "reply" }
 func (m *Reply) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	w.any("body", &m.Body)
+	need(w, "id", &m.ID, integer)
+	opt(w, "body", &m.Body, nil, value)
 }

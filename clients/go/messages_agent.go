@@ -12,12 +12,12 @@ type Create struct {
 
 func (*Create) kind() string { return "create" }
 func (m *Create) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "instance", &m.Instance)
-	w.needText("agent", &m.Agent)
+	need(w, "id", &m.ID, integer)
+	need(w, "instance", &m.Instance, integer)
+	need(w, "agent", &m.Agent, text)
 	w.values("parameters", &m.Parameters)
-	optInt(w, "seed", &m.Seed, 0)
-	w.nilBinary("state", &m.State)
+	opt(w, "seed", &m.Seed, 0, integer)
+	orNone(w, "state", &m.State, blob)
 }
 
 // Init says that an instance takes a seat of a match.
@@ -31,19 +31,14 @@ type Init struct {
 
 func (*Init) kind() string { return "init" }
 func (m *Init) wire(w *wire) {
-	needInt(w, "match", &m.Match)
-	needInt(w, "seat", &m.Seat)
-	needInt(w, "instance", &m.Instance)
+	need(w, "match", &m.Match, integer)
+	need(w, "seat", &m.Seat, integer)
+	need(w, "instance", &m.Instance, integer)
 	if w.decoding {
 		m.Spec = new(Spec)
-		if b := w.need("spec"); b != nil {
-			w.decodeMap(b, "spec", m.Spec)
-		}
-	} else {
-		w.key("spec")
-		w.encodeMap("spec", m.Spec)
 	}
-	w.bool("lookahead", &m.Lookahead, false)
+	need(w, "spec", m.Spec, mapOf)
+	opt(w, "lookahead", &m.Lookahead, false, boolean)
 }
 
 // Clock is what a seat may use, and what its last answer took, in seconds at the broker; nil is no limit.
@@ -54,9 +49,9 @@ type Clock struct {
 }
 
 func (m *Clock) wire(w *wire) {
-	w.nilFloat("decision", &m.Decision)
-	w.nilFloat("left", &m.Left)
-	w.nilFloat("last", &m.Last)
+	orNil(w, "decision", &m.Decision, number)
+	orNil(w, "left", &m.Left, number)
+	orNil(w, "last", &m.Last, number)
 }
 
 // seen is what start and step of an agent have in common.
@@ -75,16 +70,16 @@ type seen struct {
 }
 
 func (m *seen) wire(w *wire) {
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "seat", &m.Seat)
-	needInt(w, "turn", &m.Turn)
-	w.float("reward", &m.Reward, 0)
-	w.raw("observation", &m.Observation)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "seat", &m.Seat, integer)
+	need(w, "turn", &m.Turn, integer)
+	opt(w, "reward", &m.Reward, 0, number)
+	orEmpty(w, "observation", &m.Observation, encoded)
 	w.legal("legal", &m.Legal, &m.LegalMask)
-	w.raw("afterstates", &m.Afterstates)
-	w.nilText("text", &m.Text)
-	w.raw("scene", &m.Scene)
-	nilMap(w, "clock", &m.Clock)
+	orEmpty(w, "afterstates", &m.Afterstates, encoded)
+	orNil(w, "text", &m.Text, text)
+	orEmpty(w, "scene", &m.Scene, encoded)
+	orNil(w, "clock", &m.Clock, mapOf)
 }
 
 // AgentStart is a seat's first decision of an episode.
@@ -98,9 +93,9 @@ type AgentStart struct {
 func (*AgentStart) kind() string { return "start" }
 func (m *AgentStart) wire(w *wire) {
 	m.seen.wire(w)
-	needInt(w, "match", &m.Match)
-	needInt(w, "seed", &m.Seed)
-	choice(w, "mode", &m.Mode, Learn, false, modes)
+	need(w, "match", &m.Match, integer)
+	need(w, "seed", &m.Seed, integer)
+	opt(w, "mode", &m.Mode, Learn, oneOf(modes...))
 }
 
 // AgentStep is a later decision of a seat.
@@ -118,10 +113,10 @@ type Action struct {
 
 func (*Action) kind() string { return "action" }
 func (m *Action) wire(w *wire) {
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "turn", &m.Turn)
-	needInt(w, "seat", &m.Seat)
-	w.any("action", &m.Action)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "turn", &m.Turn, integer)
+	need(w, "seat", &m.Seat, integer)
+	opt(w, "action", &m.Action, nil, value)
 }
 
 // AgentEnd says that an episode is over for a seat.
@@ -143,19 +138,19 @@ type AgentEnd struct {
 
 func (*AgentEnd) kind() string { return "end" }
 func (m *AgentEnd) wire(w *wire) {
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "seat", &m.Seat)
-	optInt(w, "match", &m.Match, 0)
-	w.float("reward", &m.Reward, 0)
-	w.raw("observation", &m.Observation)
-	w.nilFloats("outcome", &m.Outcome)
-	choice(w, "reason", &m.Reason, Terminated, false, reasons)
-	nilInt(w, "blame", &m.Blame)
-	w.float("total", &m.Total, 0)
-	optInt(w, "decisions", &m.Decisions, 0)
-	w.nilText("text", &m.Text)
-	w.raw("scene", &m.Scene)
-	choice(w, "mode", &m.Mode, Learn, false, modes)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "seat", &m.Seat, integer)
+	opt(w, "match", &m.Match, 0, integer)
+	opt(w, "reward", &m.Reward, 0, number)
+	orEmpty(w, "observation", &m.Observation, encoded)
+	orNone(w, "outcome", &m.Outcome, arrayOf(number))
+	opt(w, "reason", &m.Reason, Terminated, oneOf(reasons...))
+	orNil(w, "blame", &m.Blame, integer)
+	opt(w, "total", &m.Total, 0, number)
+	opt(w, "decisions", &m.Decisions, 0, integer)
+	orNil(w, "text", &m.Text, text)
+	orEmpty(w, "scene", &m.Scene, encoded)
+	opt(w, "mode", &m.Mode, Learn, oneOf(modes...))
 }
 
 // AgentLookahead asks what would follow from the position in which a seat must act.
@@ -182,9 +177,9 @@ type Save struct {
 
 func (*Save) kind() string { return "save" }
 func (m *Save) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "instance", &m.Instance)
-	w.nilText("keep", &m.Keep)
+	need(w, "id", &m.ID, integer)
+	need(w, "instance", &m.Instance, integer)
+	orNil(w, "keep", &m.Keep, text)
 }
 
 // Saved is an instance's state.
@@ -195,8 +190,8 @@ type Saved struct {
 
 func (*Saved) kind() string { return "saved" }
 func (m *Saved) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	w.binary("state", &m.State, true)
+	need(w, "id", &m.ID, integer)
+	need(w, "state", &m.State, blob)
 }
 
 // Load puts an instance into a state; Kept is the experiment's.
@@ -209,10 +204,10 @@ type Load struct {
 
 func (*Load) kind() string { return "load" }
 func (m *Load) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "instance", &m.Instance)
-	w.binary("state", &m.State, false)
-	w.nilText("kept", &m.Kept)
+	need(w, "id", &m.ID, integer)
+	need(w, "instance", &m.Instance, integer)
+	orEmpty(w, "state", &m.State, blob)
+	orNil(w, "kept", &m.Kept, text)
 }
 
 // AgentMessage is data from an experiment to an instance.
@@ -224,16 +219,16 @@ type AgentMessage struct {
 
 func (*AgentMessage) kind() string { return "message" }
 func (m *AgentMessage) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "instance", &m.Instance)
-	w.any("body", &m.Body)
+	need(w, "id", &m.ID, integer)
+	need(w, "instance", &m.Instance, integer)
+	opt(w, "body", &m.Body, nil, value)
 }
 
 // Leave says that the seats of a match are free.
 type Leave struct{ Match int64 }
 
 func (*Leave) kind() string   { return "leave" }
-func (m *Leave) wire(w *wire) { needInt(w, "match", &m.Match) }
+func (m *Leave) wire(w *wire) { need(w, "match", &m.Match, integer) }
 
 // Cleanup lets an instance go.
 type Cleanup struct {
@@ -243,6 +238,6 @@ type Cleanup struct {
 
 func (*Cleanup) kind() string { return "cleanup" }
 func (m *Cleanup) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "instance", &m.Instance)
+	need(w, "id", &m.ID, integer)
+	need(w, "instance", &m.Instance, integer)
 }

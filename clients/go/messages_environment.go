@@ -9,8 +9,8 @@ type Open struct {
 
 func (*Open) kind() string { return "open" }
 func (m *Open) wire(w *wire) {
-	needInt(w, "match", &m.Match)
-	w.needText("environment", &m.Environment)
+	need(w, "match", &m.Match, integer)
+	need(w, "environment", &m.Environment, text)
 	w.values("configuration", &m.Configuration)
 }
 
@@ -32,33 +32,30 @@ type Spec struct {
 
 func (*Spec) kind() string { return "spec" }
 func (m *Spec) wire(w *wire) {
-	optInt(w, "match", &m.Match, 0)
-	w.text("name", &m.Name, "")
-	intAtLeast(w, "seats", &m.Seats, 1, 1)
-	w.spaces("observation_spaces", &m.ObservationSpaces)
-	w.spaces("action_spaces", &m.ActionSpaces)
-	w.nilPair("reward_range", &m.RewardRange)
+	opt(w, "match", &m.Match, 0, integer)
+	opt(w, "name", &m.Name, "", text)
+	opt(w, "seats", &m.Seats, 1, integer)
+	w.check(m.Seats >= 1, "seats", "1 or more")
+	array(w, "observation_spaces", &m.ObservationSpaces, space)
+	array(w, "action_spaces", &m.ActionSpaces, space)
+	orNil(w, "reward_range", &m.RewardRange, interval)
 	discount := 1.0
 	if m.Discount != nil {
 		discount = *m.Discount
 	}
-	w.float("discount", &discount, 1)
+	opt(w, "discount", &discount, 1, number)
 	if w.decoding {
 		m.Discount = &discount
-		if !(discount >= 0 && discount <= 1) {
-			w.invalid("discount", "between 0 and 1")
-		}
 	}
+	w.check(discount >= 0 && discount <= 1, "discount", "between 0 and 1")
 	perfect := !m.HiddenInformation
-	w.bool("perfect_information", &perfect, true)
+	opt(w, "perfect_information", &perfect, true, boolean)
 	m.HiddenInformation = !perfect
-	w.bool("afterstates", &m.Afterstates, false)
-	w.nilPair("forfeit", &m.Forfeit)
-	nilInt(w, "max_turns", &m.MaxTurns)
-	if w.decoding && m.MaxTurns != nil && *m.MaxTurns < 1 {
-		w.invalid("max_turns", "1 or more")
-	}
-	list(w, "symmetries", &m.Symmetries, false)
+	opt(w, "afterstates", &m.Afterstates, false, boolean)
+	orNil(w, "forfeit", &m.Forfeit, interval)
+	orNil(w, "max_turns", &m.MaxTurns, integer)
+	w.check(m.MaxTurns == nil || *m.MaxTurns >= 1, "max_turns", "1 or more")
+	array(w, "symmetries", &m.Symmetries, mapOf)
 }
 
 // ObservationSpace returns what a seat observes; nil if the environment does not say.
@@ -84,8 +81,8 @@ type Symmetry struct {
 }
 
 func (m *Symmetry) wire(w *wire) {
-	ints(w, "observation", &m.Observation, true)
-	ints(w, "actions", &m.Actions, false)
+	need(w, "observation", &m.Observation, integers)
+	array(w, "actions", &m.Actions, integer)
 }
 
 // EnvironmentStart begins an episode.
@@ -99,36 +96,11 @@ type EnvironmentStart struct {
 
 func (*EnvironmentStart) kind() string { return "start" }
 func (m *EnvironmentStart) wire(w *wire) {
-	needInt(w, "match", &m.Match)
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "seed", &m.Seed)
-	m.wants(w)
-	w.bool("watched", &m.Watched, false)
-}
-
-func (m *EnvironmentStart) wants(w *wire) {
-	if w.decoding {
-		m.Wants = nil
-		if b := w.find("wants"); b != nil {
-			w.each("wants", b, func(n int) { m.Wants = make([][]string, n) }, func(i int, b []byte) {
-				m.Wants[i] = readTexts(w, "wants", b)
-				for _, want := range m.Wants[i] {
-					if want != "afterstates" && want != "text" && want != "scene" {
-						w.invalid("wants", "one of its values")
-					}
-				}
-			})
-		}
-		return
-	}
-	if len(m.Wants) > 0 {
-		w.key("wants")
-		lists := make([]any, len(m.Wants))
-		for i := range m.Wants {
-			lists[i] = m.Wants[i]
-		}
-		w.appendValue(lists)
-	}
+	need(w, "match", &m.Match, integer)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "seed", &m.Seed, integer)
+	array(w, "wants", &m.Wants, arrayOf(oneOf(string(WantAfterstates), string(WantText), string(WantScene))))
+	opt(w, "watched", &m.Watched, false, boolean)
 }
 
 // EnvironmentStep brings the actions of every seat that had to act.
@@ -140,9 +112,9 @@ type EnvironmentStep struct {
 
 func (*EnvironmentStep) kind() string { return "step" }
 func (m *EnvironmentStep) wire(w *wire) {
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "turn", &m.Turn)
-	w.pairs("actions", &m.Actions, true)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "turn", &m.Turn, integer)
+	need(w, "actions", &m.Actions, arrayOf(pair))
 }
 
 // Turn is a transition: who must act now and what each seat learns.
@@ -160,15 +132,15 @@ type Turn struct {
 
 func (*Turn) kind() string { return "turn" }
 func (m *Turn) wire(w *wire) {
-	optInt(w, "episode", &m.Episode, 0)
-	optInt(w, "turn", &m.Turn, 0)
-	ints(w, "to_act", &m.ToAct, false)
-	list(w, "seats", &m.Seats, false)
-	w.bool("terminated", &m.Terminated, false)
-	w.bool("truncated", &m.Truncated, false)
-	w.nilFloats("outcome", &m.Outcome)
-	w.nilText("text", &m.Text)
-	w.any("info", &m.Info)
+	opt(w, "episode", &m.Episode, 0, integer)
+	opt(w, "turn", &m.Turn, 0, integer)
+	array(w, "to_act", &m.ToAct, integer)
+	array(w, "seats", &m.Seats, mapOf)
+	opt(w, "terminated", &m.Terminated, false, boolean)
+	opt(w, "truncated", &m.Truncated, false, boolean)
+	orNone(w, "outcome", &m.Outcome, arrayOf(number))
+	orNil(w, "text", &m.Text, text)
+	opt(w, "info", &m.Info, nil, value)
 }
 
 // View is what a transition means to one seat.
@@ -184,13 +156,13 @@ type View struct {
 }
 
 func (m *View) wire(w *wire) {
-	needInt(w, "seat", &m.Seat)
-	w.any("observation", &m.Observation)
+	need(w, "seat", &m.Seat, integer)
+	opt(w, "observation", &m.Observation, nil, value)
 	w.legal("legal", &m.Legal, &m.LegalMask)
-	w.float("reward", &m.Reward, 0)
-	w.any("afterstates", &m.Afterstates)
-	w.nilText("text", &m.Text)
-	w.any("scene", &m.Scene)
+	opt(w, "reward", &m.Reward, 0, number)
+	opt(w, "afterstates", &m.Afterstates, nil, value)
+	orNil(w, "text", &m.Text, text)
+	opt(w, "scene", &m.Scene, nil, value)
 }
 
 // EnvironmentLookahead asks what would follow from lines of actions.
@@ -205,23 +177,22 @@ type EnvironmentLookahead struct {
 
 func (*EnvironmentLookahead) kind() string { return "lookahead" }
 func (m *EnvironmentLookahead) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "seat", &m.Seat)
-	needInt(w, "turn", &m.Turn)
-	w.lines(&m.Lines)
-	optInt(w, "seed", &m.Seed, 0)
+	need(w, "id", &m.ID, integer)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "seat", &m.Seat, integer)
+	need(w, "turn", &m.Turn, integer)
+	need(w, "lines", &m.Lines, lines)
+	opt(w, "seed", &m.Seed, 0, integer)
 }
 
 // lines are arrays (lines) of arrays (points) of actions.
-func (w *wire) lines(p *[]any) {
+func lines(w *wire, key string, b []byte, p *[]any) {
 	if !w.decoding {
-		w.key("lines")
 		w.appendValue(*p)
 		return
 	}
-	lines, ok := w.readValue(w.need("lines")).([]any)
-	for _, line := range lines {
+	list, ok := w.readValue(b).([]any)
+	for _, line := range list {
 		points, isList := line.([]any)
 		ok = ok && isList
 		for _, point := range points {
@@ -229,10 +200,8 @@ func (w *wire) lines(p *[]any) {
 			ok = ok && isList
 		}
 	}
-	if !ok {
-		w.invalid("lines", "lines of actions")
-	}
-	*p = lines
+	w.check(ok, key, "lines of actions")
+	*p = list
 }
 
 // Position is what a line of actions leads to.
@@ -248,22 +217,14 @@ type Position struct {
 }
 
 func (m *Position) wire(w *wire) {
-	ints(w, "to_act", &m.ToAct, false)
-	list(w, "seats", &m.Seats, false)
-	w.floats("rewards", &m.Rewards)
-	w.bool("terminated", &m.Terminated, false)
-	w.bool("truncated", &m.Truncated, false)
-	w.nilFloats("outcome", &m.Outcome)
-	optInt(w, "applied", &m.Applied, 0)
-	w.text("error", &m.Error, "")
-}
-
-// floats is an array of numbers, empty by default.
-func (w *wire) floats(key string, p *[]float64) {
-	if !w.decoding && len(*p) == 0 {
-		return
-	}
-	w.nilFloats(key, p)
+	array(w, "to_act", &m.ToAct, integer)
+	array(w, "seats", &m.Seats, mapOf)
+	array(w, "rewards", &m.Rewards, number)
+	opt(w, "terminated", &m.Terminated, false, boolean)
+	opt(w, "truncated", &m.Truncated, false, boolean)
+	orNone(w, "outcome", &m.Outcome, arrayOf(number))
+	opt(w, "applied", &m.Applied, 0, integer)
+	opt(w, "error", &m.Error, "", text)
 }
 
 // EnvironmentMessage is data from an experiment to an environment.
@@ -275,13 +236,13 @@ type EnvironmentMessage struct {
 
 func (*EnvironmentMessage) kind() string { return "message" }
 func (m *EnvironmentMessage) wire(w *wire) {
-	needInt(w, "id", &m.ID)
-	needInt(w, "match", &m.Match)
-	w.any("body", &m.Body)
+	need(w, "id", &m.ID, integer)
+	need(w, "match", &m.Match, integer)
+	opt(w, "body", &m.Body, nil, value)
 }
 
 // Close says that a match is over.
 type Close struct{ Match int64 }
 
 func (*Close) kind() string   { return "close" }
-func (m *Close) wire(w *wire) { needInt(w, "match", &m.Match) }
+func (m *Close) wire(w *wire) { need(w, "match", &m.Match, integer) }

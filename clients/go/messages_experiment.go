@@ -10,7 +10,7 @@ type Request struct {
 
 func (m *Request) kind() string { return m.Type }
 func (m *Request) wire(w *wire) {
-	needInt(w, "id", &m.ID)
+	need(w, "id", &m.ID, integer)
 	for key, value := range m.Fields {
 		w.key(key)
 		w.appendValue(value)
@@ -38,23 +38,23 @@ type WatchedTurn struct {
 
 func (*WatchedTurn) kind() string { return "turn" }
 func (m *WatchedTurn) wire(w *wire) {
-	needInt(w, "run", &m.Run)
-	needInt(w, "match", &m.Match)
-	needInt(w, "index", &m.Index)
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "turn", &m.Turn)
-	ints(w, "to_act", &m.ToAct, false)
-	w.pairs("actions", &m.Actions, false)
-	w.floats("rewards", &m.Rewards)
-	w.pairs("observations", &m.Observations, false)
-	w.texts("agents", &m.Agents)
-	w.bool("terminated", &m.Terminated, false)
-	w.bool("truncated", &m.Truncated, false)
-	w.nilFloats("outcome", &m.Outcome)
-	if b := w.find("reason"); !w.decoding || b != nil && b[0] != 0xc0 {
-		choice(w, "reason", &m.Reason, "", false, reasons)
+	need(w, "run", &m.Run, integer)
+	need(w, "match", &m.Match, integer)
+	need(w, "index", &m.Index, integer)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "turn", &m.Turn, integer)
+	array(w, "to_act", &m.ToAct, integer)
+	array(w, "actions", &m.Actions, pair)
+	array(w, "rewards", &m.Rewards, number)
+	array(w, "observations", &m.Observations, pair)
+	array(w, "agents", &m.Agents, text)
+	opt(w, "terminated", &m.Terminated, false, boolean)
+	opt(w, "truncated", &m.Truncated, false, boolean)
+	orNone(w, "outcome", &m.Outcome, arrayOf(number))
+	if b := w.find("reason"); b == nil || b[0] != 0xc0 {
+		opt(w, "reason", &m.Reason, "", oneOf(reasons...))
 	}
-	w.nilText("text", &m.Text)
+	orNil(w, "text", &m.Text, text)
 }
 
 // Episode is the result of one episode.
@@ -75,18 +75,18 @@ type Episode struct {
 
 func (*Episode) kind() string { return "episode" }
 func (m *Episode) wire(w *wire) {
-	needInt(w, "run", &m.Run)
-	needInt(w, "index", &m.Index)
-	needInt(w, "episode", &m.Episode)
-	needInt(w, "seed", &m.Seed)
-	choice(w, "reason", &m.Reason, "", true, reasons)
-	list(w, "seats", &m.Seats, true)
-	w.nilFloats("outcome", &m.Outcome)
-	nilInt(w, "blame", &m.Blame)
-	optInt(w, "turns", &m.Turns, 0)
-	w.bool("scored", &m.Scored, true)
-	w.bool("again", &m.Again, false)
-	w.text("message", &m.Message, "")
+	need(w, "run", &m.Run, integer)
+	need(w, "index", &m.Index, integer)
+	need(w, "episode", &m.Episode, integer)
+	need(w, "seed", &m.Seed, integer)
+	need(w, "reason", &m.Reason, oneOf(reasons...))
+	need(w, "seats", &m.Seats, arrayOf(mapOf[SeatResult]))
+	orNone(w, "outcome", &m.Outcome, arrayOf(number))
+	orNil(w, "blame", &m.Blame, integer)
+	opt(w, "turns", &m.Turns, 0, integer)
+	opt(w, "scored", &m.Scored, true, boolean)
+	opt(w, "again", &m.Again, false, boolean)
+	opt(w, "message", &m.Message, "", text)
 }
 
 // SeatResult is what one seat got out of an episode.
@@ -101,13 +101,13 @@ type SeatResult struct {
 }
 
 func (m *SeatResult) wire(w *wire) {
-	w.needText("agent", &m.Agent)
-	needInt(w, "instance", &m.Instance)
-	w.float("total", &m.Total, 0)
-	optInt(w, "decisions", &m.Decisions, 0)
-	w.float("seconds", &m.Seconds, 0)
-	optInt(w, "breaches", &m.Breaches, 0)
-	optInt(w, "ignored", &m.Ignored, 0)
+	need(w, "agent", &m.Agent, text)
+	need(w, "instance", &m.Instance, integer)
+	opt(w, "total", &m.Total, 0, number)
+	opt(w, "decisions", &m.Decisions, 0, integer)
+	opt(w, "seconds", &m.Seconds, 0, number)
+	opt(w, "breaches", &m.Breaches, 0, integer)
+	opt(w, "ignored", &m.Ignored, 0, integer)
 }
 
 // Progress says how far a run is.
@@ -115,10 +115,10 @@ type Progress struct{ Run, Finished, Running, Total int64 }
 
 func (*Progress) kind() string { return "progress" }
 func (m *Progress) wire(w *wire) {
-	needInt(w, "run", &m.Run)
-	needInt(w, "finished", &m.Finished)
-	needInt(w, "running", &m.Running)
-	needInt(w, "total", &m.Total)
+	need(w, "run", &m.Run, integer)
+	need(w, "finished", &m.Finished, integer)
+	need(w, "running", &m.Running, integer)
+	need(w, "total", &m.Total, integer)
 }
 
 // Done says that a run is over, and why: finished, drained, cancelled or failed.
@@ -131,8 +131,8 @@ type Done struct {
 
 func (*Done) kind() string { return "done" }
 func (m *Done) wire(w *wire) {
-	needInt(w, "run", &m.Run)
-	needInt(w, "finished", &m.Finished)
-	choice(w, "reason", &m.Reason, "finished", false, []string{"finished", "drained", "cancelled", "failed"})
-	w.text("message", &m.Message, "")
+	need(w, "run", &m.Run, integer)
+	need(w, "finished", &m.Finished, integer)
+	opt(w, "reason", &m.Reason, "finished", oneOf("finished", "drained", "cancelled", "failed"))
+	opt(w, "message", &m.Message, "", text)
 }

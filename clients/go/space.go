@@ -1,7 +1,6 @@
 package dovetail
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -233,33 +232,4 @@ func sameShape(a, b []int) bool {
 		}
 	}
 	return true
-}
-
-// spaces is an array of spaces.
-func (w *wire) spaces(key string, p *[]Space) {
-	if w.decoding {
-		*p = nil
-		b := w.find(key)
-		if b == nil {
-			return
-		}
-		list, ok := w.readValue(b).([]any)
-		if !ok {
-			w.invalid(key, "an array of spaces")
-			return
-		}
-		*p = make([]Space, len(list))
-		for i, each := range list {
-			space, err := DecodeSpace(each)
-			if err != nil && w.err == nil {
-				w.err = fmt.Errorf("field %s: %w", key, err)
-			}
-			(*p)[i] = space
-		}
-		return
-	}
-	if len(*p) > 0 {
-		w.key(key)
-		w.appendValue(*p)
-	}
 }

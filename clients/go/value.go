@@ -256,7 +256,7 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 		return out, nil
 	case fields:
 		w := wire{out: out}
-		w.encodeMap("", v)
+		w.encodeMap(v)
 		return w.out, w.err
 	}
 	return nil, fmt.Errorf("a %T cannot travel; use numbers, text, slices, maps or tensors", value)

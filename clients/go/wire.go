@@ -33,6 +33,13 @@ func (w *wire) invalid(key, want string) {
 	w.fail(CodeInvalid, "field %s is not %s", key, want)
 }
 
+// check refuses a field that was read and is not as it must be.
+func (w *wire) check(ok bool, key, want string) {
+	if w.decoding && !ok {
+		w.invalid(key, want)
+	}
+}
+
 // open indexes a map whose structure was checked; close must follow.
 func (w *wire) open(b []byte) (base int, ok bool) {
 	base = w.base
@@ -72,14 +79,6 @@ func (w *wire) find(key string) []byte {
 	return nil
 }
 
-func (w *wire) need(key string) []byte {
-	b := w.find(key)
-	if b == nil {
-		w.fail(CodeInvalid, "field %s is missing", key)
-	}
-	return b
-}
-
 // decodeMap reads the fields of one map.
 func (w *wire) decodeMap(b []byte, key string, m fields) {
 	base, ok := w.open(b)
@@ -94,14 +93,14 @@ func (w *wire) decodeMap(b []byte, key string, m fields) {
 }
 
 // encodeMap writes one map; its header always has two bytes of length, which are filled in at the end.
-func (w *wire) encodeMap(kind string, m fields) {
+func (w *wire) encodeMap(m fields) {
 	outer := w.count
 	start := len(w.out)
 	w.out = append(w.out, 0xde, 0, 0)
 	w.count = 0
-	if kind != "" {
+	if message, ok := m.(Message); ok {
 		w.key("type")
-		w.out = msgp.AppendString(w.out, kind)
+		w.out = msgp.AppendString(w.out, message.kind())
 	}
 	m.wire(w)
 	binary.BigEndian.PutUint16(w.out[start+1:], uint16(w.count))
@@ -112,3 +111,69 @@ func (w *wire) key(key string) {
 	w.count++
 	w.out = msgp.AppendString(w.out, key)
 }
+
+// form reads a value of one kind from its bytes, or writes it.
+type form[T any] func(w *wire, key string, b []byte, p *T)
+
+// need is a field that must be there.
+func need[T any](w *wire, key string, p *T, f form[T]) {
+	if !w.decoding {
+		w.key(key)
+		f(w, key, nil, p)
+	} else if b := w.find(key); b != nil {
+		f(w, key, b, p)
+	} else {
+		w.fail(CodeInvalid, "field %s is missing", key)
+	}
+}
+
+// opt is a field that may be left out if it has its default.
+func opt[T comparable](w *wire, key string, p *T, def T, f form[T]) {
+	if !w.decoding {
+		if *p != def {
+			need(w, key, p, f)
+		}
+		return
+	}
+	*p = def
+	if b := w.find(key); b != nil {
+		f(w, key, b, p)
+	}
+}
+
+// orNil is a field that may be nil.
+func orNil[T any](w *wire, key string, p **T, f form[T]) {
+	if !w.decoding {
+		if *p != nil {
+			need(w, key, *p, f)
+		}
+	} else if b := w.find(key); b != nil && b[0] != 0xc0 {
+		*p = new(T)
+		f(w, key, b, *p)
+	}
+}
+
+// orNone is a slice that may be nil.
+func orNone[S ~[]E, E any](w *wire, key string, p *S, f form[S]) {
+	if !w.decoding {
+		if *p != nil {
+			need(w, key, p, f)
+		}
+	} else if b := w.find(key); b != nil && b[0] != 0xc0 {
+		f(w, key, b, p)
+	}
+}
+
+// orEmpty is a slice that may be left out if it is empty.
+func orEmpty[S ~[]E, E any](w *wire, key string, p *S, f form[S]) {
+	if !w.decoding {
+		if len(*p) > 0 {
+			need(w, key, p, f)
+		}
+	} else if b := w.find(key); b != nil {
+		f(w, key, b, p)
+	}
+}
+
+// array is an array that may be left out if it is empty, by the form of its entries.
+func array[T any](w *wire, key string, p *[]T, f form[T]) { orEmpty(w, key, p, arrayOf(f)) }

@@ -1,0 +1,237 @@
+package dovetail
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+func isInt(b []byte) bool {
+	lead := b[0]
+	return lead <= 0x7f || lead >= 0xe0 || lead >= 0xcc && lead <= 0xd3
+}
+
+func integer[T ~int | ~int64](w *wire, key string, b []byte, p *T) {
+	if !w.decoding {
+		w.out = msgp.AppendInt64(w.out, int64(*p))
+		return
+	}
+	if !isInt(b) {
+		w.invalid(key, "an integer")
+		return
+	}
+	n, _, err := msgp.ReadInt64Bytes(b)
+	w.check(err == nil, key, "an integer below 2^63")
+	*p = T(n)
+}
+
+// unsigned is an integer that may use all of 64 bits.
+func unsigned(w *wire, key string, b []byte, p *uint64) {
+	if !w.decoding {
+		w.out = msgp.AppendUint64(w.out, *p)
+		return
+	}
+	n, _, err := msgp.ReadUint64Bytes(b)
+	w.check(err == nil && isInt(b), key, "an integer ≥ 0")
+	*p = n
+}
+
+func number(w *wire, key string, b []byte, p *float64) {
+	if !w.decoding {
+		w.out = msgp.AppendFloat64(w.out, *p)
+		return
+	}
+	f, ok := AsFloat(w.readValue(b))
+	w.check(ok, key, "a number")
+	*p = f
+}
+
+// interval is [number, number].
+func interval(w *wire, key string, b []byte, p *[2]float64) {
+	list := p[:]
+	arrayOf(number)(w, key, b, &list)
+	if len(list) != 2 {
+		w.invalid(key, "a pair of numbers")
+		return
+	}
+	*p = [2]float64(list)
+}
+
+func boolean(w *wire, key string, b []byte, p *bool) {
+	if !w.decoding {
+		w.out = msgp.AppendBool(w.out, *p)
+		return
+	}
+	w.check(b[0] == 0xc2 || b[0] == 0xc3, key, "a boolean")
+	*p = b[0] == 0xc3
+}
+
+func text(w *wire, key string, b []byte, p *string) {
+	if !w.decoding {
+		if !utf8.ValidString(*p) {
+			w.fail(CodeInvalid, "a text that is no UTF-8 cannot travel")
+		}
+		w.out = msgp.AppendString(w.out, *p)
+		return
+	}
+	text, _, err := msgp.ReadStringZC(b)
+	w.check(err == nil, key, "a text")
+	if !utf8.Valid(text) {
+		w.fail(CodeMalformed, "the text of field %s is no UTF-8", key)
+	}
+	*p = string(text)
+}
+
+// oneOf is a text out of a few.
+func oneOf[T ~string](known ...T) form[T] {
+	return func(w *wire, key string, b []byte, p *T) {
+		each := string(*p)
+		text(w, key, b, &each)
+		*p = T(each)
+		w.check(slices.Contains(known, *p), key, "one of its values")
+	}
+}
+
+func blob(w *wire, key string, b []byte, p *[]byte) {
+	if !w.decoding {
+		w.out = msgp.AppendBytes(w.out, *p)
+		return
+	}
+	data, _, err := msgp.ReadBytesZC(b)
+	w.check(err == nil, key, "binary")
+	*p = data
+}
+
+// value is any value.
+func value(w *wire, _ string, b []byte, p *any) {
+	if w.decoding {
+		*p = w.readValue(b)
+	} else {
+		w.appendValue(*p)
+	}
+}
+
+func (w *wire) appendValue(value any) {
+	if w.err != nil {
+		return
+	}
+	out, err := AppendValue(w.out, value)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.out = out
+}
+
+func (w *wire) readValue(b []byte) any {
+	if w.err != nil {
+		return nil
+	}
+	value, _, err := readValue(b)
+	w.err = err
+	return value
+}
+
+// encoded is any value, kept as it came.
+func encoded(w *wire, _ string, b []byte, p *Raw) {
+	if w.decoding {
+		*p = b
+	} else {
+		w.out = append(w.out, *p...)
+	}
+}
+
+// values is a map of any, empty by default.
+func (w *wire) values(key string, p *map[string]any) {
+	if !w.decoding {
+		if len(*p) > 0 {
+			w.key(key)
+			w.appendValue(*p)
+		}
+	} else if b := w.find(key); b != nil {
+		var ok bool
+		*p, ok = w.readValue(b).(map[string]any)
+		w.check(ok, key, "a map")
+	}
+}
+
+// mapOf is a map with fields of its own.
+func mapOf[T any, P interface {
+	*T
+	fields
+}](w *wire, key string, b []byte, p *T) {
+	if w.decoding {
+		w.decodeMap(b, key, P(p))
+	} else {
+		w.encodeMap(P(p))
+	}
+}
+
+// arrayOf is an array whose entries have one form.
+func arrayOf[T any](f form[T]) form[[]T] {
+	return func(w *wire, key string, b []byte, p *[]T) {
+		if !w.decoding {
+			w.out = msgp.AppendArrayHeader(w.out, uint32(len(*p)))
+			for i := range *p {
+				f(w, key, nil, &(*p)[i])
+			}
+			return
+		}
+		n, rest, err := msgp.ReadArrayHeaderBytes(b)
+		if err != nil {
+			w.invalid(key, "an array")
+			return
+		}
+		*p = make([]T, n)
+		for i := range *p {
+			if w.err != nil {
+				return
+			}
+			size := skip(rest)
+			f(w, key, rest[:size:size], &(*p)[i])
+			rest = rest[size:]
+		}
+	}
+}
+
+// pair is [integer, any].
+func pair(w *wire, key string, b []byte, p *SeatValue) {
+	if !w.decoding {
+		w.out = msgp.AppendArrayHeader(w.out, 2)
+		w.out = msgp.AppendInt(w.out, p.Seat)
+		w.appendValue(p.Value)
+		return
+	}
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil || n != 2 {
+		w.invalid(key, "an array of pairs")
+		return
+	}
+	integer(w, key, rest, &p.Seat)
+	p.Value = w.readValue(rest[skip(rest):])
+}
+
+var integers = arrayOf(integer[int64])
+
+// legal is an array of action numbers, a mask or nil.
+func (w *wire) legal(key string, actions *[]int64, mask *[]byte) {
+	b := w.find(key)
+	if !w.decoding && *actions == nil || b != nil && b[0] >= 0xc4 && b[0] <= 0xc6 {
+		orNone(w, key, mask, blob)
+	} else {
+		orNone(w, key, actions, integers)
+	}
+}
+
+func space(w *wire, key string, b []byte, p *Space) {
+	if !w.decoding {
+		w.appendValue(*p)
+		return
+	}
+	var err error
+	if *p, err = DecodeSpace(w.readValue(b)); err != nil && w.err == nil {
+		w.err = fmt.Errorf("field %s: %w", key, err)
+	}
+}
