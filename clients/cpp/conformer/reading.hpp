@@ -41,23 +41,6 @@ inline Json of(double number) {
     return {{"$float", std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf"}};
 }
 
-inline Json element(const Tensor& tensor, std::size_t i) {
-    switch (tensor.dtype()) {
-        case Dtype::boolean:
-            return tensor.number(i) != 0;
-        case Dtype::int64:
-            return tensor.elements<std::int64_t>()[i];
-        case Dtype::uint64:
-            return tensor.elements<std::uint64_t>()[i];
-        case Dtype::float16:
-        case Dtype::float32:
-        case Dtype::float64:
-            return of(tensor.number(i));
-        default:
-            return static_cast<std::int64_t>(tensor.number(i));
-    }
-}
-
 struct Reader {
     Json operator()(std::monostate) const { return nullptr; }
     Json operator()(bool value) const { return value; }
@@ -78,22 +61,11 @@ struct Reader {
     }
     Json operator()(const Tensor& value) const {
         Json data = Json::array();
-        for (std::size_t i = 0; i < value.size(); ++i) data.push_back(element(value, i));
-        Json tensor = Json::object();
-        tensor["dtype"] = name_of(value.dtype());
-        tensor["shape"] = value.shape();
-        tensor["data"] = std::move(data);
-        Json out = Json::object();
-        out["$tensor"] = std::move(tensor);
-        return out;
+        for (std::size_t i = 0; i < value.size(); ++i) data.push_back(std::visit(*this, value.at(i).held()));
+        return {{"$tensor", {{"dtype", name_of(value.dtype())}, {"shape", value.shape()}, {"data", data}}}};
     }
     Json operator()(const dovetail::Extension& value) const {
-        Json inner = Json::object();
-        inner["code"] = value.code;
-        inner["data"] = hex(value.data);
-        Json out = Json::object();
-        out["$extension"] = std::move(inner);
-        return out;
+        return {{"$extension", {{"code", value.code}, {"data", hex(value.data)}}}};
     }
 };
 

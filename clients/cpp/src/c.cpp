@@ -1,4 +1,4 @@
-#include <cstring>
+#include <cstdio>
 
 #include "dovetail/codec.hpp"
 #include "dovetail/dovetail.h"
@@ -109,21 +109,25 @@ dovetail::AgentType type_of(const dovetail_agent_type& type) {
     return out;
 }
 
-const unsigned char* told(const Frame& frame, std::size_t* size) {
-    if (size != nullptr) *size = frame.size();
-    return static_cast<const unsigned char*>(static_cast<const void*>(frame.data()));
+Frame pack(const Value& value) {
+    return dovetail::codec::encode(value);
+}
+Frame pack(const dovetail::Spec& spec) {
+    return dovetail::codec::encode_message(spec);
 }
 
-const unsigned char* packed(dovetail_call* call, std::size_t place, const Value* value, std::size_t* size) {
-    if (size != nullptr) *size = 0;
-    if (value == nullptr) return nullptr;
+/// Null, and no bytes, if there is no such value.
+template <class T>
+const unsigned char* packed(dovetail_call* call, std::size_t place, const T* value, std::size_t* size) {
+    Frame& frame = call->packed[place];
     try {
-        Frame& frame = call->packed[place];
-        if (frame.empty()) frame = dovetail::codec::encode(*value);
-        return told(frame, size);
+        if (value != nullptr && frame.empty()) frame = pack(*value);
     } catch (...) {
-        return nullptr;
+        // Then it is as if it were not there.
     }
+    if (size != nullptr) *size = frame.size();
+    return frame.empty() ? nullptr
+                         : static_cast<const unsigned char*>(static_cast<const void*>(frame.data()));
 }
 
 template <class T>
@@ -165,10 +169,7 @@ int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const 
         dovetail::serve(std::move(all), how);
         return 0;
     } catch (const std::exception& failed) {
-        if (error != nullptr && size > 0) {
-            std::strncpy(error, failed.what(), size - 1);
-            error[size - 1] = '\0';
-        }
+        if (error != nullptr) std::snprintf(error, size, "%s", failed.what());
         return 1;
     }
 }
@@ -250,22 +251,11 @@ const unsigned char* dovetail_scene(dovetail_call* call, size_t* size) {
 }
 
 const unsigned char* dovetail_parameters(dovetail_call* call, size_t* size) {
-    if (size != nullptr) *size = 0;
-    if (call->parameters == nullptr) return nullptr;
-    const Value value(*call->parameters);
-    return packed(call, 3, &value, size);
+    return packed(call, 3, call->parameters, size);
 }
 
 const unsigned char* dovetail_spec(dovetail_call* call, size_t* size) {
-    if (size != nullptr) *size = 0;
-    if (call->seat == nullptr) return nullptr;
-    try {
-        Frame& frame = call->packed[4];
-        if (frame.empty()) frame = dovetail::codec::encode_message(call->seat->spec);
-        return told(frame, size);
-    } catch (...) {
-        return nullptr;
-    }
+    return packed(call, 4, call->seat != nullptr ? &call->seat->spec : nullptr, size);
 }
 
 const unsigned char* dovetail_body(dovetail_call* call, size_t* size) {

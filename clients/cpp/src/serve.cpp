@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "link.hpp"
-#include "names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail {
@@ -49,7 +48,7 @@ constexpr double kPatience = 0.005;
 void announce(const messages::Hello& hello, const std::string& address, const messages::Welcome& welcome) {
     std::string offered;
     for (const Offer& each : hello.offers) offered += (offered.empty() ? "" : ", ") + each.name;
-    std::printf("%s %s ready at %s as %s\n", names::find(hello.role), offered.c_str(), address.c_str(),
+    std::printf("%s %s ready at %s as %s\n", name_of(hello.role), offered.c_str(), address.c_str(),
                 utf8::line(welcome.name).c_str());
     std::fflush(stdout);
 }
@@ -107,9 +106,7 @@ void serve(std::vector<AgentType> types, const Serve& how) {
 }
 
 void serve(AgentType type, const Serve& how) {
-    std::vector<AgentType> types;
-    types.push_back(std::move(type));
-    serve(std::move(types), how);
+    serve(std::vector{std::move(type)}, how);
 }
 
 void serve(std::vector<EnvironmentType> types, const Serve& how) {
@@ -118,9 +115,7 @@ void serve(std::vector<EnvironmentType> types, const Serve& how) {
 }
 
 void serve(EnvironmentType type, const Serve& how) {
-    std::vector<EnvironmentType> types;
-    types.push_back(std::move(type));
-    serve(std::move(types), how);
+    serve(std::vector{std::move(type)}, how);
 }
 
 int run_program(const std::function<void()>& program) {

@@ -10,9 +10,7 @@ namespace dovetail {
 
 namespace {
 
-const Value* field(const Map& map, const char* name) {
-    return map.find(name);
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const Value& needed(const Map& map, const char* kind, const char* name) {
     const Value* found = map.find(name);
@@ -47,10 +45,6 @@ const Value& bound(const Value& value) {
     return value;
 }
 
-bool is_infinite(const Value& value, bool negative) {
-    return value.is_number() && std::isinf(value.as_number()) && (value.as_number() < 0) == negative;
-}
-
 // -- containment ------------------------------------------------------------------------------
 
 struct Elements {
@@ -73,23 +67,6 @@ bool flatten(const Value& value, const std::vector<std::size_t>& shape, std::siz
     return true;
 }
 
-Value element(const Tensor& tensor, std::size_t i) {
-    switch (tensor.dtype()) {
-        case Dtype::boolean:
-            return tensor.number(i) != 0;
-        case Dtype::int64:
-            return tensor.elements<std::int64_t>()[i];
-        case Dtype::uint64:
-            return tensor.elements<std::uint64_t>()[i];
-        case Dtype::float16:
-        case Dtype::float32:
-        case Dtype::float64:
-            return tensor.number(i);
-        default:
-            return static_cast<std::int64_t>(tensor.number(i));
-    }
-}
-
 Elements elements(const Value& value, const std::vector<std::size_t>& shape) {
     Elements out;
     if (value.is_tensor()) {
@@ -98,7 +75,7 @@ Elements elements(const Value& value, const std::vector<std::size_t>& shape) {
         out.fits = tensor.shape() == shape;
         if (!out.fits) return out;
         out.each.reserve(tensor.size());
-        for (std::size_t i = 0; i < tensor.size(); ++i) out.each.push_back(element(tensor, i));
+        for (std::size_t i = 0; i < tensor.size(); ++i) out.each.push_back(tensor.at(i));
         return out;
     }
     out.fits = flatten(value, shape, 0, out.each);
@@ -112,29 +89,12 @@ bool between(const Value& value, long double low, long double high) {
     return number >= low && number <= high;
 }
 
+/// Whether a tensor of this dtype can hold a number.
 bool holds(Dtype dtype, const Value& value) {
-    switch (dtype) {
-        case Dtype::boolean:
-            return value.is_bool();
-        case Dtype::int8:
-            return between(value, INT8_MIN, INT8_MAX);
-        case Dtype::int16:
-            return between(value, INT16_MIN, INT16_MAX);
-        case Dtype::int32:
-            return between(value, INT32_MIN, INT32_MAX);
-        case Dtype::int64:
-            return between(value, INT64_MIN, INT64_MAX);
-        case Dtype::uint8:
-            return between(value, 0, UINT8_MAX);
-        case Dtype::uint16:
-            return between(value, 0, UINT16_MAX);
-        case Dtype::uint32:
-            return between(value, 0, UINT32_MAX);
-        case Dtype::uint64:
-            return between(value, 0, UINT64_MAX);
-        default:
-            return true;
-    }
+    if (dtype == Dtype::boolean) return value.is_bool();
+    if (dtype >= Dtype::float16) return true;
+    const long double many = std::ldexp(1.0L, static_cast<int>(8 * size_of(dtype)));
+    return dtype <= Dtype::int64 ? between(value, -many / 2, many / 2 - 1) : between(value, 0, many - 1);
 }
 
 double plain(const Value& value) {
@@ -228,6 +188,15 @@ Value sample(const spaces::Discrete& space, Random& random) {
                                      random.below(static_cast<std::uint64_t>(space.n)));
 }
 
+/// Throws Error if an array is too large to be drawn number by number.
+void check_size(const std::vector<std::size_t>& shape) {
+    std::size_t size = 1;
+    for (const std::size_t length : shape) {
+        if (length > 10'000'000 / size || shape.size() > 32) throw Error("an array too large to be drawn");
+        size *= std::max<std::size_t>(length, 1);
+    }
+}
+
 /// Nested lists of a shape, with what `make` returns for each element in C order.
 template <class Make>
 Value nested(const std::vector<std::size_t>& shape, std::size_t depth, Make& make) {
@@ -240,6 +209,7 @@ Value nested(const std::vector<std::size_t>& shape, std::size_t depth, Make& mak
 Value sample(const spaces::Box& space, Random& random) {
     Dtype dtype;
     if (!find_dtype(space.dtype, dtype)) throw Error("a Box of the unknown dtype " + utf8::line(space.dtype));
+    check_size(space.shape);
     std::size_t size = 1;
     for (const std::size_t length : space.shape) size *= length;
     std::vector<double> low, high;
@@ -274,6 +244,7 @@ Value sample(const spaces::MultiDiscrete& space, Random& random) {
 }
 
 Value sample(const spaces::MultiBinary& space, Random& random) {
+    check_size(space.shape);
     auto make = [&]() -> Value { return random.below(2); };
     return nested(space.shape, 0, make);
 }
@@ -314,8 +285,8 @@ Map to_map(const spaces::Discrete& space) {
 
 Map to_map(const spaces::Box& space) {
     Map out{{"space", "Box"}, {"shape", as_list(space.shape)}};
-    if (!is_infinite(space.low, true)) out["low"] = space.low;
-    if (!is_infinite(space.high, false)) out["high"] = space.high;
+    if (space.low != Value(-kInfinity)) out["low"] = space.low;
+    if (space.high != Value(kInfinity)) out["high"] = space.high;
     if (space.dtype != "float32") out["dtype"] = space.dtype;
     return out;
 }
@@ -352,21 +323,21 @@ Map to_map(const spaces::Dict& space) {
 Space Space::from(const Value& value) {
     if (!value.is_map()) throw Error(std::string("a space that is no map but ") + value.kind());
     const Map& map = value.as_map();
-    const Value* kind = field(map, "space");
+    const Value* kind = map.find("space");
     if (kind == nullptr || !kind->is_text()) throw Error("a space whose `space` names no kind");
     const std::string& name = kind->as_text();
     const char* about = name.c_str();
     if (name == "Discrete") {
         spaces::Discrete space{integer(needed(map, about, "n"), 1), 0};
-        if (const Value* start = field(map, "start")) space.start = start->as_int();
+        if (const Value* start = map.find("start")) space.start = start->as_int();
         return space;
     }
     if (name == "Box") {
         spaces::Box space;
         space.shape = shape(needed(map, about, "shape"));
-        if (const Value* low = field(map, "low")) space.low = bound(*low);
-        if (const Value* high = field(map, "high")) space.high = bound(*high);
-        if (const Value* dtype = field(map, "dtype")) space.dtype = dtype->as_text();
+        if (const Value* low = map.find("low")) space.low = bound(*low);
+        if (const Value* high = map.find("high")) space.high = bound(*high);
+        if (const Value* dtype = map.find("dtype")) space.dtype = dtype->as_text();
         return space;
     }
     if (name == "MultiDiscrete") {
@@ -378,8 +349,8 @@ Space Space::from(const Value& value) {
     if (name == "Text") {
         spaces::Text space;
         space.max_length = needed(map, about, "max_length").as_uint();
-        if (const Value* least = field(map, "min_length")) space.min_length = least->as_uint();
-        if (const Value* charset = field(map, "charset"); charset != nullptr && !charset->is_nil()) {
+        if (const Value* least = map.find("min_length")) space.min_length = least->as_uint();
+        if (const Value* charset = map.find("charset"); charset != nullptr && !charset->is_nil()) {
             space.charset = charset->as_text();
         }
         return space;

@@ -1,6 +1,7 @@
 // UTF-8: what is well-formed, and where its characters are.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -109,14 +109,14 @@ Tensor Tensor::zeros(Dtype dtype, std::vector<std::size_t> shape) {
     return Tensor(dtype, std::move(shape), Bytes(size));
 }
 
-void Tensor::store(std::uint8_t* to, const void* from, std::size_t size) {
-    std::memcpy(to, from, size);
+const std::uint8_t* Tensor::element(std::size_t i) const {
+    if (i >= size())
+        throw Error("a tensor of " + std::to_string(size()) + " elements has none of that number");
+    return data_.data() + i * size_of(dtype_);
 }
 
 double Tensor::number(std::size_t i) const {
-    if (i >= size())
-        throw Error("a tensor of " + std::to_string(size()) + " elements has none of that number");
-    const std::uint8_t* at = data_.data() + i * size_of(dtype_);
+    const std::uint8_t* const at = element(i);
     switch (dtype_) {
         case Dtype::boolean:
         case Dtype::uint8:
@@ -145,12 +145,22 @@ double Tensor::number(std::size_t i) const {
     return loaded<double>(at);
 }
 
-Map::Map() = default;
-Map::Map(const Map&) = default;
-Map::Map(Map&&) noexcept = default;
-Map& Map::operator=(const Map&) = default;
-Map& Map::operator=(Map&&) noexcept = default;
-Map::~Map() = default;
+Value Tensor::at(std::size_t i) const {
+    switch (dtype_) {
+        case Dtype::boolean:
+            return number(i) != 0;
+        case Dtype::int64:
+            return loaded<std::int64_t>(element(i));
+        case Dtype::uint64:
+            return loaded<std::uint64_t>(element(i));
+        case Dtype::float16:
+        case Dtype::float32:
+        case Dtype::float64:
+            return number(i);
+        default:
+            return static_cast<std::int64_t>(number(i));
+    }
+}
 
 Map::Map(std::initializer_list<Entry> entries) : entries_(entries) {
     settle();

@@ -7,7 +7,7 @@ foreach(program IN LISTS PROGRAMS)
 endforeach()
 
 # All at once; what they print on standard output goes nowhere.
-execute_process(${started} TIMEOUT 15 RESULTS_VARIABLE statuses ERROR_VARIABLE told)
+execute_process(${started} TIMEOUT 60 RESULTS_VARIABLE statuses ERROR_VARIABLE told)
 foreach(status IN LISTS statuses)
   if(NOT status STREQUAL "1")
     message(FATAL_ERROR "statuses ${statuses}, not 1: ${told}")
@@ -26,7 +26,7 @@ endif()
 if(TIMEOUT_COMMAND)
   foreach(program IN LISTS PROGRAMS)
     # 124: the command `timeout` sent SIGTERM and the program ended; 137: it had to be killed.
-    execute_process(COMMAND ${TIMEOUT_COMMAND} -k 1 1 ${program} RESULT_VARIABLE status ERROR_VARIABLE told)
+    execute_process(COMMAND ${TIMEOUT_COMMAND} -k 10 1 ${program} RESULT_VARIABLE status ERROR_VARIABLE told)
     if(NOT status STREQUAL "124" OR told)
       message(FATAL_ERROR "SIGTERM: ${program}: status ${status}: ${told}")
     endif()

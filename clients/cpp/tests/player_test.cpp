@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <chrono>
-
 #include "agent.hpp"
 #include "search.hpp"
 
@@ -73,7 +71,7 @@ TEST_CASE("it takes a win, and prevents one") {
     CHECK(search.best(after(board, {3, 3, 4, 4}), kAll, 6).score >= kDecided);
 }
 
-TEST_CASE("scores are the same as without a table and without cutting off") {
+TEST_CASE("the score does not depend on the order of the columns") {
     const Board board(4, 5);
     Search search(board);
     // Full depth: the end of the game is proven from any order of the columns.
@@ -86,12 +84,11 @@ TEST_CASE("scores are the same as without a table and without cutting off") {
 TEST_CASE("it stops when it is told to, with a legal answer") {
     const Board board(6, 7);
     Search search(board);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-    const Found found =
-        search.best(Position{}, {2, 5}, 42, [&] { return std::chrono::steady_clock::now() > end; });
+    int asked = 0;
+    const Found found = search.best(Position{}, {2, 5}, 42, [&] { return ++asked == 3; });
     CHECK((found.column == 2 || found.column == 5));
     CHECK(found.depth >= 1);
-    CHECK(std::chrono::steady_clock::now() - end < std::chrono::seconds(2));
+    CHECK(asked == 3);
 }
 
 TEST_CASE("the agent reads tensors and nested arrays, and refuses other games") {

@@ -45,6 +45,9 @@ TEST_CASE("what is drawn from a space is in it") {
     for (int i = 0; i < 50; ++i) CHECK(all.contains(all.sample(random)));
     CHECK(Space::from(all.value()).value() == all.value());
     CHECK_THROWS_AS(Space(spaces::Box{{2}}).sample(random), Error);
+    const std::size_t huge = std::size_t{1} << 33;
+    CHECK_THROWS_AS(Space(spaces::Box{{huge, huge}, Value(0), Value(1)}).sample(random), Error);
+    CHECK_THROWS_AS(Space(spaces::MultiBinary{{huge, 0}}).sample(random), Error);
 }
 
 TEST_CASE("values of a space") {
@@ -57,6 +60,14 @@ TEST_CASE("values of a space") {
     CHECK_FALSE(box.contains(Tensor::of<std::int8_t>({2}, {0, 1})));
     CHECK_FALSE(box.contains(List{0, 2}));
     CHECK_FALSE(box.contains(List{0}));
+    for (const auto& [dtype, most] : {std::pair{"int8", 127}, {"uint8", 255}, {"int16", 32767}}) {
+        const Space any = spaces::Box{{}, -1e9, 1e9, dtype};
+        CHECK(any.contains(most));
+        CHECK_FALSE(any.contains(most + 1));
+        CHECK(any.contains(-1) == (*dtype == 'i'));
+    }
+    CHECK_FALSE(Space(spaces::Box{{}, -1e30, 1e30, "int64"}).contains(UINT64_MAX));
+    CHECK(Space(spaces::Box{{}, -1e30, 1e30, "uint64"}).contains(UINT64_MAX));
 }
 
 TEST_CASE("tensors that contradict themselves cannot be made") {

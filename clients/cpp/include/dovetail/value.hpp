@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -79,7 +80,7 @@ public:
         Bytes data(elements.size() * sizeof(T));
         for (std::size_t i = 0; i < elements.size(); ++i) {
             const T element = elements[i];
-            store(data.data() + i * sizeof(T), &element, sizeof(T));
+            std::memcpy(data.data() + i * sizeof(T), &element, sizeof(T));
         }
         return Tensor(detail::dtype_of<T>(), std::move(shape), std::move(data));
     }
@@ -91,6 +92,8 @@ public:
     std::size_t size() const { return data_.size() / size_of(dtype_); }
     /// Element `i` in C order as a number, exact for all but integers beyond 2^53.
     double number(std::size_t i) const;
+    /// Element `i` in C order as a boolean, integer or float, always exact.
+    Value at(std::size_t i) const;
     /// The elements. Throws Error if they are of another type.
     template <class T>
     const T* elements() const {
@@ -100,8 +103,7 @@ public:
     /// The elements, to be changed. Throws Error if they are of another type.
     template <class T>
     T* elements() {
-        if (detail::dtype_of<T>() != dtype_) throw Error(std::string("the tensor is ") + name_of(dtype_));
-        return static_cast<T*>(static_cast<void*>(data_.data()));
+        return const_cast<T*>(std::as_const(*this).elements<T>());
     }
 
     bool operator==(const Tensor& other) const {
@@ -110,7 +112,7 @@ public:
     bool operator!=(const Tensor& other) const { return !(*this == other); }
 
 private:
-    static void store(std::uint8_t* to, const void* from, std::size_t size);
+    const std::uint8_t* element(std::size_t i) const;
 
     Dtype dtype_ = Dtype::float64;
     std::vector<std::size_t> shape_{0};
@@ -129,13 +131,8 @@ class Map {
 public:
     using Entry = std::pair<std::string, Value>;
 
-    Map();
+    Map() = default;
     Map(std::initializer_list<Entry> entries);
-    Map(const Map&);
-    Map(Map&&) noexcept;
-    Map& operator=(const Map&);
-    Map& operator=(Map&&) noexcept;
-    ~Map();
 
     /// The value of a key, or null if there is none.
     const Value* find(std::string_view key) const;
