@@ -256,7 +256,7 @@ test("an open that is refused is refused alike, and closed matches are gone", ()
 });
 
 test("a session greets, answers pings, refuses bad frames and greets again", () => {
-  const session = new Session("agent", { role: "agent", token: "t" });
+  const session = new Session("agent", { token: "t" });
   const hello: any = decode(session.greet(0));
   assert.deepEqual([hello.type, hello.version, hello.role, hello.token], ["hello", 1, "agent", "t"]);
   const frames = [encode(welcome(false)), encode({ type: "ping", number: 2n ** 60n }), Uint8Array.of(0xc1)];
@@ -303,6 +303,15 @@ test("an experiment asks again after resumption, and counts each result once", a
     (await run.results()).map((each) => each.episode),
     [7, 8],
   );
+});
+
+test("turns that nobody reads are kept up to a limit", async () => {
+  const experiment = new Experiment();
+  const [first] = toExperiment({ type: "turn", run: 1, match: 1, index: 0, episode: 1, turn: 0 });
+  const turns = Array.from({ length: 250_001 }, (_, turn) => ({ ...first, turn }) as ToExperiment);
+  experiment.handle(turns);
+  const { value } = await experiment.turns().next();
+  assert.equal(value?.turn, 150_001);
 });
 
 test("an experiment whose session is lost says so", async () => {

@@ -62,7 +62,7 @@ class Stream<T> {
 
   push(item: T): void {
     this.#items.push(item);
-    if (this.#items.length - this.#head > this.most) this.#head++;
+    if (this.#items.length - this.#head > this.most) this.#shift();
     this.#wake();
   }
 
@@ -87,6 +87,10 @@ class Stream<T> {
       }
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+    return this.#shift();
+  }
+
+  #shift(): T {
     const item = this.#items[this.#head++];
     if (this.#head > 1000 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head);
@@ -141,7 +145,7 @@ export class Run implements AsyncIterable<Episode> {
 
   /** Go on after `pause`. */
   async resume(): Promise<void> {
-    await this.experiment.request({ type: "pause", run: this.number, paused: false });
+    await this.#command("pause", { paused: false });
   }
 
   /** Finish the episodes in progress and start no other. */
@@ -168,11 +172,11 @@ export class Run implements AsyncIterable<Episode> {
 
   /** Send a message to an environment of this run; return its answer. */
   message(body: unknown): Promise<any> {
-    return this.experiment.request({ type: "message", run: this.number, body });
+    return this.#command("message", { body });
   }
 
-  #command(type: string): Promise<any> {
-    return this.experiment.request({ type, run: this.number });
+  #command(type: string, more: object = {}): Promise<any> {
+    return this.experiment.request({ type, run: this.number, ...more });
   }
 
   /** @internal */

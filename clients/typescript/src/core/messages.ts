@@ -50,9 +50,8 @@ export interface Offer {
   seats?: readonly number[] | null;
 }
 
-/** The first message of a peer, and again after a reconnection. */
+/** What a peer says of itself besides its role, at first and again after a reconnection. */
 export interface Hello {
-  role: Role;
   name?: string;
   offers?: readonly Offer[];
   token?: string | null;

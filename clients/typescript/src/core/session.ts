@@ -59,7 +59,7 @@ export class Session<R extends Role = Role> {
     for (const frame of frames) {
       let message: Heard[R];
       try {
-        message = read(this.role, frame);
+        message = read(this.role, frame, this.welcome?.limits);
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error;
         answers.push(encode({ type: "error", code: error.code, message: error.message }));

@@ -6,7 +6,7 @@
  */
 
 import { Dealer } from "zeromq";
-import { DovetailError, Session } from "../core/index.js";
+import { DovetailError, Session, encode } from "../core/index.js";
 import type { Heard, Hello, Role } from "../core/index.js";
 
 /** Where a broker is, unless told otherwise. */
@@ -33,7 +33,8 @@ export class Link<R extends Role> {
   #socket: Dealer | null = null;
   #watch: NodeJS.Timeout | null = null;
   #outbox: Uint8Array[] = [];
-  #sending = false;
+  /** Until all that waits is sent; null if nothing waits. */
+  #sending: Promise<void> | null = null;
   #looked = 0;
   #closing: Promise<void> | null = null;
 
@@ -79,9 +80,8 @@ export class Link<R extends Role> {
       );
     }
     this.#socket = socket;
-    this.#sending = false;
     this.#outbox = [this.session.greet(clock())];
-    void this.#flush();
+    this.#sending = this.#flush(socket);
     this.#listen(socket).catch((error: unknown) => this.#fail(error));
   }
 
@@ -139,15 +139,12 @@ export class Link<R extends Role> {
   /** Send frames; those that are said before they can go out go together. */
   send(frames: Uint8Array[]): void {
     if (frames.length === 0 || this.#socket === null) return;
-    if (this.#outbox.length === 0) this.#outbox = frames;
-    else this.#outbox.push(...frames);
-    if (!this.#sending) void this.#flush();
+    for (const each of frames) this.#outbox.push(each);
+    this.#sending ??= this.#flush(this.#socket);
   }
 
-  async #flush(): Promise<void> {
-    const socket = this.#socket;
-    this.#sending = true;
-    while (socket !== null && socket === this.#socket && this.#outbox.length) {
+  async #flush(socket: Dealer): Promise<void> {
+    while (socket === this.#socket && this.#outbox.length) {
       const frames = this.#outbox;
       this.#outbox = [];
       try {
@@ -157,7 +154,7 @@ export class Link<R extends Role> {
         return;
       }
     }
-    if (socket === this.#socket) this.#sending = false;
+    if (socket === this.#socket) this.#sending = null;
   }
 
   /** Leave; with a goodbye the broker keeps nothing for a return. */
@@ -168,9 +165,9 @@ export class Link<R extends Role> {
   async #leave(goodbye: boolean, error: Error | null): Promise<void> {
     if (this.#watch) clearInterval(this.#watch);
     if (goodbye && this.#socket) {
-      // {"type": "bye"}
-      this.send([Uint8Array.of(0x81, 0xa4, 0x74, 0x79, 0x70, 0x65, 0xa3, 0x62, 0x79, 0x65)]);
-      for (let i = 0; this.#sending && i < 50; i++) await new Promise((go) => setTimeout(go, 10));
+      this.send([encode({ type: "bye" })]);
+      // It has no high water mark, so this does not wait for a broker that is gone.
+      await this.#sending;
     }
     this.#drop(goodbye ? 500 : 0);
     this.listener.closed(error);

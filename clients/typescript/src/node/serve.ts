@@ -4,8 +4,9 @@
  */
 
 import { AgentHost, DovetailError, EnvironmentHost, Experiment, SessionLost } from "../core/index.js";
-import type { AgentType, EnvironmentType, Heard, Hello, Host, Int, Role, Welcome } from "../core/index.js";
+import type { AgentType, EnvironmentType, Heard, Host, Int, Offer, Role, Welcome } from "../core/index.js";
 import { ADDRESS, Link } from "./link.js";
+import type { Listener } from "./link.js";
 
 /** Name and version of this library, as the broker shows it to people. */
 export const SOFTWARE = "dovetail-typescript 1.0.0";
@@ -42,33 +43,67 @@ export type Served =
   | { agent: AgentType; parameters?: Record<string, unknown>; seed?: Int }
   | { environments: readonly EnvironmentType[] };
 
-function greeting(options: ConnectOptions): { address: string; hello: Omit<Hello, "role"> } {
+/**
+ * Open a link, and close it if the broker does not answer.
+ * @param welcomed - called when it does, before what it says is handled
+ */
+function join<R extends Role>(
+  role: R,
+  options: ConnectOptions,
+  offers: Offer[],
+  welcomed: (welcome: Welcome, address: string) => void,
+  listener: Listener<R>,
+): Link<R> {
   const env = process.env;
-  return {
-    address: options.broker ?? env["DOVETAIL_BROKER"] ?? ADDRESS,
-    hello: {
-      name: options.name ?? "",
-      token: options.token === undefined ? (env["DOVETAIL_TOKEN"] ?? null) : options.token,
-      software: SOFTWARE,
+  const { wait = 10, name = "", token = env["DOVETAIL_TOKEN"] ?? null } = options;
+  const address = options.broker ?? env["DOVETAIL_BROKER"] ?? ADDRESS;
+  let greeted = false;
+  const link = new Link<R>(
+    address,
+    role,
+    { name, offers, token, software: SOFTWARE },
+    {
+      handle: (messages) => {
+        const { welcome } = link.session;
+        if (welcome && !greeted) {
+          greeted = true;
+          clearTimeout(patience);
+          welcomed(welcome, address);
+        }
+        return listener.handle(messages);
+      },
+      closed: (error) => {
+        clearTimeout(patience);
+        listener.closed(error);
+      },
     },
-  };
+  );
+  const silence = `no broker answers at ${address}; start one with \`dovetail broker\``;
+  const giveUp = (): void => void link.close(false, new DovetailError(silence));
+  const patience = wait === Infinity ? undefined : setTimeout(giveUp, wait * 1000);
+  try {
+    link.open();
+  } catch (error) {
+    void link.close(false, error as Error);
+  }
+  return link;
 }
 
 /**
  * Connect and answer until the broker says goodbye, or this program is told to stop.
  *
  * ```ts
- * await serve({ agents: [{ name: "first", create: () => ({ step: (d) => d.legal[0] }) }] });
+ * await serve({ agents: [{ name: "first", create: () => ({ step: ({ legal }) => legal![0] }) }] });
  * ```
  *
  * @throws DovetailError: there is no broker, or it refuses this program.
  */
 export async function serve(served: Served, options: ServeOptions = {}): Promise<void> {
   if ("environments" in served) {
-    await serveHost<"environment">(new EnvironmentHost(served.environments), options);
+    await serveHost(new EnvironmentHost(served.environments), options);
   } else {
     const host = "agent" in served ? new AgentHost(served.agent, served) : new AgentHost(served.agents);
-    await serveHost<"agent">(host, options);
+    await serveHost(host, options);
   }
 }
 
@@ -84,50 +119,30 @@ function tell(host: Host, address: string, welcome: Welcome): void {
 
 /** The same for a host that is there already. */
 export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions = {}): Promise<void> {
-  const { address, hello } = greeting(options);
-  const problem = options.problem ?? complain;
+  const { problem = complain, ready, signal } = options;
   return new Promise((resolve, reject) => {
-    let greeted = false;
     const stop = (): void => void link.close();
-    const finish = (error: Error | null): void => {
-      clearTimeout(patience);
-      process.off("SIGTERM", stop);
-      process.off("SIGINT", stop);
-      options.signal?.removeEventListener("abort", stop);
-      if (error) reject(error);
-      else resolve();
-    };
-    const link = new Link<R>(
-      address,
-      host.role,
-      { ...hello, role: host.role, offers: host.offers() },
-      {
-        handle: (messages) => {
-          if (!greeted && link.session.welcome) {
-            greeted = true;
-            clearTimeout(patience);
-            const { welcome } = link.session;
-            if (options.ready) options.ready(welcome);
-            else tell(host, address, welcome);
-          }
-          for (const each of messages) refused(each, problem);
-          return host.handle(messages);
-        },
-        closed: finish,
-      },
-    );
-    host.later = (frames) => link.send(frames);
-    host.surprised = problem;
-    const patience = giveUp(options.wait, address, (error) => void link.close(false, error));
     process.once("SIGTERM", stop);
     process.once("SIGINT", stop);
-    options.signal?.addEventListener("abort", stop);
-    try {
-      link.open();
-      if (options.signal?.aborted) stop();
-    } catch (error) {
-      finish(error as Error);
-    }
+    signal?.addEventListener("abort", stop);
+    const welcomed = (welcome: Welcome, address: string): void =>
+      ready ? ready(welcome) : tell(host, address, welcome);
+    const link = join(host.role, options, host.offers(), welcomed, {
+      handle: (messages) => {
+        for (const each of messages) refused(each, problem);
+        return host.handle(messages);
+      },
+      closed: (error) => {
+        process.off("SIGTERM", stop);
+        process.off("SIGINT", stop);
+        signal?.removeEventListener("abort", stop);
+        if (error) reject(error);
+        else resolve();
+      },
+    });
+    host.later = (frames) => link.send(frames);
+    host.surprised = problem;
+    if (signal?.aborted) stop();
   });
 }
 
@@ -143,49 +158,23 @@ function complain(line: string, thrown?: unknown): void {
   if (debug !== "" && debug !== "0" && thrown instanceof Error) console.error(thrown.stack);
 }
 
-function giveUp(wait = 10, address: string, then: (error: Error) => void): NodeJS.Timeout | undefined {
-  if (wait === Infinity) return undefined;
-  const text = `no broker answers at ${address}; start one with \`dovetail broker\``;
-  return setTimeout(() => then(new DovetailError(text)), wait * 1000);
-}
-
 /**
  * Connect an experiment to a broker.
  *
  * @throws DovetailError: there is none, or it refuses this peer.
  */
 export function connect(options: ConnectOptions = {}): Promise<Experiment> {
-  const { address, hello } = greeting(options);
   return new Promise((resolve, reject) => {
     const experiment = new Experiment();
-    const link = new Link<"experiment">(
-      address,
-      "experiment",
-      { ...hello, role: "experiment" },
-      {
-        handle: (messages) => {
-          const answers = experiment.handle(messages);
-          if (link.session.welcome) {
-            clearTimeout(patience);
-            resolve(experiment);
-          }
-          return answers;
-        },
-        closed: (error) => {
-          clearTimeout(patience);
-          experiment.lose(error ?? new SessionLost("the broker has left"));
-          reject(error ?? new SessionLost("the broker has left"));
-        },
+    const link = join("experiment", options, [], () => resolve(experiment), {
+      handle: (messages) => experiment.handle(messages),
+      closed: (error) => {
+        const lost = error ?? new SessionLost("the broker has left");
+        experiment.lose(lost);
+        reject(lost);
       },
-    );
+    });
     experiment.attach(link);
-    const patience = giveUp(options.wait, address, (error) => void link.close(false, error));
-    try {
-      link.open();
-    } catch (error) {
-      clearTimeout(patience);
-      reject(error as Error);
-    }
   });
 }
 
