@@ -38,13 +38,34 @@ pub enum Value {
     Extension(i8, Vec<u8>),
 }
 
-impl Value {
-    /// The integer, if it is one of up to 63 bits and a sign.
-    pub fn as_i64(&self) -> Option<i64> {
-        match self {
-            Value::Int(value) => Some(*value),
-            _ => None,
+macro_rules! accessors {
+    ($($(#[$about:meta])* $name:ident: $kind:ident($value:ident) -> $type:ty = $found:expr),* $(,)?) => { $(
+        $(#[$about])*
+        pub fn $name(&self) -> Option<$type> {
+            match self {
+                Value::$kind($value) => Some($found),
+                _ => None,
+            }
         }
+    )* };
+}
+
+impl Value {
+    accessors! {
+        /// The integer, if it is one of up to 63 bits and a sign.
+        as_i64: Int(value) -> i64 = *value,
+        /// The boolean, if it is one.
+        as_bool: Bool(value) -> bool = *value,
+        /// The text, if it is one.
+        as_str: Text(value) -> &str = value,
+        /// The bytes, if it is binary.
+        as_bytes: Binary(value) -> &[u8] = value,
+        /// The elements, if it is an array.
+        as_array: Array(value) -> &[Value] = value,
+        /// The entries, if it is a map.
+        as_map: Map(value) -> &Map = value,
+        /// The tensor, if it is one.
+        as_tensor: Tensor(value) -> &Tensor = value,
     }
 
     /// The integer, if it is one of at least 0.
@@ -62,54 +83,6 @@ impl Value {
             Value::Int(value) => Some(*value as f64),
             Value::Large(value) => Some(*value as f64),
             Value::Float(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// The boolean, if it is one.
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Value::Bool(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// The text, if it is one.
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Value::Text(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The bytes, if it is binary.
-    pub fn as_bytes(&self) -> Option<&[u8]> {
-        match self {
-            Value::Binary(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The elements, if it is an array.
-    pub fn as_array(&self) -> Option<&[Value]> {
-        match self {
-            Value::Array(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The entries, if it is a map.
-    pub fn as_map(&self) -> Option<&Map> {
-        match self {
-            Value::Map(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The tensor, if it is one.
-    pub fn as_tensor(&self) -> Option<&Tensor> {
-        match self {
-            Value::Tensor(value) => Some(value),
             _ => None,
         }
     }

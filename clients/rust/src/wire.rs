@@ -146,6 +146,12 @@ impl<'a> Reader<'a> {
             .fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
+    /// Bytes behind a length of `N` bytes.
+    fn sized<const N: usize>(&mut self) -> Result<&'a [u8]> {
+        let length = self.length::<N>()?;
+        self.take(length)
+    }
+
     fn extension(&mut self, length: usize) -> Result<Token<'a>> {
         let [code] = self.fixed::<1>()?;
         Ok(Token::Extension(code as i8, self.take(length)?))
@@ -179,30 +185,12 @@ impl<'a> Reader<'a> {
             Marker::I64 => Token::Int(i64::from_be_bytes(self.fixed()?)),
             Marker::F32 => Token::Float(f64::from(f32::from_be_bytes(self.fixed()?))),
             Marker::F64 => Token::Float(f64::from_be_bytes(self.fixed()?)),
-            Marker::Str8 => {
-                let length = self.length::<1>()?;
-                Token::Text(self.take(length)?)
-            }
-            Marker::Str16 => {
-                let length = self.length::<2>()?;
-                Token::Text(self.take(length)?)
-            }
-            Marker::Str32 => {
-                let length = self.length::<4>()?;
-                Token::Text(self.take(length)?)
-            }
-            Marker::Bin8 => {
-                let length = self.length::<1>()?;
-                Token::Binary(self.take(length)?)
-            }
-            Marker::Bin16 => {
-                let length = self.length::<2>()?;
-                Token::Binary(self.take(length)?)
-            }
-            Marker::Bin32 => {
-                let length = self.length::<4>()?;
-                Token::Binary(self.take(length)?)
-            }
+            Marker::Str8 => Token::Text(self.sized::<1>()?),
+            Marker::Str16 => Token::Text(self.sized::<2>()?),
+            Marker::Str32 => Token::Text(self.sized::<4>()?),
+            Marker::Bin8 => Token::Binary(self.sized::<1>()?),
+            Marker::Bin16 => Token::Binary(self.sized::<2>()?),
+            Marker::Bin32 => Token::Binary(self.sized::<4>()?),
             Marker::Array16 => Token::Array(self.length::<2>()?),
             Marker::Array32 => Token::Array(self.length::<4>()?),
             Marker::Map16 => Token::Map(self.length::<2>()?),
