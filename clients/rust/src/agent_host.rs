@@ -7,17 +7,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
-use crate::answers::Answers;
 use crate::error::{code, guarded, Failure, Panicked, Told};
 use crate::field::Field;
 use crate::legal::Legal;
 use crate::messages::{
-    Action, AgentCreate, AgentLookahead, AgentStart, Clock, EndMessage, ErrorMessage, Init, Mode,
-    Offer, Position, Reason, Reply, Saved, ToAgent,
+    Action, AgentCreate, AgentLookahead, AgentStart, AgentStep, EndMessage, ErrorMessage, Init,
+    Mode, Offer, Position, Reason, Reply, Saved, ToAgent,
 };
 use crate::options::Options;
 use crate::random::Random;
-use crate::recent::Recent;
+use crate::recent::{Recent, ANSWERS_KEPT};
 use crate::session::{Event, Host};
 use crate::value::{Payload, Value};
 use crate::wire::Reader;
@@ -50,18 +49,6 @@ struct Thought {
     decision: Decision,
 }
 
-/// The fields that `start` and `step` have in common.
-struct Asked {
-    turn: i64,
-    reward: f64,
-    observation: Payload,
-    legal: Option<Legal>,
-    afterstates: Payload,
-    text: Option<String>,
-    scene: Payload,
-    clock: Option<Clock>,
-}
-
 /// An agent, and the name of its type.
 struct Instance {
     kind: String,
@@ -75,7 +62,7 @@ pub struct AgentHost {
     seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
     playing: HashMap<SeatKey, Play>,
     ended: Recent<SeatKey>,
-    answers: Answers,
+    answers: Recent<i64, Vec<u8>>,
     questions: HashMap<i64, SeatKey>,
     next_question: i64,
     told: Told,
@@ -85,7 +72,7 @@ impl AgentHost {
     /// A program that can make agents of these types, or is one of them.
     ///
     /// # Errors
-    /// The agent that the program is cannot be made.
+    /// The agent that the program is cannot be made, or is not the only one.
     pub fn new(types: impl IntoIterator<Item = AgentType>) -> Result<Self, Failure> {
         let mut host = Self {
             types: types.into_iter().collect(),
@@ -93,16 +80,19 @@ impl AgentHost {
             seats: HashMap::new(),
             playing: HashMap::new(),
             ended: Recent::new(ENDED_KEPT),
-            answers: Answers::default(),
+            answers: Recent::new(ANSWERS_KEPT),
             questions: HashMap::new(),
             next_question: 0,
             told: Told::nobody(),
         };
         for kind in &mut host.types {
             if kind.offer.instance {
-                let agent = (kind.make)(&mut Options::default(), 0)?;
+                let agent = guarded(|| (kind.make)(&mut Options::default(), 0))?;
                 let kind = kind.offer.name.clone();
-                host.instances.insert(SINGLE, Instance { kind, agent });
+                let known = host.instances.insert(SINGLE, Instance { kind, agent });
+                if known.is_some() {
+                    return Err("a program can be one agent only; offer types instead".into());
+                }
             }
         }
         Ok(host)
@@ -129,7 +119,7 @@ impl AgentHost {
     fn start(&mut self, start: AgentStart, out: &mut Vec<Vec<u8>>) {
         let key = (start.episode, start.seat);
         if !self.playing.contains_key(&key) {
-            if self.ended.contains(&key) {
+            if self.ended.get(&key).is_some() {
                 return;
             }
             let Some((instance, seat)) = self.seats.get(&(start.match_id, start.seat)) else {
@@ -147,7 +137,9 @@ impl AgentHost {
             };
             self.playing.insert(key, play);
         }
-        let asked = Asked {
+        let asked = AgentStep {
+            episode: start.episode,
+            seat: start.seat,
             turn: start.turn,
             reward: start.reward,
             observation: start.observation,
@@ -157,10 +149,11 @@ impl AgentHost {
             scene: start.scene,
             clock: start.clock,
         };
-        self.decide(key, asked, true, out);
+        self.decide(asked, true, out);
     }
 
-    fn decide(&mut self, key: SeatKey, asked: Asked, first: bool, out: &mut Vec<Vec<u8>>) {
+    fn decide(&mut self, asked: AgentStep, first: bool, out: &mut Vec<Vec<u8>>) {
+        let key = (asked.episode, asked.seat);
         let Some(play) = self.playing.get_mut(&key) else {
             return;
         };
@@ -296,7 +289,7 @@ impl AgentHost {
 
     fn end(&mut self, end: EndMessage, out: &mut Vec<Vec<u8>>) {
         let key = (end.episode, end.seat);
-        if !self.ended.insert(key) {
+        if !self.ended.insert(key, ()) {
             return;
         }
         let (instance, seat) = match self.playing.remove(&key) {
@@ -338,10 +331,12 @@ impl AgentHost {
 
     fn init(&mut self, init: Init, out: &mut Vec<Vec<u8>>) {
         let refused = |code: &str, text: String| {
-            let mut error = ErrorMessage::new(code, text);
-            error.match_id = Some(init.match_id);
-            error.seat = Some(init.seat as i64);
-            error.encode()
+            ErrorMessage {
+                match_id: Some(init.match_id),
+                seat: Some(init.seat as i64),
+                ..ErrorMessage::new(code, text)
+            }
+            .encode()
         };
         let Some(number) = self.resolve(init.instance) else {
             let text = format!("there is no agent {}", init.instance);
@@ -381,18 +376,19 @@ impl AgentHost {
         out: &mut Vec<Vec<u8>>,
         answer: impl FnOnce(&mut Self) -> Result<Vec<u8>, Failure>,
     ) {
-        if let Some(known) = self.answers.get(id) {
-            out.push(known.to_vec());
+        if let Some(known) = self.answers.get(&id) {
+            out.push(known.clone());
             return;
         }
-        let answered = answer(self);
-        let frame = answered.unwrap_or_else(|failure| {
+        let frame = answer(self).unwrap_or_else(|failure| {
             let text = self.told.refusal(&format!("{kind} in {verb}"), &failure);
-            let mut error = ErrorMessage::new(code::CRASHED, text);
-            error.id = Some(id);
-            error.encode()
+            ErrorMessage {
+                id: Some(id),
+                ..ErrorMessage::new(code::CRASHED, text)
+            }
+            .encode()
         });
-        self.answers.keep(id, frame.clone());
+        self.answers.insert(id, frame.clone());
         out.push(frame);
     }
 
@@ -467,13 +463,7 @@ impl AgentHost {
         self.answers.clear();
         let single = self.instances.remove(&SINGLE);
         for Instance { kind, agent } in self.instances.values_mut() {
-            let done = guarded(|| {
-                agent.cleanup();
-                Ok(())
-            });
-            if let Err(failure) = done {
-                self.told.crash(&format!("{kind} in cleanup"), &failure);
-            }
+            self.told.cleanup(kind, || agent.cleanup());
         }
         self.instances.clear();
         if let Some(single) = single {
@@ -483,20 +473,7 @@ impl AgentHost {
 
     fn message(&mut self, message: ToAgent, out: &mut Vec<Vec<u8>>) {
         match message {
-            ToAgent::Step(step) => {
-                let key = (step.episode, step.seat);
-                let asked = Asked {
-                    turn: step.turn,
-                    reward: step.reward,
-                    observation: step.observation,
-                    legal: step.legal,
-                    afterstates: step.afterstates,
-                    text: step.text,
-                    scene: step.scene,
-                    clock: step.clock,
-                };
-                self.decide(key, asked, false, out);
-            }
+            ToAgent::Step(step) => self.decide(step, false, out),
             ToAgent::Start(start) => self.start(start, out),
             ToAgent::End(end) => self.end(end, out),
             ToAgent::Init(init) => self.init(init, out),
@@ -590,10 +567,11 @@ fn done(id: i64) -> Vec<u8> {
 }
 
 fn about_seat(code: &str, text: String, (episode, seat): SeatKey) -> ErrorMessage {
-    let mut error = ErrorMessage::new(code, text);
-    error.episode = Some(episode);
-    error.seat = Some(seat as i64);
-    error
+    ErrorMessage {
+        episode: Some(episode),
+        seat: Some(seat as i64),
+        ..ErrorMessage::new(code, text)
+    }
 }
 
 fn positions(body: Payload) -> Result<Vec<Position>, Failure> {

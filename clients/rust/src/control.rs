@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::error::{Error, ProtocolError};
-use crate::field::Record;
 use crate::messages::{
-    Cancel, Catalogue, Cleanup, Create, Done, Drain, Episode, ExperimentMessage, ExperimentStart,
-    ExperimentStep, Load, Pause, Progress, Run, Save, ToExperiment, Watch, WatchedTurn,
+    Cancel, Catalogue, Cleanup, Create, Done, DoneReason, Drain, Episode, ExperimentMessage,
+    ExperimentStart, ExperimentStep, Load, Pause, Progress, Run, Save, ToExperiment, Watch,
+    WatchedTurn,
 };
 use crate::recent::Recent;
 use crate::session::{Event, Host};
@@ -43,9 +43,7 @@ macro_rules! requests {
                 self.id = id;
             }
             fn frame(&self) -> Vec<u8> {
-                let mut out = Vec::new();
-                self.write_record(&mut out);
-                out
+                self.encode()
             }
         }
     )* };
@@ -106,7 +104,7 @@ struct Kept {
     progress: Option<Progress>,
     done: Option<Done>,
     /// How the experiment itself asked for the end.
-    asked: &'static str,
+    asked: DoneReason,
 }
 
 /// The state of an experiment: what it asked for and what came.
@@ -219,15 +217,18 @@ impl Control {
                 return Ok(Some(Some(episode)));
             }
             if let Some(done) = &kept.done {
-                let reason = done.reason.as_str();
-                if reason == "finished" || reason == kept.asked {
+                let Done {
+                    finished,
+                    reason,
+                    message,
+                    ..
+                } = done;
+                if [DoneReason::Finished, kept.asked].contains(reason) {
                     return Ok(Some(None));
                 }
-                let why = if done.message.is_empty() { "" } else { ": " };
-                let episodes = done.finished;
+                let why = if message.is_empty() { "" } else { ": " };
                 return Err(Error::Run(format!(
-                    "the run was {reason} after {episodes} episodes{why}{}",
-                    done.message
+                    "the run was {reason} after {finished} episodes{why}{message}"
                 )));
             }
         }
@@ -253,9 +254,15 @@ impl Control {
         self.runs.get(&run)?.done.clone()
     }
 
+    /// Drops answers to requests whose futures were dropped: they are for nobody.
+    #[cfg(feature = "link")]
+    pub(crate) fn forget_answers(&mut self) {
+        self.answers.clear();
+    }
+
     /// Notes that the experiment itself asks for a run to end this way.
     #[cfg(feature = "link")]
-    pub(crate) fn asked_for(&mut self, run: i64, end: &'static str) {
+    pub(crate) fn asked_for(&mut self, run: i64, end: DoneReason) {
         self.runs.entry(run).or_default().asked = end;
     }
 
@@ -274,7 +281,7 @@ impl Control {
                 }
             }
             ToExperiment::Episode(episode) => {
-                if self.seen.insert(episode.episode) {
+                if self.seen.insert(episode.episode, ()) {
                     self.happenings.push_back(Happening::Episode(episode));
                 }
             }
@@ -282,7 +289,7 @@ impl Control {
                 self.happenings.push_back(Happening::Progress(progress));
             }
             ToExperiment::Done(done) => {
-                if self.over.insert(done.run) {
+                if self.over.insert(done.run, ()) {
                     self.happenings.push_back(Happening::Done(done));
                 }
             }

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 
-use crate::answers::Answers;
 use crate::environment::{Environment, EnvironmentType};
 use crate::error::{code, guarded, line, Failure, IllegalAction, Panicked, Told};
 use crate::field::Field;
@@ -13,6 +12,7 @@ use crate::messages::{
     Reply, ToEnvironment, Turn, Want,
 };
 use crate::options::Options;
+use crate::recent::{Recent, ANSWERS_KEPT};
 use crate::session::{Event, Host};
 use crate::value::{Payload, Value};
 use crate::wire::Reader;
@@ -45,9 +45,9 @@ pub struct EnvironmentHost {
     open: HashMap<i64, Place>,
     /// The match of each episode in progress.
     episodes: HashMap<i64, i64>,
-    answers: Answers,
+    answers: Recent<i64, Vec<u8>>,
     /// By match, the answers to each `open` that made nothing.
-    refused: Answers,
+    refused: Recent<i64, Vec<u8>>,
     told: Told,
 }
 
@@ -58,8 +58,8 @@ impl EnvironmentHost {
             types: types.into_iter().collect(),
             open: HashMap::new(),
             episodes: HashMap::new(),
-            answers: Answers::default(),
-            refused: Answers::default(),
+            answers: Recent::new(ANSWERS_KEPT),
+            refused: Recent::new(ANSWERS_KEPT),
             told: Told::nobody(),
         }
     }
@@ -98,8 +98,10 @@ impl EnvironmentHost {
     fn start(&mut self, start: EnvironmentStart, out: &mut Vec<Vec<u8>>) {
         let Some(place) = self.open.get_mut(&start.match_id) else {
             let text = format!("match {} is not open", start.match_id);
-            let mut error = ErrorMessage::new(code::UNKNOWN, text);
-            error.episode = Some(start.episode);
+            let error = ErrorMessage {
+                episode: Some(start.episode),
+                ..ErrorMessage::new(code::UNKNOWN, text)
+            };
             out.push(error.encode());
             return;
         };
@@ -127,8 +129,8 @@ impl EnvironmentHost {
             out.push(place.spec.clone());
             return;
         }
-        if let Some(known) = self.refused.get(open.match_id) {
-            out.push(known.to_vec());
+        if let Some(known) = self.refused.get(&open.match_id) {
+            out.push(known.clone());
             return;
         }
         let name = open.environment;
@@ -173,29 +175,25 @@ impl EnvironmentHost {
                 } else {
                     format!("environment {name}: {text}")
                 };
-                let mut error = ErrorMessage::new(code::UNAVAILABLE, text);
-                error.match_id = Some(open.match_id);
+                let error = ErrorMessage {
+                    match_id: Some(open.match_id),
+                    ..ErrorMessage::new(code::UNAVAILABLE, text)
+                };
                 let frame = error.encode();
-                self.refused.keep(open.match_id, frame.clone());
+                self.refused.insert(open.match_id, frame.clone());
                 out.push(frame);
             }
         }
     }
 
     fn close(&mut self, match_id: i64) {
-        self.refused.forget(match_id);
+        self.refused.remove(&match_id);
         if let Some(mut place) = self.open.remove(&match_id) {
             if let Some(episode) = place.episode {
                 self.episodes.remove(&episode);
             }
-            let done = guarded(|| {
-                place.environment.cleanup();
-                Ok(())
-            });
-            if let Err(failure) = done {
-                self.told
-                    .crash(&format!("{} in cleanup", place.name), &failure);
-            }
+            self.told
+                .cleanup(&place.name, || place.environment.cleanup());
         }
     }
 
@@ -205,8 +203,8 @@ impl EnvironmentHost {
         out: &mut Vec<Vec<u8>>,
         answer: impl FnOnce(&mut Self) -> Result<Value, Failure>,
     ) {
-        if let Some(known) = self.answers.get(id) {
-            out.push(known.to_vec());
+        if let Some(known) = self.answers.get(&id) {
+            out.push(known.clone());
             return;
         }
         let frame = match answer(self) {
@@ -217,12 +215,14 @@ impl EnvironmentHost {
             .encode(),
             Err(failure) => {
                 let text = self.told.refusal("environment", &failure);
-                let mut error = ErrorMessage::new(code::CRASHED, text);
-                error.id = Some(id);
-                error.encode()
+                ErrorMessage {
+                    id: Some(id),
+                    ..ErrorMessage::new(code::CRASHED, text)
+                }
+                .encode()
             }
         };
-        self.answers.keep(id, frame.clone());
+        self.answers.insert(id, frame.clone());
         out.push(frame);
     }
 

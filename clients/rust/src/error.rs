@@ -33,6 +33,8 @@ pub mod code {
     pub const UNAVAILABLE: &str = "unavailable";
     /// An agent or environment failed.
     pub const CRASHED: &str = "crashed";
+    /// The broker cannot write its journal.
+    pub const JOURNAL: &str = "journal";
 }
 
 /// Whatever a user's agent or environment fails with; any error and any text converts into it.
@@ -257,6 +259,17 @@ impl Told {
             line(failure)
         }
     }
+
+    /// Calls a user's cleanup, which nobody else hears of.
+    pub(crate) fn cleanup(&mut self, name: &str, cleanup: impl FnOnce()) {
+        let done = guarded(|| {
+            cleanup();
+            Ok(())
+        });
+        if let Err(failure) = done {
+            self.crash(&format!("{name} in cleanup"), &failure);
+        }
+    }
 }
 
 /// Tells who runs the program of a failure.
@@ -273,15 +286,6 @@ pub(crate) fn line(failure: &Failure) -> String {
 }
 
 fn shorten(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if line.chars().count() > 300 {
-        line = line.chars().take(300).collect();
-    }
-    line
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(300).collect()
 }

@@ -40,6 +40,7 @@ macro_rules! experiment {
             /// # Errors
             /// It was refused, or the session is lost.
             pub $($asynchronous)* fn request(&mut self, request: impl Request) -> Result<Answer, Error> {
+                self.control.forget_answers();
                 let (id, frame) = self.control.request(request)?;
                 self.link.send(vec![frame])?;
                 loop {
@@ -167,7 +168,7 @@ macro_rules! experiment {
             /// # Errors
             /// The run is over.
             pub $($asynchronous)* fn drain(&mut self, run: RunNumber) -> Result<(), Error> {
-                self.control.asked_for(run, "drained");
+                self.control.asked_for(run, DoneReason::Drained);
                 self.request(Drain { run, ..Drain::default() })$($wait)*.map(drop)
             }
 
@@ -176,7 +177,7 @@ macro_rules! experiment {
             /// # Errors
             /// The run is over.
             pub $($asynchronous)* fn cancel(&mut self, run: RunNumber) -> Result<(), Error> {
-                self.control.asked_for(run, "cancelled");
+                self.control.asked_for(run, DoneReason::Cancelled);
                 self.request(Cancel { run, ..Cancel::default() })$($wait)*.map(drop)
             }
 
@@ -206,7 +207,7 @@ macro_rules! experiment {
                 let save = Save { instance, keep: keep.map(str::to_owned), ..Save::default() };
                 match self.request(save)$($wait)*? {
                     Answer::Saved(state) => Ok(state),
-                    Answer::Reply(_) => Ok(Vec::new()),
+                    Answer::Reply(_) => Err(crate::ProtocolError::invalid("the reply has no state").into()),
                 }
             }
 
@@ -341,7 +342,7 @@ use crate::value::Value;
 pub(crate) fn number(body: &Value, key: &str) -> Result<i64, Error> {
     body.get(key)
         .and_then(Value::as_i64)
-        .ok_or_else(|| Error::Protocol(ProtocolError::invalid(format!("the reply has no '{key}'"))))
+        .ok_or_else(|| ProtocolError::invalid(format!("the reply has no '{key}'")).into())
 }
 
 /// Those that a catalogue does not have, for a person; empty if it has all.

@@ -28,7 +28,6 @@
 
 mod agent;
 mod agent_host;
-mod answers;
 #[cfg(feature = "tokio")]
 mod asynchronous;
 #[cfg(feature = "blocking")]

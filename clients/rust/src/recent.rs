@@ -1,45 +1,53 @@
-//! Numbers that were seen lately, so that what comes twice is known.
+//! What came lately, so that what comes twice is known.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// A set that forgets its oldest members.
+/// Answers to requests that are kept: as many as SPEC.md asks for, because states can be large.
+pub(crate) const ANSWERS_KEPT: usize = 64;
+
+/// A map that forgets its oldest entries.
 #[derive(Debug)]
-pub(crate) struct Recent<T> {
-    members: HashSet<T>,
-    order: VecDeque<T>,
+pub(crate) struct Recent<K, V = ()> {
+    entries: HashMap<K, V>,
+    order: VecDeque<K>,
     kept: usize,
 }
 
-impl<T: Copy + Eq + Hash> Recent<T> {
+impl<K: Copy + Eq + Hash, V> Recent<K, V> {
     pub(crate) fn new(kept: usize) -> Self {
         Self {
-            members: HashSet::new(),
+            entries: HashMap::new(),
             order: VecDeque::new(),
             kept,
         }
     }
 
-    pub(crate) fn contains(&self, member: &T) -> bool {
-        self.members.contains(member)
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key)
     }
 
     /// Whether it was not there before.
-    pub(crate) fn insert(&mut self, member: T) -> bool {
-        let new = self.members.insert(member);
+    pub(crate) fn insert(&mut self, key: K, value: V) -> bool {
+        let new = self.entries.insert(key, value).is_none();
         if new {
-            self.order.push_back(member);
+            self.order.push_back(key);
             if self.order.len() > self.kept {
-                if let Some(oldest) = self.order.pop_front() {
-                    self.members.remove(&oldest);
-                }
+                let oldest = self.order.pop_front();
+                oldest.map(|oldest| self.entries.remove(&oldest));
             }
         }
         new
     }
 
+    pub(crate) fn remove(&mut self, key: &K) {
+        if self.entries.remove(key).is_some() {
+            self.order.retain(|each| each != key);
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
-        self.members.clear();
+        self.entries.clear();
         self.order.clear();
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use common::{Counter, Nim};
 use dovetail::messages::*;
 use dovetail::session::{Host, Session};
-use dovetail::{map, AgentHost, Control, EnvironmentHost, Happening, Legal, Value};
+use dovetail::{map, AgentHost, AgentType, Control, EnvironmentHost, Happening, Legal, Value};
 
 /// A host with the session that it belongs to, as one thing to talk to.
 struct Peer<H: Host> {
@@ -263,6 +263,16 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
     );
     assert_eq!(peer.ask(none.encode()), said);
     assert_eq!(counted(&mut peer, 12), (1, 0));
+}
+
+#[test]
+fn a_program_is_one_agent_at_the_most() {
+    let two = ["one", "other"].map(|name| Counter::kind(name).instance());
+    let refused = AgentHost::new(two).err().unwrap().to_string();
+    assert!(refused.contains("one agent only"), "{refused}");
+    let panics = AgentType::new("odd", |_, _| -> Result<Counter, _> { panic!("at once") });
+    let refused = AgentHost::new([panics.instance()]).err().unwrap();
+    assert!(refused.to_string().ends_with("at once"), "{refused}");
 }
 
 #[test]
