@@ -153,20 +153,11 @@ func (m *AgentEnd) wire(w *wire) {
 	opt(w, "mode", &m.Mode, Learn, oneOf(modes...))
 }
 
-// AgentLookahead asks what would follow from the position in which a seat must act.
-type AgentLookahead struct {
-	ID      int64
-	Episode int64
-	Seat    int
-	Turn    int
-	Lines   []any
-	Seed    int64
-}
+// AgentLookahead asks what would follow from the position in which a seat must act; the broker passes it on.
+type AgentLookahead EnvironmentLookahead
 
-func (*AgentLookahead) kind() string { return "lookahead" }
-func (m *AgentLookahead) wire(w *wire) {
-	(*EnvironmentLookahead)(m).wire(w)
-}
+func (*AgentLookahead) kind() string   { return "lookahead" }
+func (m *AgentLookahead) wire(w *wire) { (*EnvironmentLookahead)(m).wire(w) }
 
 // Save asks an instance for its state; Keep is the experiment's.
 type Save struct {

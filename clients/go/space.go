@@ -3,6 +3,7 @@ package dovetail
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Space says which values an observation or action may have. It is one of *Discrete, *Box, *MultiDiscrete,
@@ -66,8 +67,7 @@ func DecodeSpace(value any) (Space, error) {
 		}
 		space = box
 	case "MultiDiscrete":
-		each := r.ints("nvec", 1)
-		space = &MultiDiscrete{each}
+		space = &MultiDiscrete{r.ints("nvec", 1)}
 	case "MultiBinary":
 		space = &MultiBinary{r.shape("shape")}
 	case "Text":
@@ -180,12 +180,7 @@ func (r *spaceReader) space(value any) Space {
 // numbers says whether a value is a number or nested lists of numbers.
 func numbers(value any) bool {
 	if list, ok := value.([]any); ok {
-		for _, each := range list {
-			if !numbers(each) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(list, func(each any) bool { return !numbers(each) })
 	}
 	_, ok := AsFloat(value)
 	return ok
@@ -220,16 +215,4 @@ func product(shape []int) int {
 		n *= length
 	}
 	return n
-}
-
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

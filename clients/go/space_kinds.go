@@ -1,9 +1,12 @@
 package dovetail
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -19,7 +22,7 @@ func (s *Discrete) Map() map[string]any {
 // Contains implements Space.
 func (s *Discrete) Contains(value any) bool {
 	n, ok := AsInt(value)
-	return ok && n >= s.Start && n-s.Start < s.N
+	return ok && n >= s.Start && uint64(n-s.Start) < uint64(s.N) // the difference may need all of 64 bits
 }
 
 // Sample implements Space.
@@ -34,18 +37,13 @@ func (s *Box) Map() map[string]any {
 	if s.High != nil {
 		m["high"] = s.High
 	}
-	if s.DType != "" && s.DType != Float32 {
+	if s.dtype() != Float32 {
 		m["dtype"] = string(s.DType)
 	}
 	return m
 }
 
-func (s *Box) dtype() DType {
-	if s.DType == "" {
-		return Float32
-	}
-	return s.DType
-}
+func (s *Box) dtype() DType { return cmp.Or(s.DType, Float32) }
 
 // bounds returns the bounds of every element; ok is false if they do not fit the shape.
 func (s *Box) bounds() (low, high func(i int) float64, ok bool) {
@@ -72,7 +70,7 @@ func (s *Box) Contains(value any) bool {
 	}
 	within := func(i int, f float64) bool { return f >= low(i) && f <= high(i) }
 	if t, ok := value.(*Tensor); ok {
-		if t.DType != s.dtype() || !sameShape(t.Shape, s.Shape) {
+		if t.DType != s.dtype() || !slices.Equal(t.Shape, s.Shape) {
 			return false
 		}
 		for i := range t.Len() {
@@ -97,27 +95,31 @@ func (s *Box) Contains(value any) bool {
 
 // element returns a number that the dtype can hold.
 func (s *Box) element(value any) (float64, bool) {
-	switch s.dtype() {
-	case Bool:
-		b, ok := value.(bool)
-		if b {
-			return 1, ok
-		}
-		return 0, ok
-	case Float16, Float32, Float64:
-		return AsFloat(value)
-	}
-	if _, isFloat := value.(float64); isFloat {
-		return 0, false
-	}
+	d := s.dtype()
 	f, ok := AsFloat(value)
-	least, most := intRange(s.dtype())
-	return f, ok && f >= least && f <= most
+	switch v := value.(type) {
+	case bool:
+		if v {
+			f = 1
+		}
+		return f, d == Bool
+	case float64:
+		return f, d.isFloat()
+	case uint64:
+		if v > math.MaxInt64 { // as a float64 it may be the greatest int64, too
+			return f, d == Uint64 || d.isFloat()
+		}
+	}
+	least, most := intRange(d)
+	return f, ok && (d.isFloat() || d != Bool && f >= least && f <= most)
 }
 
 func intRange(d DType) (least, most float64) {
 	bits := 8 * d.Size()
-	if d[0] == 'u' {
+	switch {
+	case d == Bool:
+		return 0, 1
+	case d[0] == 'u':
 		return 0, math.Ldexp(1, bits) - 1
 	}
 	return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
@@ -129,18 +131,12 @@ func (s *Box) Sample(rng *rand.Rand) any {
 	t := &Tensor{DType: s.dtype(), Shape: s.Shape}
 	for i := range product(s.Shape) {
 		least, most := low(i), high(i)
-		whole := t.DType != Float16 && t.DType != Float32 && t.DType != Float64
-		if whole && t.DType != Bool {
-			l, m := intRange(t.DType)
-			least, most = math.Max(least, l), math.Min(most, m)
-		} else if whole {
-			least, most = math.Max(least, 0), math.Min(most, 1)
-		}
 		var f float64
 		switch {
-		case whole:
-			f = math.Floor(least + rng.Float64()*(most-least+1))
-			f = math.Min(f, most)
+		case !t.DType.isFloat():
+			first, last := intRange(t.DType)
+			first, last = max(first, math.Ceil(least)), min(last, math.Floor(most))
+			f = min(last, math.Floor(first+rng.Float64()*(last-first+1)))
 		case math.IsInf(least, 0) && math.IsInf(most, 0):
 			f = rng.NormFloat64()
 		case math.IsInf(least, 0):
@@ -150,71 +146,9 @@ func (s *Box) Sample(rng *rand.Rand) any {
 		default:
 			f = least + rng.Float64()*(most-least)
 		}
-		t.Data = appendNumber(t.Data, t.DType, f)
+		t.Data = t.DType.Append(t.Data, f)
 	}
 	return t
-}
-
-func appendNumber(b []byte, d DType, f float64) []byte {
-	if d == Bool {
-		return d.Append(b, f != 0)
-	}
-	return d.Append(b, f)
-}
-
-// Append appends a number or boolean as an element of this dtype.
-func (d DType) Append(b []byte, value any) []byte {
-	if flag, ok := value.(bool); ok {
-		return appendElement(b, flag)
-	}
-	if d == Float16 || d == Float32 || d == Float64 {
-		f, _ := AsFloat(value)
-		switch d {
-		case Float16:
-			return appendElement(b, toHalf(f))
-		case Float32:
-			return appendElement(b, float32(f))
-		}
-		return appendElement(b, f)
-	}
-	var n int64 // of a uint64 the same bits
-	switch v := value.(type) {
-	case float64:
-		if n = int64(v); v >= 1<<63 {
-			n = int64(uint64(v))
-		}
-	case uint64:
-		n = int64(v)
-	default:
-		n, _ = AsInt(v)
-	}
-	switch d.Size() {
-	case 1:
-		return appendElement(b, uint8(n))
-	case 2:
-		return appendElement(b, uint16(n))
-	case 4:
-		return appendElement(b, uint32(n))
-	}
-	return appendElement(b, uint64(n))
-}
-
-// toHalf rounds towards zero, so that what was within bounds stays there.
-func toHalf(f float64) uint16 {
-	var sign uint16
-	if math.Signbit(f) {
-		sign, f = 0x8000, -f
-	}
-	switch {
-	case math.IsNaN(f):
-		return 0x7e00
-	case f > 65504:
-		return sign | 0x7c00
-	case f < math.Ldexp(1, -14):
-		return sign | uint16(math.Ldexp(f, 24))
-	}
-	fraction, exponent := math.Frexp(f)
-	return sign | uint16(exponent+14)<<10 | uint16(math.Ldexp(fraction, 11))&0x3ff
 }
 
 // Map implements Space.
@@ -239,7 +173,7 @@ func (s *MultiDiscrete) Contains(value any) bool {
 // vector returns the integers of a tensor or of nested lists.
 func vector(value any, shape []int) ([]int64, bool) {
 	if t, ok := value.(*Tensor); ok {
-		return t.Ints(), sameShape(t.Shape, shape) && t.DType != Float16 && t.DType != Float32 && t.DType != Float64
+		return t.Ints(), slices.Equal(t.Shape, shape) && !t.DType.isFloat()
 	}
 	list := flatten(value, shape)
 	out := make([]int64, len(list))
@@ -306,16 +240,7 @@ func (s *Text) Contains(value any) bool {
 	if s.Charset == nil {
 		return true
 	}
-	known := map[rune]bool{}
-	for _, each := range *s.Charset {
-		known[each] = true
-	}
-	for _, each := range text {
-		if !known[each] {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(text, *s.Charset) == ""
 }
 
 // Sample implements Space.
@@ -364,11 +289,7 @@ func (s *Tuple) Sample(rng *rand.Rand) any {
 
 // Map implements Space.
 func (s *Dict) Map() map[string]any {
-	spaces := make(map[string]any, len(s.Spaces))
-	for key, each := range s.Spaces {
-		spaces[key] = each
-	}
-	return map[string]any{"space": "Dict", "spaces": spaces}
+	return map[string]any{"space": "Dict", "spaces": s.Spaces}
 }
 
 // Contains implements Space.
@@ -388,13 +309,8 @@ func (s *Dict) Contains(value any) bool {
 
 // Sample implements Space.
 func (s *Dict) Sample(rng *rand.Rand) any {
-	keys := make([]string, 0, len(s.Spaces))
-	for key := range s.Spaces {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys) // so that the same random numbers draw the same
-	out := make(map[string]any, len(keys))
-	for _, key := range keys {
+	out := make(map[string]any, len(s.Spaces))
+	for _, key := range slices.Sorted(maps.Keys(s.Spaces)) { // so that the same random numbers draw the same
 		out[key] = s.Spaces[key].Sample(rng)
 	}
 	return out

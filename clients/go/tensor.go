@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/tinylib/msgp/msgp"
@@ -45,6 +47,40 @@ func (d DType) Size() int {
 	return 0
 }
 
+func (d DType) isFloat() bool { return d == Float16 || d == Float32 || d == Float64 }
+
+// Append appends a number or boolean as an element of this dtype.
+func (d DType) Append(b []byte, value any) []byte {
+	le := binary.LittleEndian
+	f, _ := AsFloat(value)
+	switch d {
+	case Float16:
+		return le.AppendUint16(b, toHalf(f))
+	case Float32:
+		return le.AppendUint32(b, math.Float32bits(float32(f)))
+	case Float64:
+		return le.AppendUint64(b, math.Float64bits(f))
+	}
+	var n uint64
+	switch v := value.(type) {
+	case bool:
+		if v {
+			n = 1
+		}
+	case float64:
+		if n = uint64(int64(v)); v >= 1<<63 {
+			n = uint64(v)
+		}
+	case uint64:
+		n = v
+	case int64:
+		n = uint64(v)
+	case int:
+		n = uint64(v)
+	}
+	return le.AppendUint64(b, n)[:len(b)+d.Size()] // the lowest bytes come first
+}
+
 // Tensor is an array of numbers. Data holds the elements in C order, little-endian, as they travel; it must not
 // be changed once the tensor was handed out, and that of a received tensor not at all.
 type Tensor struct {
@@ -58,19 +94,14 @@ type Element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// NewTensor makes a tensor of elements in C order. Without a shape it is a vector; a nil slice with one
-// element and an empty shape is told by passing NewScalar instead.
+// NewTensor makes a tensor of elements in C order. Without a shape it is a vector; NewScalar makes one without
+// dimensions.
 func NewTensor[T Element](elements []T, shape ...int) *Tensor {
 	if len(shape) == 0 {
 		shape = []int{len(elements)}
 	}
-	var zero T
-	t := &Tensor{DType: dtypeOf(zero), Shape: shape}
-	t.Data = make([]byte, 0, len(elements)*t.DType.Size())
-	for _, each := range elements {
-		t.Data = appendElement(t.Data, each)
-	}
-	return t
+	data, _ := binary.Append(nil, binary.LittleEndian, elements) // it fails for nothing that is an Element
+	return &Tensor{DType: DType(reflect.TypeFor[T]().String()), Shape: shape, Data: data}
 }
 
 // NewScalar makes a tensor without dimensions.
@@ -78,63 +109,6 @@ func NewScalar[T Element](element T) *Tensor {
 	t := NewTensor([]T{element})
 	t.Shape = []int{}
 	return t
-}
-
-func dtypeOf(value any) DType {
-	switch value.(type) {
-	case bool:
-		return Bool
-	case int8:
-		return Int8
-	case int16:
-		return Int16
-	case int32:
-		return Int32
-	case int64:
-		return Int64
-	case uint8:
-		return Uint8
-	case uint16:
-		return Uint16
-	case uint32:
-		return Uint32
-	case uint64:
-		return Uint64
-	case float32:
-		return Float32
-	}
-	return Float64
-}
-
-func appendElement(b []byte, value any) []byte {
-	switch v := value.(type) {
-	case bool:
-		if v {
-			return append(b, 1)
-		}
-		return append(b, 0)
-	case int8:
-		return append(b, byte(v))
-	case uint8:
-		return append(b, v)
-	case int16:
-		return binary.LittleEndian.AppendUint16(b, uint16(v))
-	case uint16:
-		return binary.LittleEndian.AppendUint16(b, v)
-	case int32:
-		return binary.LittleEndian.AppendUint32(b, uint32(v))
-	case uint32:
-		return binary.LittleEndian.AppendUint32(b, v)
-	case float32:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	case int64:
-		return binary.LittleEndian.AppendUint64(b, uint64(v))
-	case uint64:
-		return binary.LittleEndian.AppendUint64(b, v)
-	case float64:
-		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	return b
 }
 
 // Len returns the number of elements.
@@ -219,6 +193,24 @@ func halfFloat(bits uint16) float64 {
 	return sign * math.Ldexp(fraction+1024, exponent-25)
 }
 
+// toHalf rounds towards zero.
+func toHalf(f float64) uint16 {
+	var sign uint16
+	if math.Signbit(f) {
+		sign, f = 0x8000, -f
+	}
+	switch {
+	case math.IsNaN(f):
+		return 0x7e00
+	case f > 65504:
+		return sign | 0x7c00
+	case f < math.Ldexp(1, -14):
+		return sign | uint16(math.Ldexp(f, 24))
+	}
+	fraction, exponent := math.Frexp(f)
+	return sign | uint16(exponent+14)<<10 | uint16(math.Ldexp(fraction, 11))&0x3ff
+}
+
 // check says what is wrong with a tensor, if something is.
 func (t *Tensor) check() error {
 	size := t.DType.Size()
@@ -228,20 +220,14 @@ func (t *Tensor) check() error {
 	if len(t.Shape) > 32 {
 		return protocolErrorf(CodeMalformed, "tensor of more than 32 dimensions")
 	}
-	count, empty := uint64(size), false
+	count := uint64(size)
 	for _, length := range t.Shape {
 		if length < 0 {
 			return protocolErrorf(CodeMalformed, "tensor with a negative length")
 		}
-		empty = empty || length == 0
-	}
-	for _, length := range t.Shape {
-		if empty {
-			count = 0
-			break
-		}
-		if count *= uint64(length); count > uint64(len(t.Data)) || uint64(length) > uint64(len(t.Data)) {
-			break // too large already, and not to overflow
+		over, product := bits.Mul64(count, uint64(length))
+		if count = product; over != 0 {
+			count = math.MaxUint64 // too large, unless a length to come is 0
 		}
 	}
 	if count != uint64(len(t.Data)) {
@@ -270,7 +256,7 @@ func unpackTensor(data []byte) (*Tensor, error) {
 	if err != nil {
 		return nil, wrong("a shape that is no array")
 	}
-	t := &Tensor{Shape: make([]int, dimensions)}
+	t := &Tensor{DType: DType(dtype), Shape: make([]int, dimensions)}
 	for i := range t.Shape {
 		if !isInt(rest) {
 			return nil, wrong("a length that is no integer")
@@ -281,21 +267,10 @@ func unpackTensor(data []byte) (*Tensor, error) {
 		}
 		t.Shape[i], rest = int(length), after
 	}
-	t.DType = internDType(dtype)
 	if t.Data, _, err = msgp.ReadBytesZC(rest); err != nil {
 		return nil, wrong("data that is not binary")
 	}
 	return t, t.check()
-}
-
-// internDType avoids to allocate a string for each tensor.
-func internDType(name []byte) DType {
-	for _, each := range [...]DType{Bool, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Float16, Float32, Float64} {
-		if string(name) == string(each) {
-			return each
-		}
-	}
-	return DType(name)
 }
 
 func appendTensor(out []byte, t *Tensor) ([]byte, error) {

@@ -49,101 +49,75 @@ func DecodeValue(frame []byte) (any, error) {
 // readValue reads one value of a frame whose structure was checked; what is decoded may share the frame's memory.
 func readValue(b []byte) (any, []byte, error) {
 	lead := b[0]
+	head, body, count := measure(b)
+	content, rest := b[head:head+body:head+body], b[head+body:]
 	switch {
 	case lead <= 0x7f:
-		return int64(lead), b[1:], nil
+		return int64(lead), rest, nil
 	case lead >= 0xe0:
-		return int64(int8(lead)), b[1:], nil
+		return int64(int8(lead)), rest, nil
 	case lead <= 0x8f || lead == 0xde || lead == 0xdf:
-		return readMap(b)
-	case lead <= 0x9f || lead == 0xdc || lead == 0xdd:
-		n, rest, err := msgp.ReadArrayHeaderBytes(b)
-		if err != nil {
-			return nil, nil, malformed(err)
-		}
-		list := make([]any, n)
+		return readMap(rest, count/2)
+	case count >= 0:
+		list := make([]any, count)
+		var err error
 		for i := range list {
 			if list[i], rest, err = readValue(rest); err != nil {
 				return nil, nil, err
 			}
 		}
 		return list, rest, nil
-	case lead <= 0xbf || lead >= 0xd9 && lead <= 0xdb:
-		text, rest, err := msgp.ReadStringZC(b)
-		if err != nil {
-			return nil, nil, malformed(err)
-		}
-		if !utf8.Valid(text) {
+	case lead <= 0xbf || lead >= 0xd9:
+		if !utf8.Valid(content) {
 			return nil, nil, protocolErrorf(CodeMalformed, "a text is no UTF-8")
 		}
-		return string(text), rest, nil
-	}
-	switch lead {
-	case 0xc0:
-		return nil, b[1:], nil
-	case 0xc2:
-		return false, b[1:], nil
-	case 0xc3:
-		return true, b[1:], nil
-	case 0xca:
-		return float64(math.Float32frombits(binary.BigEndian.Uint32(b[1:]))), b[5:], nil
-	case 0xcb:
-		return math.Float64frombits(binary.BigEndian.Uint64(b[1:])), b[9:], nil
-	case 0xcc, 0xcd, 0xce, 0xcf:
-		n, rest, err := msgp.ReadUint64Bytes(b)
-		if err != nil {
-			return nil, nil, malformed(err)
-		}
+		return string(content), rest, nil
+	case lead >= 0xcc && lead <= 0xcf:
+		n, _, _ := msgp.ReadUint64Bytes(b)
 		if n > math.MaxInt64 {
 			return n, rest, nil
 		}
 		return int64(n), rest, nil
-	case 0xd0, 0xd1, 0xd2, 0xd3:
-		n, rest, err := msgp.ReadInt64Bytes(b)
-		if err != nil {
-			return nil, nil, malformed(err)
-		}
+	case lead >= 0xd0 && lead <= 0xd3:
+		n, _, _ := msgp.ReadInt64Bytes(b)
 		return n, rest, nil
-	case 0xc4, 0xc5, 0xc6:
-		data, rest, err := msgp.ReadBytesZC(b)
-		if err != nil {
-			return nil, nil, malformed(err)
-		}
-		return data[:len(data):len(data)], rest, nil
 	}
-	head, body, _ := measure(b) // what is left are the extensions
-	code, data, rest := int8(b[head-1]), b[head:head+body:head+body], b[head+body:]
+	switch lead {
+	case 0xc0:
+		return nil, rest, nil
+	case 0xc2, 0xc3:
+		return lead == 0xc3, rest, nil
+	case 0xc4, 0xc5, 0xc6:
+		return content, rest, nil
+	case 0xca:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(content))), rest, nil
+	case 0xcb:
+		return math.Float64frombits(binary.BigEndian.Uint64(content)), rest, nil
+	}
+	code := int8(b[head-1]) // what is left are the extensions
 	if code == tensorExtension {
-		tensor, err := unpackTensor(data)
+		tensor, err := unpackTensor(content)
 		if err != nil {
 			return nil, nil, err
 		}
 		return tensor, rest, nil
 	}
-	return Extension{code, data}, rest, nil
+	return Extension{code, content}, rest, nil
 }
 
-func readMap(b []byte) (any, []byte, error) {
-	n, rest, err := msgp.ReadMapHeaderBytes(b)
-	if err != nil {
-		return nil, nil, malformed(err)
-	}
-	out := make(map[string]any, n)
-	for ; n > 0; n-- {
-		var key []byte
-		if key, rest, err = msgp.ReadStringZC(rest); err != nil || !utf8.Valid(key) {
+func readMap(rest []byte, count int) (any, []byte, error) {
+	out := make(map[string]any, count)
+	for range count {
+		key, after, err := msgp.ReadStringZC(rest)
+		if err != nil || !utf8.Valid(key) {
 			return nil, nil, protocolErrorf(CodeMalformed, "a key is no text")
 		}
-		var value any
-		if value, rest, err = readValue(rest); err != nil {
+		if out[string(key)], rest, err = readValue(after); err != nil {
 			return nil, nil, err
 		}
-		out[string(key)] = value
 	}
 	return out, rest, nil
 }
-
-func malformed(err error) error { return &ProtocolError{CodeMalformed, err.Error()} }
 
 // AppendValue appends the encoding of a value. It fails for what cannot travel.
 func AppendValue(out []byte, value any) ([]byte, error) { return appendValue(out, value, 0) }
@@ -157,14 +131,13 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 	if depth > deepest {
 		return nil, fmt.Errorf("a value nested deeper than %d cannot travel", deepest)
 	}
-	var err error
 	switch v := value.(type) {
 	case nil:
 		return msgp.AppendNil(out), nil
 	case bool:
 		return msgp.AppendBool(out, v), nil
 	case int:
-		return msgp.AppendInt64(out, int64(v)), nil
+		return msgp.AppendInt(out, v), nil
 	case int64:
 		return msgp.AppendInt64(out, v), nil
 	case uint64:
@@ -172,29 +145,15 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 	case float64:
 		return msgp.AppendFloat64(out, v), nil
 	case string:
-		if !utf8.ValidString(v) {
-			return nil, fmt.Errorf("a text that is no UTF-8 cannot travel")
-		}
-		return msgp.AppendString(out, v), nil
+		return appendText(out, v)
 	case []byte:
 		return msgp.AppendBytes(out, v), nil
 	case []any:
-		out = msgp.AppendArrayHeader(out, uint32(len(v)))
-		for _, each := range v {
-			if out, err = appendValue(out, each, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return appendList(out, v, depth)
 	case map[string]any:
-		out = msgp.AppendMapHeader(out, uint32(len(v)))
-		for key, each := range v {
-			out = msgp.AppendString(out, key)
-			if out, err = appendValue(out, each, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return appendMap(out, v, depth)
+	case map[string]Space:
+		return appendMap(out, v, depth)
 	case *Tensor:
 		return appendTensor(out, v)
 	case Tensor:
@@ -225,41 +184,55 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 	case float32:
 		return msgp.AppendFloat32(out, v), nil
 	case []int:
-		return appendNumbers(out, v, func(b []byte, n int) []byte { return msgp.AppendInt64(b, int64(n)) }), nil
+		return appendNumbers(out, v, msgp.AppendInt), nil
 	case []int64:
 		return appendNumbers(out, v, msgp.AppendInt64), nil
 	case []float64:
 		return appendNumbers(out, v, msgp.AppendFloat64), nil
 	case []string:
-		out = msgp.AppendArrayHeader(out, uint32(len(v)))
-		for _, each := range v {
-			if out, err = appendValue(out, each, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return appendList(out, v, depth)
 	case []map[string]any:
-		out = msgp.AppendArrayHeader(out, uint32(len(v)))
-		for _, each := range v {
-			if out, err = appendValue(out, each, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return appendList(out, v, depth)
 	case []Space:
-		out = msgp.AppendArrayHeader(out, uint32(len(v)))
-		for _, each := range v {
-			if out, err = appendValue(out, each, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return appendList(out, v, depth)
 	case fields:
 		w := wire{out: out}
 		w.encodeMap(v)
 		return w.out, w.err
 	}
 	return nil, fmt.Errorf("a %T cannot travel; use numbers, text, slices, maps or tensors", value)
+}
+
+func appendText(out []byte, text string) ([]byte, error) {
+	if !utf8.ValidString(text) {
+		return nil, protocolErrorf(CodeInvalid, "a text that is no UTF-8 cannot travel")
+	}
+	return msgp.AppendString(out, text), nil
+}
+
+func appendList[T any](out []byte, list []T, depth int) ([]byte, error) {
+	out = msgp.AppendArrayHeader(out, uint32(len(list)))
+	var err error
+	for _, each := range list {
+		if out, err = appendValue(out, each, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func appendMap[T any](out []byte, m map[string]T, depth int) ([]byte, error) {
+	out = msgp.AppendMapHeader(out, uint32(len(m)))
+	var err error
+	for key, each := range m {
+		if out, err = appendText(out, key); err != nil {
+			return nil, err
+		}
+		if out, err = appendValue(out, each, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func appendNumbers[T any](out []byte, list []T, one func([]byte, T) []byte) []byte {
@@ -272,9 +245,6 @@ func appendNumbers[T any](out []byte, list []T, one func([]byte, T) []byte) []by
 
 func appendExtension(out []byte, e Extension) []byte {
 	switch n := len(e.Data); {
-	case n == 1 || n == 2 || n == 4 || n == 8 || n == 16:
-		lead := map[int]byte{1: 0xd4, 2: 0xd5, 4: 0xd6, 8: 0xd7, 16: 0xd8}[n]
-		out = append(out, lead)
 	case n < 1<<8:
 		out = append(out, 0xc7, byte(n))
 	case n < 1<<16:

@@ -70,10 +70,7 @@ func boolean(w *wire, key string, b []byte, p *bool) {
 
 func text(w *wire, key string, b []byte, p *string) {
 	if !w.decoding {
-		if !utf8.ValidString(*p) {
-			w.fail(CodeInvalid, "a text that is no UTF-8 cannot travel")
-		}
-		w.out = msgp.AppendString(w.out, *p)
+		w.appendValue(*p)
 		return
 	}
 	text, _, err := msgp.ReadStringZC(b)

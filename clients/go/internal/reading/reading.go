@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -177,65 +176,4 @@ func tensor(m map[string]any) (any, error) {
 		t.Data = t.DType.Append(t.Data, value)
 	}
 	return t, nil
-}
-
-// Equal says whether two decoded values are the same; numbers count by their value, and NaN equals NaN.
-func Equal(a, b any) bool {
-	switch x := a.(type) {
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !Equal(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for key := range x {
-			inner, ok := y[key]
-			if !ok || !Equal(x[key], inner) {
-				return false
-			}
-		}
-		return true
-	case []byte:
-		y, ok := b.([]byte)
-		return ok && bytes.Equal(x, y)
-	case *dovetail.Tensor:
-		y, ok := b.(*dovetail.Tensor)
-		return ok && x.DType == y.DType && fmt.Sprint(x.Shape) == fmt.Sprint(y.Shape) && bytes.Equal(x.Data, y.Data)
-	case dovetail.Extension:
-		y, ok := b.(dovetail.Extension)
-		return ok && x.Code == y.Code && bytes.Equal(x.Data, y.Data)
-	case bool, string, nil:
-		return a == b
-	}
-	x, y := number(a), number(b)
-	if x == nil || y == nil {
-		fa, isA := a.(float64)
-		fb, isB := b.(float64)
-		return isA && isB && (fa == fb || math.IsNaN(fa) && math.IsNaN(fb))
-	}
-	return x.Cmp(y) == 0
-}
-
-func number(value any) *big.Float {
-	switch v := value.(type) {
-	case int64:
-		return new(big.Float).SetInt64(v)
-	case uint64:
-		return new(big.Float).SetUint64(v)
-	case float64:
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return big.NewFloat(v)
-		}
-	}
-	return nil
 }
