@@ -192,11 +192,11 @@ impl Space {
                 .is_some_and(|value| (0..space.n).contains(&value)),
             Space::Box(space) => space.contains(value),
             Space::MultiDiscrete(space) => {
-                shape_of(value) == Some(vec![space.nvec.len()])
+                is_whole(value)
+                    && shape_of(value) == Some(vec![space.nvec.len()])
                     && flat(value).is_some_and(|all| {
-                        all.iter()
-                            .zip(&space.nvec)
-                            .all(|(x, n)| x.fract() == 0.0 && *x >= 0.0 && *x < *n as f64)
+                        let mut pairs = all.iter().zip(&space.nvec);
+                        pairs.all(|(x, n)| (0.0..*n as f64).contains(x))
                     })
             }
             Space::MultiBinary(space) => {
@@ -227,11 +227,13 @@ impl Space {
 
     /// A value of this space drawn at random, for agents that may do anything.
     ///
-    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.
+    /// Unbounded numbers are drawn from -1 to 1 beyond the bound that they have.  What would be
+    /// too large for any message is nil.
     pub fn sample(&self, random: &mut Random) -> Value {
         match self {
             Space::Discrete(space) => {
-                Value::Int(space.start + random.below(space.n.max(1) as u64) as i64)
+                let more = random.below(space.n.max(1) as u64) as i64;
+                Value::Int(space.start.saturating_add(more))
             }
             Space::Box(space) => space.sample(random),
             Space::MultiDiscrete(space) => {
@@ -239,7 +241,9 @@ impl Space {
                 Value::Array(space.nvec.iter().map(draw).collect())
             }
             Space::MultiBinary(space) => {
-                let count = space.shape.iter().product();
+                let Some(count) = count_of(&space.shape) else {
+                    return Value::Nil;
+                };
                 let bits: Vec<u8> = (0..count).map(|_| random.below(2) as u8).collect();
                 Tensor::new(&space.shape, &bits).map_or(Value::Nil, Value::Tensor)
             }
@@ -248,13 +252,12 @@ impl Space {
                     Some(set) => set.chars().collect(),
                     None => ('a'..='z').collect(),
                 };
-                let most = space.max_length.min(space.min_length + 16);
-                let more = random.below(most.saturating_sub(space.min_length) + 1);
-                let length = if set.is_empty() {
-                    0
-                } else {
-                    space.min_length + more
-                };
+                let least = space.min_length;
+                if set.is_empty() || least > LARGEST as u64 {
+                    return Value::Text(String::new());
+                }
+                let more = space.max_length.saturating_sub(least).min(16);
+                let length = least + random.below(more + 1);
                 let draw = |_| set[random.below(set.len() as u64) as usize];
                 Value::Text((0..length).map(draw).collect())
             }
@@ -299,12 +302,12 @@ impl BoxSpace {
     }
 
     fn sample(&self, random: &mut Random) -> Value {
-        let count = self.shape.iter().product();
         let dtype = Dtype::from_name(&self.dtype).unwrap_or(Dtype::Float32);
-        let (Some(low), Some(high)) = (self.low.each(count), self.high.each(count)) else {
+        let bounds = count_of(&self.shape)
+            .and_then(|count| Some((self.low.each(count)?, self.high.each(count)?)));
+        let Some((low, high)) = bounds else {
             return Value::Nil;
         };
-        let whole = !matches!(dtype, Dtype::Float16 | Dtype::Float32 | Dtype::Float64);
         let mut draw = |low: f64, high: f64| {
             let (low, high) = match (low.is_finite(), high.is_finite()) {
                 (true, true) => (low, high),
@@ -312,13 +315,16 @@ impl BoxSpace {
                 (false, true) => (high - 1.0, high),
                 (false, false) => (-1.0, 1.0),
             };
-            match (dtype, whole) {
-                (Dtype::Bool, _) => Value::Bool(random.below(2) == 1),
-                (_, true) => {
-                    let span = (high - low).max(0.0) as u64;
-                    Value::Int(low as i64 + random.below(span.saturating_add(1)) as i64)
-                }
-                _ => Value::Float(low + (high - low) * random.uniform()),
+            let Some((least, most)) = integers(dtype) else {
+                return Value::Float(low + (high - low) * random.uniform());
+            };
+            let low = (low.ceil() as i128).clamp(least, most);
+            let high = (high.floor() as i128).clamp(low, most);
+            let more = (high - low).saturating_add(1).min(u64::MAX.into()) as u64;
+            let drawn = low + i128::from(random.below(more));
+            match dtype {
+                Dtype::Bool => Value::Bool(drawn == 1),
+                _ => i64::try_from(drawn).map_or(Value::Large(drawn as u64), Value::Int),
             }
         };
         let drawn = low.iter().zip(&high).map(|(l, h)| draw(*l, *h)).collect();
@@ -326,27 +332,49 @@ impl BoxSpace {
     }
 }
 
+/// Elements of the largest array that is drawn; more do not fit into a frame.
+const LARGEST: usize = 1 << 24;
+
+/// How many elements an array of a shape has, if it is not too large.
+fn count_of(shape: &[usize]) -> Option<usize> {
+    let count = |count: usize, length: &usize| count.checked_mul(*length);
+    shape.iter().try_fold(1, count).filter(|n| *n <= LARGEST)
+}
+
+/// The least and the greatest integer that a dtype can hold; nothing if it is one of floats.
+fn integers(dtype: Dtype) -> Option<(i128, i128)> {
+    let bits = 8 * dtype.size();
+    match dtype {
+        Dtype::Float16 | Dtype::Float32 | Dtype::Float64 => None,
+        Dtype::Bool => Some((0, 1)),
+        Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64 => {
+            Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1))
+        }
+        _ => Some((0, (1 << bits) - 1)),
+    }
+}
+
 /// Whether nested arrays hold what a dtype can hold.
 fn can_hold(dtype: Dtype, value: &Value) -> bool {
+    let whole = match value {
+        Value::Array(values) => return values.iter().all(|each| can_hold(dtype, each)),
+        Value::Bool(_) => return dtype == Dtype::Bool,
+        Value::Float(_) => return integers(dtype).is_none(),
+        Value::Int(value) => i128::from(*value),
+        Value::Large(value) => i128::from(*value),
+        _ => return false,
+    };
+    dtype != Dtype::Bool
+        && integers(dtype).is_none_or(|(least, most)| (least..=most).contains(&whole))
+}
+
+/// Whether a tensor or nested arrays hold integers.
+fn is_whole(value: &Value) -> bool {
     match value {
-        Value::Array(values) => values.iter().all(|each| can_hold(dtype, each)),
-        Value::Bool(_) => dtype == Dtype::Bool,
-        Value::Float(_) => matches!(dtype, Dtype::Float16 | Dtype::Float32 | Dtype::Float64),
-        Value::Int(_) | Value::Large(_) => {
-            let bits = 8 * dtype.size() as u32;
-            match dtype {
-                Dtype::Bool => false,
-                Dtype::Float16 | Dtype::Float32 | Dtype::Float64 => true,
-                Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64 => {
-                    let most = i64::MAX >> (64 - bits);
-                    value
-                        .as_i64()
-                        .is_some_and(|x| (-most - 1..=most).contains(&x))
-                }
-                _ => value.as_u64().is_some_and(|x| x <= u64::MAX >> (64 - bits)),
-            }
+        Value::Tensor(tensor) => {
+            tensor.dtype() != Dtype::Bool && integers(tensor.dtype()).is_some()
         }
-        _ => false,
+        nested => can_hold(Dtype::Int64, nested),
     }
 }
 
@@ -462,6 +490,11 @@ mod tests {
             Space::array(&[2, 3], 0, 1, Dtype::Uint8),
             Space::array(&[], -1.5, f64::INFINITY, Dtype::Float32),
             Space::array(&[2], 0, 1, Dtype::Bool),
+            Space::array(&[2], 1, 1, Dtype::Bool),
+            Space::array(&[2], -0.5, 1.5, Dtype::Int8),
+            Space::array(&[2], f64::NEG_INFINITY, f64::INFINITY, Dtype::Uint8),
+            Space::array(&[], 1u64 << 63, u64::MAX, Dtype::Uint64),
+            Space::array(&[], i64::MIN, i64::MAX, Dtype::Int64),
             Space::MultiDiscrete(MultiDiscrete { nvec: vec![2, 5] }),
             Space::MultiBinary(MultiBinary { shape: vec![2, 2] }),
             Space::Text(TextSpace {
@@ -484,5 +517,37 @@ mod tests {
             assert!(!space.contains(&Value::Binary(vec![1])));
             assert_eq!(Space::from_value(&space.to_value()).unwrap(), space);
         }
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_drawn() {
+        let mut random = Random::new(1);
+        let shape = vec![usize::MAX, 2];
+        let spaces = [
+            Space::array(&shape, 0, 1, Dtype::Uint8),
+            Space::array(&[1 << 40], 0, 1, Dtype::Uint8),
+            Space::MultiBinary(MultiBinary { shape }),
+        ];
+        for space in spaces {
+            assert_eq!(space.sample(&mut random), Value::Nil);
+        }
+        let text = TextSpace {
+            max_length: u64::MAX,
+            min_length: u64::MAX,
+            charset: None,
+        };
+        assert_eq!(Space::Text(text).sample(&mut random), "".into());
+        let start = i64::MAX;
+        Space::Discrete(Discrete { n: 9, start }).sample(&mut random);
+    }
+
+    #[test]
+    fn vectors_of_integers_hold_no_others() {
+        let space = Space::MultiDiscrete(MultiDiscrete { nvec: vec![2, 5] });
+        assert!(space.contains(&[1, 4].into()));
+        assert!(space.contains(&Tensor::new(&[2], &[1u8, 4]).unwrap().into()));
+        assert!(!space.contains(&[1, 5].into()) && !space.contains(&[-1, 4].into()));
+        assert!(!space.contains(&[1.0, 4.0].into()) && !space.contains(&[true, true].into()));
+        assert!(!space.contains(&Tensor::new(&[2], &[1f32, 4.0]).unwrap().into()));
     }
 }
