@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { decode as decodeElsewhere } from "@msgpack/msgpack";
 import {
+  Extension,
   Random,
   Tensor,
   box,
@@ -48,6 +50,24 @@ test("integers are exact, numbers where that is possible", () => {
   assert.throws(() => encode(2n ** 64n), TypeError);
 });
 
+test("lengths and integers on both sides of every width of a header", () => {
+  for (const bits of [4, 5, 7, 8, 15, 16, 31, 32, 52]) {
+    for (const value of [2 ** bits - 1, 2 ** bits, -(2 ** bits), -(2 ** bits) - 1]) {
+      assert.equal(decode(encode(value)), value);
+      assert.equal(decodeElsewhere(encode(value), { useBigInt64: false }), value);
+    }
+  }
+  for (const length of [0, 15, 16, 31, 32, 255, 256, 65535, 65536]) {
+    const bytes = new Uint8Array(length).fill(7);
+    const text = "é".repeat(length >> 1) + "x".repeat(length & 1);
+    const map = Object.fromEntries(Array.from({ length: length >> 1 }, (_, i) => [`key ${i}`, i]));
+    for (const value of [bytes, text, Array<null>(length).fill(null), map, new Extension(5, bytes)]) {
+      assert.deepEqual(decode(encode(value)), value);
+      if (!(value instanceof Extension)) assert.deepEqual(decodeElsewhere(encode(value)), value);
+    }
+  }
+});
+
 test("numbers that are no integers stay what they are", () => {
   for (const value of [0.5, -0, 1e300, 2 ** 60, Infinity, NaN])
     assert.ok(Object.is(decode(encode(value)), value));
@@ -56,7 +76,14 @@ test("numbers that are no integers stay what they are", () => {
 test("what cannot travel says so", () => {
   const circle: unknown[] = [];
   circle.push(circle);
-  for (const value of [() => 0, Symbol("s"), new Date(), circle, new Map([[1, 2]])]) {
+  for (const value of [
+    () => 0,
+    Symbol("s"),
+    new Date(),
+    circle,
+    new Map([[1, 2]]),
+    new DataView(new ArrayBuffer(1)),
+  ]) {
     assert.throws(() => encode(value), TypeError);
   }
   assert.deepEqual(decode(encode({ a: undefined, b: [undefined] })), { b: [null] });
@@ -64,10 +91,14 @@ test("what cannot travel says so", () => {
 
 test("the tensor of SPEC.md", () => {
   assert.equal(toHex(encode(new Int8Array([1, 2]))), "c70c0193a4696e74389102c4020102");
+  assert.deepEqual(
+    decode(encode(new BigInt64Array([-1n]))),
+    new Tensor("int64", [1], new BigInt64Array([-1n])),
+  );
 });
 
 test("tensors of every length of header", () => {
-  for (const length of [0, 1, 2, 3, 200, 300, 70000]) {
+  for (const length of [0, 1, 2, 3, 25, 26, 27, 28, 29, 30, 200, 300, 70000]) {
     const tensor = new Tensor(
       "float64",
       [length],

@@ -5,8 +5,8 @@
  * @module
  */
 
-import { DTYPES, Extension, Tensor, toHalf } from "./values.js";
-import type { Dtype, Numbers } from "./values.js";
+import { DTYPES, Extension, Tensor, isDtype, toHalf } from "./values.js";
+import type { Numbers } from "./values.js";
 
 const SMALL = 1 << 16;
 const DEEPEST = 64;
@@ -77,38 +77,10 @@ function writeNumber(value: number): void {
     bytes[at] = 0xcb;
     view.setFloat64(at + 1, value);
     at += 9;
-  } else if (value >= 0) {
-    if (value < 0x80) bytes[at++] = value;
-    else if (value < 0x100) {
-      bytes[at++] = 0xcc;
-      bytes[at++] = value;
-    } else if (value < 0x10000) {
-      bytes[at] = 0xcd;
-      view.setUint16(at + 1, value);
-      at += 3;
-    } else if (value < 0x100000000) {
-      bytes[at] = 0xce;
-      view.setUint32(at + 1, value);
-      at += 5;
-    } else {
-      bytes[at] = 0xcf;
-      view.setUint32(at + 1, Math.floor(value / 0x100000000));
-      view.setUint32(at + 5, value >>> 0);
-      at += 9;
-    }
-  } else if (value >= -32) bytes[at++] = value;
-  else if (value >= -0x80) {
-    bytes[at++] = 0xd0;
-    bytes[at++] = value;
-  } else if (value >= -0x8000) {
-    bytes[at] = 0xd1;
-    view.setInt16(at + 1, value);
-    at += 3;
-  } else if (value >= -0x80000000) {
-    bytes[at] = 0xd2;
-    view.setInt32(at + 1, value);
-    at += 5;
-  } else writeBig(BigInt(value));
+  } else if (value >= 0x100000000 || value < -0x80000000) writeBig(BigInt(value));
+  else if (value >= -32 && value < 0x80) bytes[at++] = value;
+  else if (value >= 0) sized(0xcc, value);
+  else sized(0xd0, value, value >= -0x80 ? 1 : value >= -0x8000 ? 2 : 4);
 }
 
 function writeBig(value: bigint): void {
@@ -120,21 +92,29 @@ function writeBig(value: bigint): void {
   at += 9;
 }
 
-/** Write a header whose length is in the byte itself, or in 1, 2 or 4 bytes after it. */
-function header(length: number, fix: number, fixed: number, one: number, two: number): void {
-  if (length < fixed) bytes[at++] = fix | length;
-  else if (one && length < 0x100) {
-    bytes[at++] = one;
-    bytes[at++] = length;
-  } else if (length < 0x10000) {
-    bytes[at] = two;
-    view.setUint16(at + 1, length);
-    at += 3;
-  } else {
-    bytes[at] = two + 1;
-    view.setUint32(at + 1, length);
-    at += 5;
-  }
+/** Write a number in 1, 2 or 4 bytes after a byte that says so: `first` or one of the two that follow it. */
+function sized(first: number, value: number, width = value < 0x100 ? 1 : value < 0x10000 ? 2 : 4): void {
+  bytes[at++] = first + (width >> 1);
+  if (width === 1) bytes[at] = value;
+  else if (width === 2) view.setUint16(at, value);
+  else view.setUint32(at, value);
+  at += width;
+}
+
+/** Write the header of an array or a map; `first` is the byte before those of the long forms. */
+function container(length: number, short: number, first: number): void {
+  if (length < 16) bytes[at++] = short | length;
+  else sized(first, length, length < 0x10000 ? 2 : 4);
+}
+
+function textHeader(length: number): void {
+  if (length < 32) bytes[at++] = 0xa0 | length;
+  else sized(0xd9, length);
+}
+
+function copy(data: Uint8Array): void {
+  bytes.set(data, at);
+  at += data.length;
 }
 
 function writeText(text: string): void {
@@ -142,7 +122,7 @@ function writeText(text: string): void {
   if (length < 64) {
     room(length + 2);
     const start = at;
-    header(length, 0xa0, 32, 0xd9, 0xda);
+    textHeader(length);
     let i = 0;
     for (; i < length; i++) {
       const char = text.charCodeAt(i);
@@ -154,27 +134,21 @@ function writeText(text: string): void {
   }
   const coded = utf8.encode(text);
   room(coded.length + 5);
-  header(coded.length, 0xa0, 32, 0xd9, 0xda);
-  bytes.set(coded, at);
-  at += coded.length;
+  textHeader(coded.length);
+  copy(coded);
 }
 
 function writeBinary(data: Uint8Array): void {
   room(data.length + 5);
-  header(data.length, 0, 0, 0xc4, 0xc5);
-  bytes.set(data, at);
-  at += data.length;
+  sized(0xc4, data.length);
+  copy(data);
 }
 
-function writeExtension(code: number, data: Uint8Array): void {
-  const length = data.length;
-  room(length + 6);
-  const fixed = [1, 2, 4, 8, 16].indexOf(length);
-  if (fixed >= 0) bytes[at++] = 0xd4 + fixed;
-  else header(length, 0, 0, 0xc7, 0xc8);
+function writeExtension({ code, data }: Extension): void {
+  room(data.length + 6);
+  sized(0xc7, data.length);
   bytes[at++] = code;
-  bytes.set(data, at);
-  at += length;
+  copy(data);
 }
 
 function writeObject(value: object, depth: number): void {
@@ -182,7 +156,7 @@ function writeObject(value: object, depth: number): void {
     throw new TypeError("what is nested so deeply, or in itself, cannot travel");
   }
   if (Array.isArray(value)) {
-    header(value.length, 0x90, 16, 0, 0xdc);
+    container(value.length, 0x90, 0xdb);
     for (let i = 0; i < value.length; i++) write(value[i], depth);
     return;
   }
@@ -192,14 +166,11 @@ function writeObject(value: object, depth: number): void {
   } else if (value instanceof Tensor) writeTensor(value);
   else if (value instanceof Uint8Array) writeBinary(value);
   else if (value instanceof Map) {
-    header(value.size, 0x80, 16, 0, 0xde);
-    for (const [key, each] of value) {
+    for (const key of value.keys()) {
       if (typeof key !== "string") throw new TypeError("keys of maps are text");
-      room(9);
-      writeText(key);
-      write(each, depth);
     }
-  } else if (value instanceof Extension) writeExtension(value.code, value.data);
+    writeMap(Object.fromEntries(value) as Record<string, unknown>, depth);
+  } else if (value instanceof Extension) writeExtension(value);
   else if (ArrayBuffer.isView(value)) writeTensor(flat(value));
   else {
     throw new TypeError(
@@ -212,11 +183,10 @@ function writeMap(value: Record<string, unknown>, depth: number): void {
   const keys = Object.keys(value);
   let size = keys.length;
   for (let i = 0; i < keys.length; i++) if (value[keys[i]] === undefined) size--;
-  header(size, 0x80, 16, 0, 0xde);
+  container(size, 0x80, 0xdd);
   for (let i = 0; i < keys.length; i++) {
     const each = value[keys[i]];
     if (each === undefined) continue;
-    room(9);
     writeText(keys[i]);
     write(each, depth);
   }
@@ -224,33 +194,31 @@ function writeMap(value: Record<string, unknown>, depth: number): void {
 
 /** A typed array by itself is a tensor of one dimension. */
 function flat(data: ArrayBufferView): Tensor {
-  const name = data.constructor.name.replace("Array", "").toLowerCase();
-  const dtype = name.replace("big", "").replace("clamped", "") as Dtype;
-  if (!Object.hasOwn(DTYPES, dtype)) {
-    throw new TypeError(`a ${data.constructor.name} cannot travel`);
-  }
+  const { name } = data.constructor;
+  const dtype = name.toLowerCase().replace(/^big|array$/g, "");
+  if (!isDtype(dtype)) throw new TypeError(`a ${name} cannot travel`);
   return new Tensor(dtype, [(data as Numbers).length], data as Numbers);
 }
 
 function writeTensor(tensor: Tensor): void {
   const { dtype, shape } = tensor;
   const data = elements(tensor);
-  // [dtype, shape, bytes]: the header's length must be known before the payload is written.
-  let length = 1 + 1 + dtype.length + (shape.length < 16 ? 1 : 3) + data.length;
-  for (const side of shape) {
-    length += side < 0x80 ? 1 : side < 0x100 ? 2 : side < 0x10000 ? 3 : side < 0x100000000 ? 5 : 9;
-  }
-  length += data.length < 0x100 ? 2 : data.length < 0x10000 ? 3 : 5;
-  room(length + 6);
-  const fixed = length === 8 || length === 16 ? (length === 8 ? 0xd7 : 0xd8) : 0;
-  if (fixed) bytes[at++] = fixed;
-  else header(length, 0, 0, 0xc7, 0xc8);
+  // The extension's length is written when it is known; in one byte if it is sure to fit.
+  const most = 20 + dtype.length + 9 * shape.length + data.length;
+  const width = most < 0x100 ? 1 : 4;
+  room(most);
+  const start = at;
+  at += 1 + width;
   bytes[at++] = 1;
   bytes[at++] = 0x93;
   writeText(dtype);
-  header(shape.length, 0x90, 16, 0, 0xdc);
+  container(shape.length, 0x90, 0xdb);
   for (const side of shape) writeNumber(side);
   writeBinary(data);
+  const end = at;
+  at = start;
+  sized(0xc7, end - start - width - 2, width);
+  at = end;
 }
 
 function elements(tensor: Tensor): Uint8Array {
