@@ -1,7 +1,6 @@
 package dev.dovetail;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 /** A peer's end of a session, without the socket: hello, heartbeats, resumption. Times are in nanoseconds. */
@@ -67,15 +66,11 @@ final class Session {
     void receive(List<byte[]> frames, long now, List<Incoming> messages, List<byte[]> answers) {
         heard = now;
         for (byte[] frame : frames) {
-            Map<String, Object> map = Map.of();
             Incoming message;
             try {
-                map = decoder.message(frame);
-                message = Incoming.read(role, map);
+                message = Incoming.read(role, decoder.message(frame));
             } catch (ProtocolException error) {
-                if (!"error".equals(map.get("type"))) { // no error is answered with an error
-                    answers.add(encoder.encode(Outgoing.Error.of(error.code(), Host.oneLine(error.getMessage()))));
-                }
+                answers.add(encoder.encode(Outgoing.Error.of(error.code(), Host.oneLine(error.getMessage()))));
                 continue;
             }
             if (message instanceof Incoming.Ping ping) {
