@@ -287,21 +287,11 @@ final class AgentHost extends Host {
         if (message instanceof Incoming.Create create) {
             return create.agent() + " in create";
         }
-        if (message instanceof Incoming.Save save) {
-            return name(save.instance()) + " in save";
-        }
-        if (message instanceof Incoming.Load load) {
-            return name(load.instance()) + " in load";
-        }
-        if (message instanceof Incoming.Tell tell) {
-            return name(tell.instance()) + " in message";
-        }
-        return message instanceof Incoming.Cleanup cleanup ? name(cleanup.instance()) + " in cleanup" : "the agent";
-    }
-
-    private String name(long instance) {
-        Player player = find(instance);
-        return player == null ? "the agent" : player.name;
+        Player player = find(message.instance());
+        return (player == null ? "the agent" : player.name)
+                + (message instanceof Incoming.Save ? " in save"
+                        : message instanceof Incoming.Load ? " in load"
+                        : message instanceof Incoming.Tell ? " in message" : " in cleanup");
     }
 
     private Outgoing request(Incoming.Request message) {

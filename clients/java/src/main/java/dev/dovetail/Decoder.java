@@ -62,19 +62,10 @@ public final class Decoder {
         limits.check(frame);
         begin(frame);
         try {
-            if (!frameIsMap(frame[0])) {
+            if (!unpacker.getNextFormat().getValueType().isMapType()) {
                 throw new ProtocolException("invalid", "a message must be a map");
             }
-            int size = unpacker.unpackMapHeader();
-            Map<String, Object> map = new LinkedHashMap<>(2 * size);
-            for (int i = 0; i < size; i++) {
-                if (!unpacker.getNextFormat().getValueType().isStringType()) {
-                    throw new ProtocolException("invalid", "the keys of a message must be text");
-                }
-                String key = unpacker.unpackString();
-                map.put(key, value());
-            }
-            return map;
+            return map("invalid");
         } catch (IOException | MessagePackException error) {
             throw malformed(error);
         }
@@ -89,9 +80,18 @@ public final class Decoder {
         }
     }
 
-    private static boolean frameIsMap(byte head) {
-        int first = head & 0xff;
-        return first >= 0x80 && first <= 0x8f || first == 0xde || first == 0xdf;
+    /** A map; what it is called if a key is no text depends on whether it is the message itself. */
+    private Map<String, Object> map(String code) throws IOException {
+        int size = unpacker.unpackMapHeader();
+        Map<String, Object> map = new LinkedHashMap<>(2 * size);
+        for (int i = 0; i < size; i++) {
+            if (!unpacker.getNextFormat().getValueType().isStringType()) {
+                throw new ProtocolException(code, "a key of a map is no text");
+            }
+            String key = unpacker.unpackString();
+            map.put(key, value());
+        }
+        return map;
     }
 
     private Object value() {
@@ -130,16 +130,7 @@ public final class Decoder {
                     return list;
                 }
                 case MAP -> {
-                    int size = unpacker.unpackMapHeader();
-                    Map<String, Object> map = new LinkedHashMap<>(2 * size);
-                    for (int i = 0; i < size; i++) {
-                        if (!unpacker.getNextFormat().getValueType().isStringType()) {
-                            throw new ProtocolException("malformed", "a key of a map is no text");
-                        }
-                        String key = unpacker.unpackString();
-                        map.put(key, value());
-                    }
-                    return map;
+                    return map("malformed");
                 }
                 case EXTENSION -> {
                     ExtensionTypeHeader header = unpacker.unpackExtensionTypeHeader();

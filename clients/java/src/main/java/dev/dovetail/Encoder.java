@@ -3,8 +3,6 @@ package dev.dovetail;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.math.BigInteger;
-import java.nio.CharBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
@@ -95,44 +93,8 @@ public final class Encoder {
         return map(fields + 1).key("type").key(type);
     }
 
-    Encoder field(String key, long value) {
-        return key(key).integer(value);
-    }
-
-    Encoder field(String key, boolean value) {
-        key(key);
-        try {
-            packer.packBoolean(value);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
-    }
-
-    Encoder field(String key, double value) {
-        return key(key).real(value);
-    }
-
     Encoder field(String key, Object value) {
         return key(key).any(value);
-    }
-
-    Encoder integer(long value) {
-        try {
-            packer.packLong(value);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
-    }
-
-    Encoder real(double value) {
-        try {
-            packer.packDouble(value);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
     }
 
     Encoder any(Object value) {
@@ -219,29 +181,12 @@ public final class Encoder {
     }
 
     private void text(String text) throws IOException {
-        byte[] bytes;
-        if (isAscii(text)) {
-            bytes = text.getBytes(StandardCharsets.US_ASCII);
-        } else {
-            try { // getBytes would put a question mark for half a surrogate pair
-                var encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
-                bytes = new byte[encoded.remaining()];
-                encoded.get(bytes);
-            } catch (CharacterCodingException error) {
-                throw new CannotTravel("a text with half a surrogate pair cannot travel");
-            }
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        if (!new String(bytes, StandardCharsets.UTF_8).equals(text)) { // a question mark stands for the half
+            throw new CannotTravel("a text with half a surrogate pair cannot travel");
         }
         packer.packRawStringHeader(bytes.length);
         packer.writePayload(bytes);
-    }
-
-    private static boolean isAscii(String text) {
-        for (int i = 0; i < text.length(); i++) {
-            if (text.charAt(i) > 0x7f) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private void tensor(Tensor tensor) throws IOException {

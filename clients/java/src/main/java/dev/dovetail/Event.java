@@ -70,9 +70,7 @@ public sealed interface Event {
             Map<String, Object> fields)
             implements Event {
         static Episode read(Fields f) {
-            if (!f.map().containsKey("seats")) {
-                throw f.invalid("seats", "there");
-            }
+            f.required("seats");
             return new Episode(
                     f.integer("run"),
                     f.integer("index"),
@@ -170,10 +168,6 @@ public sealed interface Event {
             implements Event {
         static WatchedTurn read(Fields f) {
             String reason = f.any("reason") == null ? null : f.oneOf("reason", null, End.REASONS);
-            if (f.map().containsKey("rewards")) {
-                f.list("rewards");
-            }
-            double[] rewards = f.numbersOrNil("rewards");
             return new WatchedTurn(
                     f.integer("run"),
                     f.integer("match"),
@@ -182,7 +176,7 @@ public sealed interface Event {
                     f.integer("turn"),
                     f.smalls("to_act"),
                     pairs(f, "actions"),
-                    rewards == null ? new double[0] : rewards,
+                    f.numbers("rewards"),
                     pairs(f, "observations"),
                     f.texts("agents"),
                     f.bool("terminated", false),

@@ -2,7 +2,6 @@ package dev.dovetail;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -152,11 +151,8 @@ public final class Experiment implements AutoCloseable {
      * @throws RefusedException if nobody offers the type, or it refuses the parameters or the state
      */
     public long create(String agent, long seed, Map<String, Object> parameters, byte[] state) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("agent", agent);
-        fields.put("seed", seed);
-        fields.put("parameters", parameters);
-        fields.put("state", state);
+        Map<String, Object> fields =
+                Fields.pairs("agent", agent, "seed", seed, "parameters", parameters, "state", state);
         return Fields.of(request("create", fields), "reply").integer("instance");
     }
 
@@ -245,10 +241,7 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(long instance, Object body) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("instance", instance);
-        fields.put("body", body);
-        return request("message", fields);
+        return request("message", Fields.pairs("instance", instance, "body", body));
     }
 
     /**
@@ -258,10 +251,7 @@ public final class Experiment implements AutoCloseable {
      * @param on false ends it
      */
     public void watch(Long run, boolean on) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("run", run);
-        fields.put("on", on);
-        request("watch", fields);
+        request("watch", Fields.pairs("run", run, "on", on));
     }
 
     /**

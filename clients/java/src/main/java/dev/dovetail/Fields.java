@@ -1,7 +1,7 @@
 package dev.dovetail;
 
 import java.math.BigInteger;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,6 +17,15 @@ final class Fields {
         this.where = where;
     }
 
+    /** The map of some keys and values, in turns; {@code Map.of} takes no null. */
+    static Map<String, Object> pairs(Object... keysAndValues) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        for (int i = 0; i < keysAndValues.length; i += 2) {
+            map.put((String) keysAndValues[i], keysAndValues[i + 1]);
+        }
+        return map;
+    }
+
     Map<String, Object> map() {
         return map;
     }
@@ -25,7 +34,8 @@ final class Fields {
         return new ProtocolException("invalid", where + "." + name + " must be " + wanted);
     }
 
-    private Object required(String name) {
+    /** What must be there, whatever it is. */
+    Object required(String name) {
         Object value = map.get(name);
         if (value == null && !map.containsKey(name)) {
             throw new ProtocolException("invalid", where + " lacks the field " + name);
@@ -62,8 +72,8 @@ final class Fields {
         return toInt(name, integer(name));
     }
 
-    int small(String name, int otherwise) {
-        return absent(name) ? otherwise : toInt(name, asInteger(name, map.get(name)));
+    int small(String name, long otherwise, long least) {
+        return toInt(name, integer(name, otherwise, least));
     }
 
     private int toInt(String name, long value) {
@@ -108,9 +118,6 @@ final class Fields {
     }
 
     private double asNumber(String name, Object value) {
-        if (value instanceof Double number) {
-            return number;
-        }
         if (value instanceof Number number) {
             return number.doubleValue();
         }
@@ -200,12 +207,7 @@ final class Fields {
 
     /** The entries of an array, each read by a function. */
     <T> List<T> list(String name, Function<Object, T> read) {
-        List<?> found = list(name);
-        List<T> values = new ArrayList<>(found.size());
-        for (Object each : found) {
-            values.add(read.apply(each));
-        }
-        return values;
+        return list(name).stream().map(read).toList();
     }
 
     /** An array of maps, each read by a function. */
@@ -221,16 +223,16 @@ final class Fields {
         return list(name, each -> toInt(name, asInteger(name, each)));
     }
 
+    long[] longs(String name) {
+        return list(name).stream().mapToLong(each -> asInteger(name, each)).toArray();
+    }
+
+    double[] numbers(String name) {
+        return list(name).stream().mapToDouble(each -> asNumber(name, each)).toArray();
+    }
+
     double[] numbersOrNil(String name) {
-        if (map.get(name) == null) {
-            return null;
-        }
-        List<?> found = list(name);
-        double[] values = new double[found.size()];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = asNumber(name, found.get(i));
-        }
-        return values;
+        return map.get(name) == null ? null : numbers(name);
     }
 
     List<String> texts(String name) {

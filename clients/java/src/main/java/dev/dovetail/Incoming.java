@@ -1,6 +1,5 @@
 package dev.dovetail;
 
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -80,6 +79,8 @@ sealed interface Incoming {
     /** A request: it has an {@code id} and gets one answer. */
     sealed interface Request extends Incoming {
         long id();
+
+        long instance();
     }
 
     record Create(long id, long instance, String agent, Map<String, Object> parameters, long seed, byte[] state)
@@ -223,26 +224,27 @@ sealed interface Incoming {
 
     record Begin(long match, long episode, long seed, List<List<String>> wants, boolean watched)
             implements Incoming {
+        @SuppressWarnings("unchecked")
         static Begin read(Fields f) {
-            List<List<String>> wants = f.list("wants", each -> {
-                Fields inner = new Fields(Collections.singletonMap("wants", each), "start");
-                List<String> found = inner.texts("wants");
-                if (!WANTS.containsAll(found)) {
+            for (Object row : f.list("wants")) {
+                if (!(row instanceof List<?> wants)
+                        || !wants.stream().allMatch(each -> each instanceof String && WANTS.contains(each))) {
                     throw f.invalid("wants", "arrays of " + String.join(", ", WANTS));
                 }
-                return found;
-            });
+            }
             return new Begin(
-                    f.integer("match"), f.integer("episode"), f.integer("seed"), wants, f.bool("watched", false));
+                    f.integer("match"),
+                    f.integer("episode"),
+                    f.integer("seed"),
+                    (List<List<String>>) f.list("wants"),
+                    f.bool("watched", false));
         }
     }
 
     /** Pairs of seat and action, in the order of {@code to_act}. */
     record Act(long episode, long turn, int[] seats, Object[] actions) implements Incoming {
         static Act read(Fields f) {
-            if (!f.map().containsKey("actions")) {
-                throw f.invalid("actions", "there");
-            }
+            f.required("actions");
             List<?> pairs = f.list("actions");
             int[] seats = new int[pairs.size()];
             Object[] actions = new Object[seats.length];
@@ -265,9 +267,7 @@ sealed interface Incoming {
             implements Incoming {
         @SuppressWarnings("unchecked")
         static Ask read(Fields f) {
-            if (!f.map().containsKey("lines")) {
-                throw f.invalid("lines", "there");
-            }
+            f.required("lines");
             for (Object line : f.list("lines")) {
                 if (!(line instanceof List<?> entries) || !entries.stream().allMatch(each -> each instanceof List<?>)) {
                     throw f.invalid("lines", "arrays of arrays of actions");

@@ -1,6 +1,5 @@
 package dev.dovetail;
 
-import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,10 +40,8 @@ public final class Options {
      * @return these options
      */
     public Options integer(String name, long otherwise, long least, long most, String description) {
-        Map<String, Object> range = new LinkedHashMap<>();
-        range.put("minimum", least);
-        range.put("maximum", most);
-        return add(name, "integer", range, otherwise, description, "an integer from " + least + " to " + most,
+        return add(name, "integer", Map.of("minimum", least, "maximum", most), otherwise, description,
+                "an integer from " + least + " to " + most,
                 each -> each instanceof Long number && number >= least && number <= most);
     }
 
@@ -59,13 +56,9 @@ public final class Options {
      * @return these options
      */
     public Options number(String name, double otherwise, double least, double most, String description) {
-        Map<String, Object> range = new LinkedHashMap<>();
-        range.put("minimum", least);
-        range.put("maximum", most);
-        return add(name, "number", range, otherwise, description, "a number from " + least + " to " + most,
-                each -> (each instanceof Long || each instanceof Double || each instanceof BigInteger)
-                        && ((Number) each).doubleValue() >= least
-                        && ((Number) each).doubleValue() <= most);
+        return add(name, "number", Map.of("minimum", least, "maximum", most), otherwise, description,
+                "a number from " + least + " to " + most,
+                each -> each instanceof Number number && number.doubleValue() >= least && number.doubleValue() <= most);
     }
 
     /**
@@ -90,7 +83,7 @@ public final class Options {
      */
     public Options choice(String name, List<String> choices, String description) {
         return add(name, "string", Map.of("enum", choices), choices.get(0), description,
-                "one of " + String.join(", ", choices), choices::contains);
+                "one of " + String.join(", ", choices), each -> each instanceof String && choices.contains(each));
     }
 
     /**

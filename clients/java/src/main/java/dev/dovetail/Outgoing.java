@@ -26,13 +26,6 @@ sealed interface Outgoing {
         }
     }
 
-    record Ping(long number) implements Outgoing {
-        @Override
-        public void write(Encoder out) {
-            out.message("ping", 1).field("number", number);
-        }
-    }
-
     record Pong(Number number) implements Outgoing {
         @Override
         public void write(Encoder out) {
@@ -66,21 +59,13 @@ sealed interface Outgoing {
 
         @Override
         public void write(Encoder out) {
-            int fields = 2;
-            for (Object each : new Object[] {id, episode, seat, match}) {
-                fields += each == null ? 0 : 1;
-            }
-            out.message("error", fields).field("code", code).field("message", message);
-            named(out, "id", id);
-            named(out, "episode", episode);
-            named(out, "seat", seat);
-            named(out, "match", match);
-        }
-
-        private static void named(Encoder out, String name, Number value) {
-            if (value != null) {
-                out.field(name, value);
-            }
+            out.message("error", 6)
+                    .field("code", code)
+                    .field("message", message)
+                    .field("id", id)
+                    .field("episode", episode)
+                    .field("seat", seat)
+                    .field("match", match);
         }
     }
 

@@ -25,11 +25,10 @@ public record Position(
         String error) {
     static Position read(Object value) {
         Fields f = Fields.of(value, "position");
-        double[] rewards = f.numbersOrNil("rewards");
         return new Position(
-                f.smalls("to_act").stream().mapToInt(Integer::intValue).toArray(),
+                f.smalls("to_act").stream().mapToInt(each -> each).toArray(),
                 f.inners("seats", View::read),
-                rewards == null ? new double[0] : rewards,
+                f.numbers("rewards"),
                 f.bool("terminated", false),
                 f.bool("truncated", false),
                 f.numbersOrNil("outcome"),

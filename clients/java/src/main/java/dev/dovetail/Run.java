@@ -164,9 +164,6 @@ public final class Run implements Iterable<Event.Episode> {
      * @return its answer
      */
     public Object message(Object body) {
-        Map<String, Object> fields = new java.util.LinkedHashMap<>();
-        fields.put("run", number);
-        fields.put("body", body);
-        return experiment.request("message", fields);
+        return experiment.request("message", Fields.pairs("run", number, "body", body));
     }
 }

@@ -3,10 +3,12 @@ package dev.dovetail;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 
 /**
  * What values an observation or action can have. {@link #contains} never throws: a value of any type is simply in
@@ -63,12 +65,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("Discrete");
-            map.put("n", n);
-            if (start != 0) {
-                map.put("start", start);
-            }
-            return map;
+            return Fields.pairs("space", "Discrete", "n", n, "start", start);
         }
     }
 
@@ -93,19 +90,14 @@ public sealed interface Space {
             if (least == null || most == null) {
                 return false;
             }
-            for (int i = 0; i < elements.size(); i++) {
-                if (!inOrder(least.get(least.size() == 1 ? 0 : i), elements.get(i))
-                        || !inOrder(elements.get(i), most.get(most.size() == 1 ? 0 : i))) {
-                    return false;
-                }
-            }
-            return true;
+            return IntStream.range(0, elements.size())
+                    .allMatch(i -> inOrder(least.get(i), elements.get(i)) && inOrder(elements.get(i), most.get(i)));
         }
 
-        /** One bound for all elements, or one each; null if they do not fit the shape. */
+        /** The bound of each element; null if they do not fit the shape. */
         private List<Object> bound(Object bound) {
             if (bound instanceof Number) {
-                return List.of(bound);
+                return Collections.nCopies((int) size(shape), bound);
             }
             List<Object> found = new ArrayList<>();
             return flatten(bound, shape, 0, found) ? found : null;
@@ -122,8 +114,10 @@ public sealed interface Space {
             int size = (int) size(shape);
             double[] values = new double[size];
             for (int i = 0; i < size; i++) {
-                double from = Math.max(-1e6, ((Number) least.get(least.size() == 1 ? 0 : i)).doubleValue());
-                double to = Math.min(1e6, ((Number) most.get(most.size() == 1 ? 0 : i)).doubleValue());
+                double bottom = plain(least.get(i));
+                double top = plain(most.get(i));
+                double from = Math.max(bottom, Math.min(-1e6, top - 1)); // nothing is drawn between infinite bounds
+                double to = Math.min(top, Math.max(1e6, bottom + 1));
                 if (type.isFloat()) {
                     values[i] = from + (to - from) * random.nextDouble();
                 } else {
@@ -166,12 +160,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("Box");
-            map.put("shape", shape);
-            map.put("low", low);
-            map.put("high", high);
-            map.put("dtype", dtype);
-            return map;
+            return Fields.pairs("space", "Box", "shape", shape, "low", low, "high", high, "dtype", dtype);
         }
     }
 
@@ -184,18 +173,9 @@ public sealed interface Space {
         @Override
         public boolean contains(Object value) {
             List<Object> elements = elements(value, List.of((long) nvec.size()), null);
-            if (elements == null) {
-                return false;
-            }
-            for (int i = 0; i < nvec.size(); i++) {
-                BigInteger number = integer(elements.get(i));
-                if (number == null
-                        || number.signum() < 0
-                        || number.compareTo(BigInteger.valueOf(nvec.get(i))) >= 0) {
-                    return false;
-                }
-            }
-            return true;
+            return elements != null
+                    && IntStream.range(0, nvec.size())
+                            .allMatch(i -> new Discrete(nvec.get(i)).contains(elements.get(i)));
         }
 
         @Override
@@ -207,9 +187,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("MultiDiscrete");
-            map.put("nvec", nvec);
-            return map;
+            return Fields.pairs("space", "MultiDiscrete", "nvec", nvec);
         }
     }
 
@@ -222,16 +200,7 @@ public sealed interface Space {
         @Override
         public boolean contains(Object value) {
             List<Object> elements = elements(value, shape, null);
-            if (elements == null) {
-                return false;
-            }
-            for (Object each : elements) {
-                double number = each instanceof Boolean truth ? (truth ? 1 : 0) : ((Number) each).doubleValue();
-                if (number != 0 && number != 1) {
-                    return false;
-                }
-            }
-            return true;
+            return elements != null && elements.stream().allMatch(each -> plain(each) == 0 || plain(each) == 1);
         }
 
         @Override
@@ -245,9 +214,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("MultiBinary");
-            map.put("shape", shape);
-            return map;
+            return Fields.pairs("space", "MultiBinary", "shape", shape);
         }
     }
 
@@ -286,15 +253,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("Text");
-            map.put("max_length", maxLength);
-            if (minLength != 0) {
-                map.put("min_length", minLength);
-            }
-            if (charset != null) {
-                map.put("charset", charset);
-            }
-            return map;
+            return Fields.pairs("space", "Text", "max_length", maxLength, "min_length", minLength, "charset", charset);
         }
     }
 
@@ -306,15 +265,9 @@ public sealed interface Space {
     record Tuple(List<Space> spaces) implements Space {
         @Override
         public boolean contains(Object value) {
-            if (!(value instanceof List<?> list) || list.size() != spaces.size()) {
-                return false;
-            }
-            for (int i = 0; i < spaces.size(); i++) {
-                if (!spaces.get(i).contains(list.get(i))) {
-                    return false;
-                }
-            }
-            return true;
+            return value instanceof List<?> list
+                    && list.size() == spaces.size()
+                    && IntStream.range(0, list.size()).allMatch(i -> spaces.get(i).contains(list.get(i)));
         }
 
         @Override
@@ -326,9 +279,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("Tuple");
-            map.put("spaces", spaces);
-            return map;
+            return Fields.pairs("space", "Tuple", "spaces", spaces);
         }
     }
 
@@ -354,9 +305,7 @@ public sealed interface Space {
 
         @Override
         public Map<String, Object> toMap() {
-            Map<String, Object> map = named("Dict");
-            map.put("spaces", spaces);
-            return map;
+            return Fields.pairs("space", "Dict", "spaces", spaces);
         }
     }
 
@@ -370,44 +319,35 @@ public sealed interface Space {
     static Space of(Object value) {
         Fields fields = Fields.of(value, "space");
         String kind = fields.text("space");
-        switch (kind) {
-            case "Discrete":
-                return new Discrete(fields.integer("n", fields.integer("n"), 1), fields.integer("start", 0));
-            case "Box":
-                return new Box(
-                        lengths(fields, "shape", 0),
-                        bound(fields, "low", Double.NEGATIVE_INFINITY),
-                        bound(fields, "high", Double.POSITIVE_INFINITY),
-                        fields.text("dtype", "float32"));
-            case "MultiDiscrete":
-                return new MultiDiscrete(lengths(fields, "nvec", 1));
-            case "MultiBinary":
-                return new MultiBinary(lengths(fields, "shape", 0));
-            case "Text":
-                return new Text(
-                        fields.integer("max_length", fields.integer("max_length"), 0),
-                        fields.integer("min_length", 0, 0),
-                        fields.textOrNil("charset"));
-            case "Tuple":
-                needs(fields, "spaces");
-                return new Tuple(fields.list("spaces", Space::of));
-            case "Dict":
+        return switch (kind) {
+            case "Discrete" -> new Discrete(
+                    fields.integer("n", fields.integer("n"), 1), fields.integer("start", 0));
+            case "Box" -> new Box(
+                    lengths(fields, "shape", 0),
+                    bound(fields, "low", Double.NEGATIVE_INFINITY),
+                    bound(fields, "high", Double.POSITIVE_INFINITY),
+                    fields.text("dtype", "float32"));
+            case "MultiDiscrete" -> new MultiDiscrete(lengths(fields, "nvec", 1));
+            case "MultiBinary" -> new MultiBinary(lengths(fields, "shape", 0));
+            case "Text" -> new Text(
+                    fields.integer("max_length", fields.integer("max_length"), 0),
+                    fields.integer("min_length", 0, 0),
+                    fields.textOrNil("charset"));
+            case "Tuple" -> {
+                fields.required("spaces");
+                yield new Tuple(fields.list("spaces", Space::of));
+            }
+            case "Dict" -> {
                 Map<String, Space> spaces = new LinkedHashMap<>();
                 fields.inner("spaces").map().forEach((key, each) -> spaces.put(key, of(each)));
-                return new Dict(spaces);
-            default:
-                throw new ProtocolException("invalid", "there is no space " + kind);
-        }
-    }
-
-    private static void needs(Fields fields, String name) {
-        if (!fields.map().containsKey(name)) {
-            throw fields.invalid(name, "there");
-        }
+                yield new Dict(spaces);
+            }
+            default -> throw new ProtocolException("invalid", "there is no space " + kind);
+        };
     }
 
     private static List<Long> lengths(Fields fields, String name, long least) {
-        needs(fields, name);
+        fields.required(name);
         List<Long> lengths = fields.integers(name);
         if (lengths.stream().anyMatch(each -> each < least)) {
             throw fields.invalid(name, "an array of integers of at least " + least);
@@ -421,12 +361,6 @@ public sealed interface Space {
             return value;
         }
         throw fields.invalid(name, "a number or nested arrays of numbers");
-    }
-
-    private static Map<String, Object> named(String kind) {
-        Map<String, Object> map = new LinkedHashMap<>();
-        map.put("space", kind);
-        return map;
     }
 
     private static long size(List<Long> shape) {

@@ -114,7 +114,7 @@ public record Spec(
     }
 
     static Spec read(Fields fields) {
-        Double discount = fields.number("discount", 1, 0);
+        double discount = fields.number("discount", 1, 0);
         if (discount > 1) {
             throw fields.invalid("discount", "at most 1");
         }
@@ -124,7 +124,7 @@ public record Spec(
         }
         return new Spec(
                 fields.text("name", ""),
-                (int) fields.integer("seats", 1, 1),
+                fields.small("seats", 1, 1),
                 fields.list("observation_spaces", Space::of),
                 fields.list("action_spaces", Space::of),
                 pair(fields, "reward_range"),
@@ -161,5 +161,4 @@ public record Spec(
                 .array(symmetries.size());
         symmetries.forEach(each -> each.write(out));
     }
-
 }

@@ -10,9 +10,7 @@ import java.util.List;
  */
 public record Symmetry(List<Long> observation, List<Long> actions) {
     static Symmetry read(Fields fields) {
-        if (!fields.map().containsKey("observation")) {
-            throw fields.invalid("observation", "there");
-        }
+        fields.required("observation");
         return new Symmetry(fields.integers("observation"), fields.integers("actions"));
     }
 

@@ -34,9 +34,8 @@ public record View(
     }
 
     static View read(Fields f) {
-        f.integer("seat", f.integer("seat"), 0);
         return new View(
-                f.small("seat"),
+                f.small("seat", f.integer("seat"), 0),
                 f.any("observation"),
                 Legal.read(f, "legal"),
                 f.number("reward", 0),

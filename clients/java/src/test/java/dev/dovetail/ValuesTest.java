@@ -94,7 +94,10 @@ class ValuesTest {
                         new Space.Discrete(3, -1),
                         new Space.Box(List.of(2L, 2L), List.of(List.of(0L, 1L), List.of(2L, 3L)), 4L, "int8"),
                         new Space.Box(List.of(3L), Double.NEGATIVE_INFINITY, Double.POSITIVE_INFINITY, "int8"),
-                        new Space.Box(List.of(), -1.0, Double.POSITIVE_INFINITY, "float64"))),
+                        new Space.Box(List.of(), -1.0, Double.POSITIVE_INFINITY, "float64"),
+                        new Space.Box(List.of(), 2e6, 3e6, "float64"),
+                        new Space.Box(List.of(), Double.NEGATIVE_INFINITY, -3_000_000L, "int64"),
+                        new Space.Box(List.of(), Long.MIN_VALUE, Long.MAX_VALUE, "int64"))),
                 "multi",
                 new Space.MultiDiscrete(List.of(2L, 5L)),
                 "text",
@@ -117,5 +120,7 @@ class ValuesTest {
         assertThrows(DovetailException.class, () -> options.read(Map.of("size", 3.0), "x"));
         assertThrows(DovetailException.class, () -> options.read(Map.of("size", 10L), "x"));
         assertThrows(DovetailException.class, () -> options.read(Map.of("fast", 1L), "x"));
+        options.choice("colour", List.of("red", "blue"), "");
+        assertThrows(DovetailException.class, () -> options.read(Wire.map("colour", null), "x"));
     }
 }

@@ -2,7 +2,6 @@ package dev.dovetail;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -13,11 +12,7 @@ final class Wire {
     private Wire() {}
 
     static Map<String, Object> map(Object... pairs) {
-        Map<String, Object> map = new LinkedHashMap<>();
-        for (int i = 0; i < pairs.length; i += 2) {
-            map.put((String) pairs[i], pairs[i + 1]);
-        }
-        return map;
+        return Fields.pairs(pairs);
     }
 
     static byte[] frame(String type, Object... pairs) {
