@@ -2,6 +2,7 @@ package dovetail
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/tinylib/msgp/msgp"
 )
@@ -82,10 +83,11 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 		if err != nil {
 			return nil, protocolErrorf(CodeUnknownType, "field type is no text")
 		}
-		m := blank(d.Role, kind)
-		if m == nil {
+		make := heard[d.Role][string(kind)]
+		if make == nil {
 			return nil, protocolErrorf(CodeUnknownType, "no message %.40q goes to this role", kind)
 		}
+		m := make()
 		m.wire(w)
 		if w.err == nil {
 			return m, nil
@@ -98,76 +100,33 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 	return nil, refused
 }
 
-// blank returns an empty message of a type in the direction to a role, or nil.
-func blank(role Role, kind []byte) Message {
-	switch string(kind) {
-	case "welcome":
-		return new(Welcome)
-	case "ping":
-		return new(Ping)
-	case "pong":
-		return new(Pong)
-	case "error":
-		return new(Error)
-	case "bye":
-		return new(Bye)
-	}
-	switch role {
-	case RoleAgent:
-		switch string(kind) {
-		case "step":
-			return new(AgentStep)
-		case "start":
-			return new(AgentStart)
-		case "end":
-			return new(AgentEnd)
-		case "create":
-			return new(Create)
-		case "init":
-			return new(Init)
-		case "reply":
-			return new(Reply)
-		case "save":
-			return new(Save)
-		case "load":
-			return new(Load)
-		case "message":
-			return new(AgentMessage)
-		case "leave":
-			return new(Leave)
-		case "cleanup":
-			return new(Cleanup)
-		}
-	case RoleEnvironment:
-		switch string(kind) {
-		case "step":
-			return new(EnvironmentStep)
-		case "start":
-			return new(EnvironmentStart)
-		case "open":
-			return new(Open)
-		case "close":
-			return new(Close)
-		case "lookahead":
-			return new(EnvironmentLookahead)
-		case "message":
-			return new(EnvironmentMessage)
-		}
-	default:
-		switch string(kind) {
-		case "turn":
-			return new(WatchedTurn)
-		case "episode":
-			return new(Episode)
-		case "progress":
-			return new(Progress)
-		case "done":
-			return new(Done)
-		case "reply":
-			return new(Reply)
-		case "saved":
-			return new(Saved)
-		}
-	}
-	return nil
+// heard has a maker of empty messages by type, for what each role hears.
+var heard = map[Role]map[string]func() Message{
+	RoleAgent: withCommon(map[string]func() Message{
+		"step": blank[AgentStep], "start": blank[AgentStart], "end": blank[AgentEnd], "create": blank[Create],
+		"init": blank[Init], "reply": blank[Reply], "save": blank[Save], "load": blank[Load],
+		"message": blank[AgentMessage], "leave": blank[Leave], "cleanup": blank[Cleanup],
+	}),
+	RoleEnvironment: withCommon(map[string]func() Message{
+		"step": blank[EnvironmentStep], "start": blank[EnvironmentStart], "open": blank[Open], "close": blank[Close],
+		"lookahead": blank[EnvironmentLookahead], "message": blank[EnvironmentMessage],
+	}),
+	RoleExperiment: withCommon(map[string]func() Message{
+		"turn": blank[WatchedTurn], "episode": blank[Episode], "progress": blank[Progress], "done": blank[Done],
+		"reply": blank[Reply], "saved": blank[Saved],
+	}),
+}
+
+func withCommon(own map[string]func() Message) map[string]func() Message {
+	maps.Copy(own, map[string]func() Message{
+		"welcome": blank[Welcome], "ping": blank[Ping], "pong": blank[Pong], "error": blank[Error], "bye": blank[Bye],
+	})
+	return own
+}
+
+func blank[T any, P interface {
+	*T
+	Message
+}]() Message {
+	return P(new(T))
 }

@@ -219,6 +219,7 @@ func TestSpaces(t *testing.T) {
 		&dovetail.MultiDiscrete{NVec: []int64{2, 5}},
 		&dovetail.MultiBinary{Shape: []int{2, 2}},
 		&dovetail.Text{MaxLength: 4, MinLength: 1, Charset: &charset},
+		&dovetail.Text{MaxLength: 1<<63 - 1, MinLength: 5},
 	}
 	all = append(all, &dovetail.Tuple{Spaces: all}, &dovetail.Dict{Spaces: map[string]dovetail.Space{"a": all[0], "b": all[1]}})
 	rng := dovetail.NewRNG(1)

@@ -45,17 +45,6 @@ func (c Config) hello(role Role, offers []Offer) Hello {
 	return hello
 }
 
-// socket is what a link needs of ZeroMQ: a DEALER that connects by itself, again and again.
-type socket interface {
-	// send queues the frames as one ZeroMQ message.
-	send(frames [][]byte) error
-	// receive returns the frames that are there, of several ZeroMQ messages if there are; if it may wait, it does so
-	// for a slice at the most.
-	receive(wait bool) ([][]byte, error)
-	// close leaves; what was sent may still go out for a moment if linger is true.
-	close(linger bool)
-}
-
 const (
 	batch  = 4096                   // frames that are read together at the most, so that answers go out in between
 	moment = time.Millisecond       // how long an answer waits for the next one: clocks run
@@ -70,7 +59,7 @@ type link struct {
 
 	mu      sync.Mutex // holds whoever uses what follows
 	session *Session
-	socket  socket
+	socket  *dealer
 	queue   []Message // read, and not taken yet
 	answers [][]byte  // that wait for others to go out with
 	waiting time.Time // since when they do
@@ -117,7 +106,7 @@ func (l *link) connect() error {
 		l.socket.close(false)
 		l.socket = nil
 	}
-	s, err := newSocket(l.address)
+	s, err := newDealer(l.address)
 	if err != nil {
 		return fmt.Errorf("%q is no address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
 	}

@@ -48,7 +48,7 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 		case *Pong:
 		case *Welcome:
 			s.Welcome = m
-			s.greeted = false
+			s.greeted, s.Departed = false, false
 			messages = append(messages, m)
 		case *Bye:
 			s.Departed = true

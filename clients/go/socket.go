@@ -13,7 +13,7 @@ type dealer struct {
 	socket  *zmq.Socket
 }
 
-func newSocket(address string) (socket, error) {
+func newDealer(address string) (*dealer, error) {
 	context, err := zmq.NewContext()
 	if err != nil {
 		return nil, err
@@ -41,6 +41,7 @@ func newSocket(address string) (socket, error) {
 	return d, nil
 }
 
+// send queues the frames as one ZeroMQ message.
 func (d *dealer) send(frames [][]byte) error {
 	last := len(frames) - 1
 	for i, frame := range frames {
@@ -55,6 +56,8 @@ func (d *dealer) send(frames [][]byte) error {
 	return nil
 }
 
+// receive returns the frames that are there, of several ZeroMQ messages if there are; if it may wait, it does so for
+// a slice at the most.
 func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
 	flags := zmq.DONTWAIT
 	if wait {
@@ -74,6 +77,7 @@ func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
 	return frames, nil
 }
 
+// close leaves; what was sent may still go out for a moment if linger is true.
 func (d *dealer) close(linger bool) {
 	wait := time.Duration(0)
 	if linger {

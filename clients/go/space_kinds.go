@@ -252,7 +252,8 @@ func (s *Text) Sample(rng *rand.Rand) any {
 	if len(charset) == 0 {
 		return ""
 	}
-	out := make([]rune, s.MinLength+rng.Int64N(s.MaxLength-s.MinLength+1))
+	more := min(s.MaxLength-s.MinLength, 99) // what may be as long as the memory need not be
+	out := make([]rune, s.MinLength+rng.Int64N(more+1))
 	for i := range out {
 		out[i] = charset[rng.IntN(len(charset))]
 	}

@@ -1,7 +1,6 @@
 package dovetail
 
 import (
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -222,13 +221,13 @@ func (w *wire) legal(key string, actions *[]int64, mask *[]byte) {
 	}
 }
 
-func space(w *wire, key string, b []byte, p *Space) {
+func space(w *wire, _ string, b []byte, p *Space) {
 	if !w.decoding {
 		w.appendValue(*p)
 		return
 	}
 	var err error
-	if *p, err = DecodeSpace(w.readValue(b)); err != nil && w.err == nil {
-		w.err = fmt.Errorf("field %s: %w", key, err)
+	if *p, err = DecodeSpace(w.readValue(b)); w.err == nil {
+		w.err = err
 	}
 }
