@@ -161,6 +161,14 @@ test("spaces contain what is sampled from them, and travel", () => {
     box([2, 3], -1, 1),
     box([], 0, 255, "uint8"),
     box([2], [0, -3], [1, 3], "int64"),
+    box([9], 200, Infinity, "uint8"),
+    box([9], -Infinity, -100, "int8"),
+    box([9], 0.5, 2.5, "int32"),
+    box([9], -Infinity, Infinity, "uint64"),
+    box([9], -Number.MAX_VALUE, Number.MAX_VALUE, "float64"),
+    box([9], -Infinity, -5000, "float32"),
+    box([2], 0, 1, "bool"),
+    discrete(2n ** 63n, -(2n ** 62n)),
     multiDiscrete([2, 9]),
     multiBinary([4]),
     textSpace(5, 2, "abc"),
@@ -173,6 +181,7 @@ test("spaces contain what is sampled from them, and travel", () => {
   }
   assert.ok(contains(box([2], 0, 1), [0, 0.5]));
   assert.ok(!contains(box([2], 0, 1), [0, 2]));
+  assert.ok(contains(box([1, 200_000], 0, 1), [Array<number>(200_000).fill(1)]));
   assert.ok(!contains(box([1], 0, 9, "int8"), [0.5]));
   assert.throws(() => spaceOf({ space: "Square" }));
   assert.throws(() => spaceOf({ space: "Discrete", n: 0 }));

@@ -7,7 +7,7 @@ import * as d from "./decode.js";
 import { encode } from "./encode.js";
 import * as s from "./schema.js";
 import type { Random } from "./random.js";
-import { DTYPES, Tensor, isDtype } from "./values.js";
+import { DTYPES, Tensor, int, isDtype } from "./values.js";
 import type { Dtype, Int } from "./values.js";
 
 /** The integers `start` … `start + n − 1`. */
@@ -193,14 +193,15 @@ function elements(value: unknown, shape: readonly number[]): Element[] | null {
   if (shape.length === 0) {
     return ["number", "bigint", "boolean"].includes(typeof value) ? [value as Element] : null;
   }
-  if (!Array.isArray(value) || value.length !== shape[0]) return null;
-  const found: Element[] = [];
+  const [length, ...rest] = shape;
+  if (!Array.isArray(value) || value.length !== length) return null;
+  const found: Element[][] = [];
   for (const each of value as unknown[]) {
-    const inner = elements(each, shape.slice(1));
+    const inner = elements(each, rest);
     if (inner === null) return null;
-    found.push(...inner);
+    found.push(inner);
   }
-  return found;
+  return found.flat();
 }
 
 function inBox(box: Box, value: unknown): boolean {
@@ -231,13 +232,11 @@ function holds(dtype: string, value: Element): boolean {
   return BigInt(room[0]) === BigInt(value);
 }
 
-/** Return a random value of a space; elements of a `Box` without a bound are within 1000 of the other, or of 0. */
+/** Return a random value of a space; floats of a `Box` without a bound are within 1000 of the other, or of 0. */
 export function sample(space: Space, random: Random): unknown {
   switch (space.space) {
     case "Discrete":
-      return typeof space.n === "number" && typeof space.start === "number"
-        ? space.start + random.below(space.n)
-        : space.start;
+      return int(BigInt(space.start) + BigInt(random.below(Number(space.n))));
     case "Box":
       return sampleBox(space, random);
     case "MultiDiscrete":
@@ -266,21 +265,30 @@ export function sample(space: Space, random: Random): unknown {
 
 function sampleBox({ shape, dtype, low, high }: Box, random: Random): Tensor {
   const name = dtype as Dtype;
-  const length = shape.reduce((product, side) => product * side, 1);
-  const data = new DTYPES[name].array(length);
+  const data = new DTYPES[name].array(shape.reduce((product, side) => product * side, 1));
   const [least, greatest] = [spread(low, shape), spread(high, shape)];
   const whole = !name.startsWith("float");
-  const unsigned = name.startsWith("u") || name === "bool";
-  const most = name === "bool" ? 1 : name.endsWith("int8") ? 127 : 1000;
-  for (let i = 0; i < length; i++) {
-    let from = least?.(i) ?? -Infinity;
-    let to = greatest?.(i) ?? Infinity;
-    if (unsigned) from = Math.max(from, 0);
-    if (from === -Infinity) from = (to === Infinity ? 0 : to) - (unsigned ? 0 : most);
-    if (to === Infinity) to = from + most;
-    const value = whole ? from + random.below(to - from + 1) : from + random.next() * (to - from);
-    (data as { [i: number]: number | bigint })[i] =
-      data instanceof BigInt64Array || data instanceof BigUint64Array ? BigInt(Math.trunc(value)) : value;
+  const wide = data instanceof BigInt64Array || data instanceof BigUint64Array;
+  const [bottom, top] = range(name);
+  for (let i = 0; i < data.length; i++) {
+    const lower = Math.max(least?.(i) ?? -Infinity, bottom);
+    const upper = Math.min(greatest?.(i) ?? Infinity, top);
+    const from = lower > -Infinity ? lower : (upper < Infinity ? upper : 0) - 1000;
+    const to = upper < Infinity ? upper : (lower > -Infinity ? lower : 0) + 1000;
+    const share = random.next();
+    // Of whole numbers each is as likely; a difference of floats could be beyond them.
+    const value = whole
+      ? Math.ceil(from) + Math.floor(share * (Math.floor(to) - Math.ceil(from) + 1))
+      : from * (1 - share) + to * share;
+    (data as { [i: number]: number | bigint })[i] = wide ? BigInt(value) : value;
   }
   return new Tensor(name, shape, data);
+}
+
+/** Return the least and the greatest element of a dtype. */
+function range(dtype: Dtype): [number, number] {
+  if (dtype === "bool") return [0, 1];
+  if (dtype.startsWith("float")) return [-Infinity, Infinity];
+  const values = 2 ** (8 * DTYPES[dtype].size);
+  return dtype.startsWith("u") ? [0, values - 1] : [-values / 2, values / 2 - 1];
 }
