@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
 use crate::agent::AgentType;
 use crate::agent_host::AgentHost;
 use crate::broker::{Broker, Stop};
@@ -42,8 +45,15 @@ fn serve<H: Host>(
 ) -> Result<(), Error> {
     let signals = Stop::default();
     let mut registered = Vec::new();
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        registered.extend(signal_hook::flag::register(signal, signals.0.clone()));
+    for signal in [SIGTERM, SIGINT] {
+        // The second one ends a program whose agent is lost in thought.
+        let status = 128 + signal;
+        registered.extend(flag::register_conditional_shutdown(
+            signal,
+            status,
+            signals.0.clone(),
+        ));
+        registered.extend(flag::register(signal, signals.0.clone()));
     }
     let mut events = Vec::new();
     let result = (|| {
@@ -62,6 +72,8 @@ fn serve<H: Host>(
 }
 
 /// Runs a program that makes agents, until the broker leaves, or SIGTERM or SIGINT comes.
+///
+/// It ends when the agent that is at work is done, or at once at the second signal.
 ///
 /// # Errors
 /// No broker answers, or it refuses this program; or the agent that this program is cannot be made.
