@@ -1,8 +1,8 @@
 //! The pair of the turn benchmark: `bench agent` and `bench environment`.
 
 use dovetail::{
-    blocking, Agent, AgentType, Broker, Decision, Environment, EnvironmentType, Failure, Legal,
-    Space, Spec, Turn, Value, View,
+    blocking, Agent, AgentType, Broker, Decision, Environment, EnvironmentType, Error, Failure,
+    Legal, Space, Spec, Turn, Value, View,
 };
 
 struct First;
@@ -68,9 +68,9 @@ impl Environment for Alternating {
     }
 }
 
-fn main() -> std::process::ExitCode {
+fn main() -> Result<(), Error> {
     let broker = Broker::from_env();
-    let result = match std::env::args().nth(1).as_deref() {
+    match std::env::args().nth(1).as_deref() {
         Some("agent") => {
             let kind = AgentType::new("bench", |_, _| Ok(First)).capacity(0);
             blocking::serve_agents([kind], &broker)
@@ -83,16 +83,6 @@ fn main() -> std::process::ExitCode {
             .option("turns", 1000i64);
             blocking::serve_environments([kind], &broker)
         }
-        _ => {
-            eprintln!("usage: bench agent|environment");
-            return 2.into();
-        }
-    };
-    match result {
-        Ok(()) => 0.into(),
-        Err(error) => {
-            eprintln!("{error}");
-            1.into()
-        }
+        _ => Err(Error::Run("usage: bench agent|environment".to_owned())),
     }
 }

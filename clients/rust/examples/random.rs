@@ -1,6 +1,6 @@
 //! `random-rust`: does something legal.
 
-use dovetail::{blocking, Agent, AgentType, Broker, Decision, Failure, Value};
+use dovetail::{blocking, Agent, AgentType, Broker, Decision, Error, Failure, Value};
 
 struct Random;
 
@@ -10,13 +10,7 @@ impl Agent for Random {
     }
 }
 
-fn main() -> std::process::ExitCode {
+fn main() -> Result<(), Error> {
     let kind = AgentType::new("random-rust", |_, _| Ok(Random)).capacity(0);
-    match blocking::serve_agents([kind], &Broker::from_env()) {
-        Ok(()) => 0.into(),
-        Err(error) => {
-            eprintln!("{error}");
-            1.into()
-        }
-    }
+    blocking::serve_agents([kind], &Broker::from_env())
 }

@@ -1,7 +1,7 @@
 //! `random-rust` on tokio: the same agent, served by a future.
 
 use dovetail::tokio::serve_agents;
-use dovetail::{Agent, AgentType, Broker, Decision, Failure, Stop, Value};
+use dovetail::{Agent, AgentType, Broker, Decision, Error, Failure, Stop, Value};
 use tokio::signal::unix::{signal, SignalKind};
 
 struct Random;
@@ -13,7 +13,7 @@ impl Agent for Random {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::process::ExitCode {
+async fn main() -> Result<(), Error> {
     let stop = Stop::default();
     let broker = Broker::from_env().stop(&stop);
     if let Ok(mut told) = signal(SignalKind::terminate()) {
@@ -23,11 +23,5 @@ async fn main() -> std::process::ExitCode {
         });
     }
     let kind = AgentType::new("random-rust", |_, _| Ok(Random)).capacity(0);
-    match serve_agents([kind], &broker).await {
-        Ok(()) => 0.into(),
-        Err(error) => {
-            eprintln!("{error}");
-            1.into()
-        }
-    }
+    serve_agents([kind], &broker).await
 }

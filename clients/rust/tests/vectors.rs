@@ -66,24 +66,10 @@ macro_rules! table {
 }
 
 fn through(direction: &str, kind: &str) -> Through {
-    let session: Option<Through> = match kind {
-        "hello" => Some(|f| Hello::decode(f).map(|m| m.encode())),
-        "welcome" => Some(|f| Welcome::decode(f).map(|m| m.encode())),
-        "ping" => Some(|f| Ping::decode(f).map(|m| m.encode())),
-        "pong" => Some(|f| Pong::decode(f).map(|m| m.encode())),
-        "error" => Some(|f| ErrorMessage::decode(f).map(|m| m.encode())),
-        "bye" => Some(|f| Bye::decode(f).map(|m| m.encode())),
-        "reply" => Some(|f| Reply::decode(f).map(|m| m.encode())),
-        "saved" => Some(|f| Saved::decode(f).map(|m| m.encode())),
-        "save" => Some(|f| Save::decode(f).map(|m| m.encode())),
-        "load" => Some(|f| Load::decode(f).map(|m| m.encode())),
-        "cleanup" => Some(|f| Cleanup::decode(f).map(|m| m.encode())),
-        _ => None,
-    };
-    if let Some(session) = session {
-        return session;
-    }
     table! { direction, kind;
+        "": "hello" => Hello, "welcome" => Welcome, "ping" => Ping, "pong" => Pong,
+            "error" => ErrorMessage, "bye" => Bye, "reply" => Reply, "saved" => Saved,
+            "save" => Save, "load" => Load, "cleanup" => Cleanup;
         "environment to broker": "spec" => Spec, "turn" => Turn;
         "broker to environment": "open" => Open, "start" => EnvironmentStart,
             "step" => EnvironmentStep, "close" => Close, "lookahead" => EnvironmentLookahead,

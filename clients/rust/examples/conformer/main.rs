@@ -33,26 +33,18 @@ fn on_tokio(role: &str, broker: Broker) -> Result<(), Error> {
     })
 }
 
-fn main() -> std::process::ExitCode {
+fn main() -> Result<(), Error> {
     let broker = Broker::from_env().quiet();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result: Result<(), Error> = match arguments[..] {
+    match arguments[..] {
         ["agent"] => blocking::serve_agents([agent::kind()], &broker),
         ["environment"] => blocking::serve_environments([environment::kind()], &broker),
         ["experiment"] => experiment::run(&broker),
         #[cfg(feature = "tokio")]
         ["tokio", role @ ("agent" | "environment")] => on_tokio(role, broker),
-        _ => {
-            eprintln!("usage: conformer agent|environment|experiment");
-            return 2.into();
-        }
-    };
-    match result {
-        Ok(()) => 0.into(),
-        Err(error) => {
-            eprintln!("{error}");
-            1.into()
-        }
+        _ => Err(Error::Run(
+            "usage: conformer agent|environment|experiment".to_owned(),
+        )),
     }
 }

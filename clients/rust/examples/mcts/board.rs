@@ -14,7 +14,7 @@ pub struct Rules {
 impl Rules {
     /// Rules for a board of this size.
     pub fn new(rows: usize, columns: usize, connect: usize) -> Result<Self, String> {
-        if rows == 0 || columns == 0 || (rows + 1).saturating_mul(columns) > 128 {
+        if rows == 0 || columns == 0 || rows.saturating_add(1).saturating_mul(columns) > 128 {
             return Err(format!(
                 "a board of {rows} by {columns} is none that it can play"
             ));

@@ -7,7 +7,7 @@ mod search;
 
 use board::{Board, Rules};
 use dovetail::{
-    blocking, Agent, AgentType, Broker, Decision, Dtype, Error, Failure, Seat, Space, Value,
+    blocking, Agent, AgentType, Broker, Decision, Dtype, Error, Failure, Seat, Space, Tensor, Value,
 };
 
 struct Searcher {
@@ -42,19 +42,19 @@ impl Agent for Searcher {
 
     fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
         let rules = self.rules(&decision.seat)?;
-        let seen = decision.observation.as_tensor();
-        let seen = seen.ok_or("the observation is no tensor")?;
+        let seen = decision.observation.as_tensor().and_then(Tensor::to_vec);
+        let seen: Vec<u8> = seen.ok_or("the observation is no tensor of bytes")?;
         if seen.len() as u32 != 2 * rules.rows * rules.columns {
             return Err("the observation is not of the shape of its space".into());
         }
-        let board = Board::observed(rules, seen.bytes());
+        let board = Board::observed(rules, &seen);
         let random = &mut decision.random;
         let column = search::best(rules, board, self.simulations, self.exploration, random);
         Ok(column.ok_or("the board is full")?.into())
     }
 }
 
-fn main() -> Result<(), String> {
+fn main() -> Result<(), Error> {
     let kind = AgentType::new("mcts-rust", |options, _seed| {
         let simulations = options.take("simulations", 1000i64)?;
         let exploration = options.take("exploration", 1.0)?;
@@ -75,5 +75,5 @@ fn main() -> Result<(), String> {
     .option("exploration", 1.0)
     .option("connect", 4i64)
     .capacity(0);
-    blocking::serve_agents([kind], &Broker::from_env()).map_err(|error: Error| error.to_string())
+    blocking::serve_agents([kind], &Broker::from_env())
 }
