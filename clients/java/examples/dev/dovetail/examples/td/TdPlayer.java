@@ -45,16 +45,12 @@ public final class TdPlayer implements Agent {
 
     private record Place(long episode, int seat) {}
 
-    /** A seat's positions after its moves, of which the last waits for what it leads to. */
-    private static final class Trace {
-        final List<int[]> places = new ArrayList<>();
-    }
-
     private final double rate;
     private final double lambda;
     private final double epsilon;
     private final int connect;
-    private final Map<Place, Trace> traces = new HashMap<>();
+    /** Each seat's positions after its moves, of which the last waits for what it leads to. */
+    private final Map<Place, List<int[]>> traces = new HashMap<>();
     private LinePatterns patterns;
     private double[] weights = {};
     private long games;
@@ -137,15 +133,15 @@ public final class TdPlayer implements Agent {
             return legal[choice];
         }
         Place place = new Place(decision.episode(), decision.seat().seat());
-        Trace trace = traces.computeIfAbsent(place, each -> new Trace());
+        List<int[]> trace = traces.computeIfAbsent(place, each -> new ArrayList<>());
         learn(trace, decision.reward() + best);
         if (decision.random().nextDouble() < epsilon) {
             choice = decision.random().nextInt(legal.length);
             if (value(after[choice]) < best) {
-                trace.places.clear(); // what comes now is not what the moves before were worth
+                trace.clear(); // what comes now is not what the moves before were worth
             }
         }
-        trace.places.add(after[choice]);
+        trace.add(after[choice]);
         return legal[choice];
     }
 
@@ -187,15 +183,15 @@ public final class TdPlayer implements Agent {
     }
 
     /** Moves the values of a seat's positions towards what the last of them has led to. */
-    private void learn(Trace trace, double target) {
-        int last = trace.places.size() - 1;
+    private void learn(List<int[]> trace, double target) {
+        int last = trace.size() - 1;
         if (last < 0) {
             return;
         }
-        double error = target - value(trace.places.get(last));
+        double error = target - value(trace.get(last));
         double share = rate * error / patterns.active();
         for (int i = last; i >= 0 && share != 0; i--) {
-            int[] places = trace.places.get(i);
+            int[] places = trace.get(i);
             double value = value(places);
             double step = share * (1 - value * value);
             for (int each : places) {
@@ -208,10 +204,7 @@ public final class TdPlayer implements Agent {
 
     @Override
     public void end(End end) {
-        Trace trace = traces.remove(new Place(end.episode(), end.seat().seat()));
-        if (!end.learn()) {
-            return;
-        }
+        List<int[]> trace = traces.remove(new Place(end.episode(), end.seat().seat()));
         if (trace != null && !NO_RESULT.contains(end.reason())) {
             learn(trace, end.reward());
             games++;

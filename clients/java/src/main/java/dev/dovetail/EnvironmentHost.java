@@ -1,6 +1,5 @@
 package dev.dovetail;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -145,13 +144,9 @@ final class EnvironmentHost extends Host {
 
     /** Adds what seats and watchers want, and keeps the turn as the answer. */
     private void finish(Place place, Turn turn) {
-        List<View> views = turn.seats();
-        if (!place.wants.isEmpty()) {
-            views = new ArrayList<>(views.size());
-            for (View view : turn.seats()) {
-                views.add(wanted(place, turn, view));
-            }
-        }
+        List<View> views = place.wants.isEmpty()
+                ? turn.seats()
+                : turn.seats().stream().map(view -> wanted(place, turn, view)).toList();
         String text = place.watched ? place.environment.text(null) : null;
         place.answer = encode(new Outgoing.Turned(place.episode, place.asked + 1, turn, views, text));
         place.turn = turn;

@@ -36,15 +36,14 @@ final class Fields {
 
     /** What must be there, whatever it is. */
     Object required(String name) {
-        Object value = map.get(name);
-        if (value == null && !map.containsKey(name)) {
+        if (absent(name)) {
             throw new ProtocolException("invalid", where + " lacks the field " + name);
         }
-        return value;
+        return map.get(name);
     }
 
     private boolean absent(String name) {
-        return map.get(name) == null && !map.containsKey(name);
+        return !map.containsKey(name);
     }
 
     Object any(String name) {

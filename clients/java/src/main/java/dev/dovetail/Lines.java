@@ -33,7 +33,7 @@ final class Lines {
                 position = first;
                 done.clear();
             }
-            for (List<Object> actions : List.copyOf(line.subList(done.size(), line.size()))) {
+            for (List<Object> actions : line.subList(done.size(), line.size())) {
                 position = after(here, position, actions);
                 if (!position.error().isEmpty()) {
                     break;

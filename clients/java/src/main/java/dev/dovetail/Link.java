@@ -77,7 +77,7 @@ final class Link implements AutoCloseable {
                     continue; // somebody reads or writes
                 }
                 try {
-                    if (closed || failure != null) {
+                    if (closed || failure != null || session.departed()) {
                         return;
                     }
                     read(0);

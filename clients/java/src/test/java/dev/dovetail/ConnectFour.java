@@ -9,10 +9,6 @@ public final class ConnectFour implements Environment {
     private final byte[][] discs = new byte[2][SQUARES];
     private int moves;
 
-    public static EnvironmentType type() {
-        return EnvironmentType.of("connect-four-test", new Options(), values -> new ConnectFour());
-    }
-
     @Override
     public Spec init() {
         Space box = new Space.Box(java.util.List.of(2L, (long) ROWS, (long) COLUMNS), 0L, 1L, "uint8");
