@@ -9,8 +9,8 @@ const EMPTY = -1;
 
 /** A position.  Squares are numbered row by row from the upper left corner. */
 export class Board {
-  /** Who has a disc on each square: 0, 1, or −1 for nobody. */
-  readonly squares: Int8Array;
+  /** Who has a disc on each square: 0, 1, or −1 for nobody.  Copies share it, for a move makes it anew. */
+  squares: Int8Array;
   /** Who is to move; 0 begins. */
   mover: 0 | 1 = 0;
   over = false;
@@ -37,8 +37,7 @@ export class Board {
   }
 
   copy(): Board {
-    const twin = Object.create(Board.prototype) as Board;
-    return Object.assign(twin, this, { squares: this.squares.slice() });
+    return Object.assign(Object.create(Board.prototype) as Board, this);
   }
 
   /** How many discs each player has. */
@@ -51,15 +50,19 @@ export class Board {
     return [first, second];
   }
 
+  /** Return the squares after a legal action. */
+  after(action: number): Int8Array {
+    const squares = this.squares.slice();
+    if (action === this.pass) return squares;
+    for (const square of turned(squares, this.size, action, this.mover)) squares[square] = this.mover;
+    squares[action] = this.mover;
+    return squares;
+  }
+
   /** Play a legal action. */
   play(action: number): void {
-    if (action !== this.pass) {
-      for (const square of turned(this.squares, this.size, action, this.mover)) {
-        this.squares[square] = this.mover;
-      }
-      this.squares[action] = this.mover;
-      this.last = action;
-    }
+    this.squares = this.after(action);
+    if (action !== this.pass) this.last = action;
     this.next();
     if (this.legal.length) return;
     this.next();
@@ -91,13 +94,7 @@ function other(player: 0 | 1): 0 | 1 {
 }
 
 /** Return the squares that turn when a player places a disc; one line is enough if `any`. */
-export function turned(
-  squares: Int8Array,
-  size: number,
-  square: number,
-  player: 0 | 1,
-  any = false,
-): number[] {
+function turned(squares: Int8Array, size: number, square: number, player: 0 | 1, any = false): number[] {
   const found: number[] = [];
   const row = Math.floor(square / size);
   const column = square % size;

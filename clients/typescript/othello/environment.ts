@@ -9,7 +9,7 @@ import type {
   Turn,
   ViewFields,
 } from "dovetail-client/core";
-import { Board, turned } from "./board.js";
+import { Board } from "./board.js";
 
 /**
  * Two seats place discs in turn.
@@ -89,14 +89,7 @@ export class Othello implements Environment {
     const { board, size } = this;
     const { legal, pass } = board;
     const rows = new Int8Array(legal.length * 2 * pass);
-    legal.forEach((action, i) => {
-      const squares = board.squares.slice();
-      if (action !== pass) {
-        for (const each of turned(squares, size, action, board.mover)) squares[each] = board.mover;
-        squares[action] = board.mover;
-      }
-      fill(rows, i * 2 * pass, squares, seat);
-    });
+    legal.forEach((action, i) => fill(rows, i * 2 * pass, board.after(action), seat));
     return new Tensor("int8", [legal.length, 2, size, size], rows);
   }
 
