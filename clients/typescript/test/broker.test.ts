@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -28,7 +29,7 @@ function freePort(): Promise<number> {
 }
 
 async function stopped(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return child.exitCode;
 }
 
@@ -66,7 +67,7 @@ const asker: AgentType = {
   }),
 };
 
-test("games through a broker", { skip, timeout: 60_000 }, async (t) => {
+test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "dovetail-"));
   const address = `tcp://127.0.0.1:${await freePort()}`;
   const options = { broker: address, token };
@@ -87,8 +88,8 @@ test("games through a broker", { skip, timeout: 60_000 }, async (t) => {
   });
   const stop = new AbortController();
   const served = [
-    serve({ environments: [othello] }, { ...options, signal: stop.signal, wait: 30 }),
-    serve({ agents: [learner, asker] }, { ...options, signal: stop.signal, wait: 30 }),
+    serve({ environments: [othello] }, { ...options, signal: stop.signal, wait: 60 }),
+    serve({ agents: [learner, asker] }, { ...options, signal: stop.signal, wait: 60 }),
   ];
   const program = spawn(process.execPath, [new URL("../examples/random.js", import.meta.url).pathname], {
     env: { ...process.env, DOVETAIL_BROKER: address, DOVETAIL_TOKEN: token },
@@ -97,8 +98,8 @@ test("games through a broker", { skip, timeout: 60_000 }, async (t) => {
   let printed = "";
   program.stdout!.on("data", (text) => (printed += String(text)));
   t.after(() => program.kill("SIGKILL"));
-  const experiment = await connect({ ...options, wait: 30 });
-  await experiment.expect(["othello"], ["counter", "asker", "random-typescript", "greedy-typescript"]);
+  const experiment = await connect({ ...options, wait: 60 });
+  await experiment.expect(["othello"], ["counter", "asker", "random-typescript", "greedy-typescript"], 60);
 
   await t.test("a program says once that it is connected", async () => {
     while (printed === "") await new Promise((resolve) => setTimeout(resolve, 10));
@@ -176,10 +177,9 @@ test("games through a broker", { skip, timeout: 60_000 }, async (t) => {
   await t.test("programs find a broker that was started anew", async () => {
     broker.kill("SIGKILL");
     await stopped(broker);
-    await new Promise((resolve) => setTimeout(resolve, 300));
     broker = start();
-    const again = await connect({ ...options, wait: 30 });
-    await again.expect(["othello"], ["counter", "random-typescript"], 30);
+    const again = await connect({ ...options, wait: 60 });
+    await again.expect(["othello"], ["counter", "random-typescript"], 60);
     const counter = await again.create("counter");
     const run = await again.run("othello", [counter, counter], { configuration: { size: 4 } });
     assert.equal((await run.results()).length, 1);

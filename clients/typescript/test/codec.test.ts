@@ -191,6 +191,9 @@ test("options are checked", () => {
   const options = { size: { type: "integer", enum: [4, 8], default: 8 } } as const;
   assert.deepEqual(readOptions(options, {}, "it"), { size: 8 });
   assert.deepEqual(readOptions(options, { size: 4 }, "it"), { size: 4 });
+  const list = { list: { type: "array", default: [1] } } as const;
+  readOptions(list, {}, "it")["list"].push(2);
+  assert.deepEqual(readOptions(list, {}, "it"), { list: [1] });
   assert.throws(() => readOptions(options, { size: 5 }, "it"), /'size': expected one of 4, 8/);
   assert.throws(() => readOptions(options, { side: 5 }, "it"), /no option 'side'; it has size/);
 });

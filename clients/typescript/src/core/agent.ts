@@ -30,13 +30,17 @@ export interface Play {
 }
 
 /** Asks the environment; made by the host. */
-export type Ask = (lines: readonly (readonly unknown[])[], seed: Int) => Promise<Position[]>;
+export type Ask = (
+  decision: Decision,
+  lines: readonly (readonly unknown[])[],
+  seed: Int,
+) => Promise<Position[]>;
 
 /** One decision of one seat. */
 export class Decision {
   constructor(
     private readonly play: Play,
-    private readonly ask: (decision: Decision, ...question: Parameters<Ask>) => ReturnType<Ask>,
+    private readonly ask: Ask,
     /** The number of this decision point within the episode, from 0. */
     readonly turn: number,
     /** What the seat sees; a `Tensor`, or whatever the environment's observation space has. */

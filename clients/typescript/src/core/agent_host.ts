@@ -7,7 +7,7 @@
  */
 
 import { Decision } from "./agent.js";
-import type { Agent, AgentType, End, Play, Seat } from "./agent.js";
+import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
 import { encode } from "./encode.js";
 import { DovetailError } from "./errors.js";
 import { Answering, Recent, Turnstile, errorFrame, packed } from "./host.js";
@@ -212,11 +212,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     );
   }
 
-  readonly #ask = (
-    decision: Decision,
-    lines: readonly (readonly unknown[])[],
-    seed: Int,
-  ): Promise<Position[]> => {
+  readonly #ask: Ask = (decision, lines, seed) => {
     const playing = this.#playing.get(`${decision.episode}/${decision.seat.seat}`);
     if (playing === undefined || playing.turn !== decision.turn || playing.answer !== null) {
       return Promise.reject(new DovetailError("lookahead is for the decision that must be made"));

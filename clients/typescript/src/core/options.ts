@@ -37,7 +37,8 @@ export function readOptions(
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(options)) {
     if (!Object.hasOwn(given, name)) {
-      values[name] = option.default;
+      // A default that one agent or environment changes must stay what it was for the next.
+      values[name] = structuredClone(option.default);
       continue;
     }
     const problem = wrong(option, given[name]);
