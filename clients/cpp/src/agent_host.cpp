@@ -7,7 +7,6 @@ namespace dovetail {
 
 using hosting::crash;
 using hosting::refusal;
-using hosting::reply;
 
 namespace {
 
@@ -76,17 +75,15 @@ Value Decision::random_action() const {
     return seat.spec.action_space(seat.seat).sample(random);
 }
 
-struct AgentHost::Inside {
-    explicit Inside(const Host& around) : told(around.failed) {}
+struct AgentHost::Inside : hosting::Common {
+    using Common::Common;
 
-    const hosting::Told& told;
     std::vector<AgentType> types;
     Made single;  // if the program is one agent
     std::map<std::int64_t, Made> instances;
     std::map<Key, Holder> seats;  // by match and seat
     std::map<Key, Play> playing;  // by episode and seat
     hosting::Recent<Key, bool> ended{4096};
-    hosting::Requests requests{told};
     std::map<std::int64_t, Key> questions;
     std::int64_t asks = 0;
 
@@ -155,7 +152,7 @@ struct AgentHost::Inside {
     /// Lets an agent answer a decision, with an action or a question.
     template <class Think>
     void decide(Play& play, Out& out, Think think) {
-        Frame frame;
+        Frame answered;
         try {
             Answer answer = think();
             if (answer.question) {
@@ -167,12 +164,12 @@ struct AgentHost::Inside {
             action.turn = play.turn;
             action.seat = play.holder.seat->seat;
             action.action = std::move(answer.action);
-            frame = codec::encode_message(action);
+            answered = frame(action);
         } catch (...) {
             const std::string where = play.holder.made.type + " in turn " + std::to_string(play.turn);
-            frame = play_failed("crashed", play, crash(where, told));
+            answered = play_failed("crashed", play, crash(where, told));
         }
-        settle(play, std::move(frame), out);
+        settle(play, std::move(answered), out);
     }
 
     static void settle(Play& play, Frame frame, Out& out) {
@@ -190,7 +187,7 @@ struct AgentHost::Inside {
         question.turn = play.turn;
         question.lines = lookahead->lines;
         question.seed = lookahead->seed;
-        play.question = codec::encode_message(question);
+        play.question = frame(question);
         play.asked = question.id;
         play.lookahead = std::move(lookahead);
         questions[question.id] = {play.episode, play.holder.seat->seat};
@@ -297,18 +294,18 @@ struct AgentHost::Inside {
     template <class Request, class Do>
     void request(const Request& message, const char* what, Out& out, Do act) {
         const Made made = find(message.instance);
-        requests.answer(message.id, made.type + " in " + what, out, [&] {
+        answer(message.id, made.type + " in " + what, out, [&] {
             if (!made.agent) throw dovetail::Error("there is no agent " + std::to_string(message.instance));
             return act(*made.agent);
         });
     }
 
     void take(messages::Create& message, Out& out) {
-        requests.answer(message.id, message.agent + " in create", out, [&] {
+        answer(message.id, message.agent + " in create", out, [&] {
             if (instances.count(message.instance) == 0) {
                 instances[message.instance] = {make(message), message.agent};
             }
-            return reply(message.id);
+            return messages::Reply{message.id};
         });
     }
 
@@ -326,33 +323,35 @@ struct AgentHost::Inside {
 
     void take(messages::Save& message, Out& out) {
         request(message, "save", out, [&](Agent& agent) {
-            return codec::encode_message(messages::Saved{message.id, agent.save()});
+            return messages::Saved{message.id, agent.save()};
         });
     }
 
     void take(messages::Load& message, Out& out) {
         request(message, "load", out, [&](Agent& agent) {
             agent.load(message.state);
-            return reply(message.id);
+            return messages::Reply{message.id};
         });
     }
 
     void take(messages::AgentMessage& message, Out& out) {
-        request(message, "message", out,
-                [&](Agent& agent) { return reply(message.id, agent.message(message.body)); });
+        request(message, "message", out, [&](Agent& agent) {
+            return messages::Reply{message.id, agent.message(message.body)};
+        });
     }
 
     void take(messages::Cleanup& message, Out& out) {
         request(message, "cleanup", out, [&](Agent& agent) {
             instances.erase(message.instance);
             agent.cleanup();
-            return reply(message.id);
+            return messages::Reply{message.id};
         });
     }
 
     // -- a session that is lost -----------------------------------------------------------------------------
 
     void take(messages::Welcome& message, Out&) {
+        limits = message.limits;
         if (message.resumed) return;
         Out nobody;  // the new session knows nothing of what fails here
         std::vector<messages::End> ends;
@@ -368,7 +367,7 @@ struct AgentHost::Inside {
         for (messages::End& end : ends) take(end, nobody);
         seats.clear();
         ended.clear();
-        requests.clear();
+        answers.clear();
         questions.clear();
         for (const auto& instance : instances) {
             try {
@@ -381,7 +380,7 @@ struct AgentHost::Inside {
     }
 };
 
-AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(*this)) {
+AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(failed)) {
     for (const AgentType& type : types) {
         if (!type.instance) continue;
         if (types.size() != 1) throw Error("a program that is one agent can offer no other");

@@ -38,16 +38,16 @@ bool wanted(const std::vector<Want>& wants, Want want) {
     return std::find(wants.begin(), wants.end(), want) != wants.end();
 }
 
-/// Plays one entry of a line on; what cannot be played leaves `position` with an `error`.
-void play_on(Environment& environment, messages::Position& position, const std::vector<Value>& actions) {
+/// Plays one entry of a line on; returns false, and says why in `error`, if it cannot be played.
+bool play_on(Environment& environment, messages::Position& position, const std::vector<Value>& actions) {
     if (position.to_act.empty()) {
         position.error = "the episode would be over";
-        return;
+        return false;
     }
     if (actions.size() != position.to_act.size()) {
         position.error = std::to_string(actions.size()) + " actions for " +
                          std::to_string(position.to_act.size()) + " seats";
-        return;
+        return false;
     }
     Actions pairs;
     for (std::size_t i = 0; i < actions.size(); ++i) pairs.emplace_back(position.to_act[i], actions[i]);
@@ -62,21 +62,21 @@ void play_on(Environment& environment, messages::Position& position, const std::
         position.truncated = turn.truncated;
         position.outcome = std::move(turn.outcome);
         ++position.applied;
+        return true;
     } catch (const IllegalAction& refused) {
-        position.error = refused.what();
+        position.error = utf8::line(refused.what());
+        return false;
     }
 }
 
 }  // namespace
 
-struct EnvironmentHost::Inside {
-    explicit Inside(const Host& around) : told(around.failed) {}
+struct EnvironmentHost::Inside : hosting::Common {
+    using Common::Common;
 
-    const hosting::Told& told;
     std::vector<EnvironmentType> types;
     std::map<std::int64_t, Place> open;             // by match
     std::map<std::int64_t, std::int64_t> episodes;  // the match of each
-    hosting::Requests requests{told};
 
     // What an environment does not hear of.
     template <class T>
@@ -130,7 +130,7 @@ struct EnvironmentHost::Inside {
             turn.episode = place.episode;
             turn.turn = static_cast<std::uint64_t>(place.asked + 1);
             add_wanted(place, turn);
-            place.answer = codec::encode_message(turn);
+            place.answer = frame(turn);
             place.turn = place.asked + 1;
             place.to_act = std::move(turn.to_act);
             place.failed = false;
@@ -179,7 +179,7 @@ struct EnvironmentHost::Inside {
             Spec spec = place.environment->init();
             spec.match = message.match;
             if (spec.name.empty()) spec.name = message.environment;
-            place.spec = codec::encode_message(spec);
+            place.spec = frame(spec);
             place.seats = spec.seats;
             out.push_back(place.spec);
             open.emplace(message.match, std::move(place));
@@ -217,17 +217,17 @@ struct EnvironmentHost::Inside {
     void take(messages::EnvironmentMessage& message, Out& out) {
         const auto found = open.find(message.match);
         const std::string name = found == open.end() ? "environment" : found->second.name;
-        requests.answer(message.id, name + " in message", out, [&] {
+        answer(message.id, name + " in message", out, [&] {
             if (found == open.end())
                 throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
-            return hosting::reply(message.id, found->second.environment->message(message.body));
+            return messages::Reply{message.id, found->second.environment->message(message.body)};
         });
     }
 
     void take(messages::EnvironmentLookahead& message, Out& out) {
         const Place* const place = playing(message.episode);
         const std::string name = place == nullptr ? "environment" : place->name;
-        requests.answer(message.id, name + " in lookahead", out, [&] {
+        answer(message.id, name + " in lookahead", out, [&] {
             if (place == nullptr || place->failed) {
                 throw dovetail::Error("episode " + std::to_string(message.episode) + " is not in progress");
             }
@@ -242,25 +242,25 @@ struct EnvironmentHost::Inside {
                 position.to_act = place->to_act;
                 position.rewards.assign(place->seats, 0.0);
                 for (const auto& actions : line) {
-                    play_on(*copy, position, actions);
-                    if (!position.error.empty()) break;
+                    if (!play_on(*copy, position, actions)) break;
                 }
                 found.push_back(codec::to_value(position));
             }
-            return hosting::reply(message.id, std::move(found));
+            return messages::Reply{message.id, std::move(found)};
         });
     }
 
     void take(messages::Welcome& message, Out&) {
+        limits = message.limits;
         if (message.resumed) return;
         std::vector<std::int64_t> matches;
         for (const auto& each : open) matches.push_back(each.first);
         for (const std::int64_t match : matches) close(match);
-        requests.clear();
+        answers.clear();
     }
 };
 
-EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(new Inside(*this)) {
+EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(new Inside(failed)) {
     inside_->types = std::move(types);
 }
 

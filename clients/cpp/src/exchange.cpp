@@ -19,6 +19,7 @@ std::int64_t Exchange::ask(Map request, std::vector<Frame>& out) {
     open.run = type != nullptr && *type == Value("run");
     try {
         open.frame = codec::encode(request);
+        hosting::check_size(open.frame, limits_);
     } catch (...) {
         open_.erase(id);
         throw;
@@ -60,6 +61,7 @@ Exchange::RunState Exchange::follow(std::int64_t number, std::int64_t episodes) 
 }
 
 void Exchange::heard(messages::Welcome& message, std::vector<Frame>& out) {
+    limits_ = message.limits;
     if (!welcomed_) {
         welcomed_ = true;
     } else if (message.resumed) {

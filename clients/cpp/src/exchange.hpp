@@ -73,6 +73,7 @@ private:
     std::unordered_map<std::int64_t, RunState> runs_;
     std::unordered_map<std::int64_t, std::vector<Event>> early_;
     hosting::Recent<std::int64_t, bool> seen_{200'000};
+    Limits limits_;
     bool welcomed_ = false;
     bool lost_ = false;
 };

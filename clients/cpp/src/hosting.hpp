@@ -1,4 +1,4 @@
-// What both hosts need: errors of user code as one line, and memories that forget the oldest.
+// What both hosts need: errors of user code as one line, and answers that are remembered.
 #pragma once
 
 #include <cstddef>
@@ -100,34 +100,48 @@ private:
     std::deque<Key> order_;
 };
 
-inline Frame reply(std::int64_t id, Value body = {}) {
-    return codec::encode_message(messages::Reply{id, std::move(body)});
+/// Throws Error for a frame that would cost the connection, and once more whenever it is sent again.
+inline void check_size(const Frame& frame, const Limits& limits) {
+    if (frame.size() > limits.frame) {
+        throw dovetail::Error("a message of " + std::to_string(frame.size()) +
+                              " bytes; the broker reads at most " + std::to_string(limits.frame));
+    }
 }
 
-/// Answers requests; one that comes again gets the same answer.
-class Requests {
-public:
-    explicit Requests(const Told& told) : told_(told) {}
-    /// `act` returns the answer; `where` is for a line about its failure.
+/// What both hosts have.
+struct Common {
+    explicit Common(const Told& told_) : told(told_) {}
+
+    const Told& told;
+    /// What the broker reads.
+    Limits limits = {};
+    /// To the last requests; as many as SPEC.md asks for, since states may be large.
+    Recent<std::int64_t, Frame> answers{64};
+
+    /// Throws Error for what cannot be sent.
+    template <class Message>
+    Frame frame(const Message& message) const {
+        Frame out = codec::encode_message(message);
+        check_size(out, limits);
+        return out;
+    }
+
+    /// Answers a request with the message that `act` returns, or as the first time if it comes again; `where`
+    /// is for a line about its failure.
     template <class Do>
     void answer(std::int64_t id, const std::string& where, std::vector<Frame>& out, Do act) {
-        const Frame* known = answers_.find(id);
+        const Frame* known = answers.find(id);
         if (known == nullptr) {
-            Frame frame;
+            Frame made;
             try {
-                frame = act();
+                made = frame(act());
             } catch (...) {
-                frame = codec::encode_message(messages::Error{"crashed", refusal(where, told_), id});
+                made = codec::encode_message(messages::Error{"crashed", refusal(where, told), id});
             }
-            known = &answers_.keep(id, std::move(frame));
+            known = &answers.keep(id, std::move(made));
         }
         out.push_back(*known);
     }
-    void clear() { answers_.clear(); }
-
-private:
-    const Told& told_;
-    Recent<std::int64_t, Frame> answers_{64};  // as many as SPEC.md asks for: states may be large
 };
 
 }  // namespace dovetail::hosting

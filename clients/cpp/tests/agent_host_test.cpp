@@ -24,6 +24,7 @@ public:
         ++heard_.decisions;
         if (decision.observation == Value("crash")) throw std::runtime_error("told\nto crash");
         if (decision.observation == Value("bad")) return std::string("\xFF");
+        if (decision.observation == Value("large")) return std::string(1000, 'x');
         if (decision.observation == Value("ask")) {
             Lookahead question;
             question.lines = {{{Value(0)}}, {{Value(1)}}};
@@ -36,6 +37,7 @@ public:
     }
     void end(const End& end) override { heard_.ends.push_back(end.reason); }
     Value message(const Value&) override { return ++heard_.messages; }
+    Bytes save() override { return Bytes(1000); }
     void cleanup() override { ++heard_.cleanups; }
 
 private:
@@ -120,6 +122,20 @@ TEST_CASE_FIXTURE(Fixture, "requests are answered from memory") {
     CHECK(type(say.one(cleanup)) == "reply");
     CHECK(heard.cleanups == 1);
     CHECK(type(say.one({{"type", "save"}, {"id", 4}, {"instance", 5}})) == "error");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is larger than the broker reads is not sent, but told") {
+    CHECK(type(say.one({{"type", "save"}, {"id", 2}, {"instance", 5}})) == "saved");
+    say({{"type", "welcome"},
+         {"session", "s"},
+         {"name", "n"},
+         {"resumed", true},
+         {"limits", Map{{"frame", 500}}}});
+    const Map told = said(say.one({{"type", "save"}, {"id", 3}, {"instance", 5}}));
+    CHECK(told.at("code") == Value("crashed"));
+    CHECK(told.at("message").as_text().find("the broker reads at most 500") != std::string::npos);
+    CHECK(type(say.one(start(7, "large"))) == "error");
+    CHECK(type(say.one(start(8))) == "action");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a crash is told in one line, and told again for a repeat") {

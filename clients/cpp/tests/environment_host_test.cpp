@@ -26,6 +26,7 @@ public:
         ++steps_;
         const std::int64_t action = actions.at(0).second.as_int();
         if (action == 9) throw IllegalAction("nine is not legal", 0);
+        if (action == 7) throw IllegalAction("");
         if (action == 8) throw std::runtime_error("eight");
         sum_ += action;
         return turn();
@@ -131,15 +132,18 @@ TEST_CASE_FIXTURE(Fixture, "lookahead plays on copies") {
     say.one(open);
     say.one(start(4));
     const auto one = [](std::int64_t action) { return List{action}; };
-    const Map question{
-        {"type", "lookahead"}, {"id", 6},
-        {"episode", 4},        {"seat", 0},
-        {"turn", 0},           {"lines", List{List{one(1), one(2)}, List{one(1), one(9)}, List{}}}};
+    const Map question{{"type", "lookahead"},
+                       {"id", 6},
+                       {"episode", 4},
+                       {"seat", 0},
+                       {"turn", 0},
+                       {"lines", List{List{one(1), one(2)}, List{one(1), one(9)}, List{one(7), one(1)}}}};
     const List found = said(say.one(question)).at("body").as_list();
     REQUIRE(found.size() == 3);
     CHECK(found[0].as_map().at("applied") == Value(2));
     CHECK(found[0].as_map().at("rewards") == Value(List{2.0}));
     CHECK(found[1].as_map().at("applied") == Value(1));
     CHECK(found[1].as_map().at("error") == Value("nine is not legal"));
+    CHECK(found[2].as_map().find("applied") == nullptr);  // the line ended at its first entry
     CHECK(seen(say.one(step(0, 0))) == Value(100));
 }

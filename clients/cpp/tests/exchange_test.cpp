@@ -51,6 +51,14 @@ TEST_CASE_FIXTURE(Fixture, "answers are known by their id") {
     CHECK_THROWS_AS(exchange.answer(next), Refused);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a request larger than the broker reads is not sent") {
+    hear({{"type", "welcome"}, {"session", "s"}, {"name", "n"}, {"limits", Map{{"frame", 500}}}});
+    CHECK_THROWS_AS(ask({{"type", "load"}, {"instance", 1}, {"state", Bytes(1000)}}), Error);
+    CHECK(out.empty());
+    ask({{"type", "load"}, {"instance", 1}, {"state", Bytes(100)}});
+    CHECK(out.size() == 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "unanswered requests are sent again after a resumption") {
     const std::int64_t first = ask({{"type", "catalogue"}});
     ask({{"type", "watch"}});

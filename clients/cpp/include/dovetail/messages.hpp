@@ -260,7 +260,7 @@ struct Bye {
 struct Reply {
     static constexpr const char* type = "reply";
     std::int64_t id = 0;
-    Value body;
+    Value body = {};
 };
 
 // -- to an environment --------------------------------------------------------------------------
