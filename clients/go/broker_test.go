@@ -126,6 +126,13 @@ func (t *taker) Load(state []byte) error {
 	return nil
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestWithTheRealBroker(t *testing.T) {
 	address := broker(t, "--token", "open sesame")
 	config := dovetail.Config{Address: address, Token: "open sesame"}
@@ -157,23 +164,17 @@ func TestWithTheRealBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(e.Expect(ctx, []string{"nim"}, []string{"taker"}))
+	must(t, e.Expect(ctx, []string{"nim"}, []string{"taker"}))
 	agent, err := e.Create(ctx, "taker", dovetail.CreateOptions{Seed: 1})
-	must(err)
+	must(t, err)
 
 	t.Run("run", func(t *testing.T) {
 		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Episodes: 50,
 			Configuration: map[string]any{"heap": 8}, Concurrency: 4, Check: true})
-		must(err)
+		must(t, err)
 		seen := map[int64]bool{}
 		for episode, err := range run.Episodes(ctx) {
-			must(err)
+			must(t, err)
 			seen[episode.Index] = true
 			if !episode.Scored || episode.Outcome[0] != 1 || episode.Seats[1].Total != -1 {
 				t.Errorf("%+v", episode)
@@ -183,7 +184,7 @@ func TestWithTheRealBroker(t *testing.T) {
 			t.Errorf("%d results, %+v", len(seen), run)
 		}
 		ends, err := e.Message(ctx, agent, nil)
-		must(err)
+		must(t, err)
 		if ends != int64(100) {
 			t.Errorf("%v ends", ends)
 		}
@@ -191,45 +192,45 @@ func TestWithTheRealBroker(t *testing.T) {
 
 	t.Run("states", func(t *testing.T) {
 		state, err := e.Save(ctx, agent, "champion")
-		must(err)
+		must(t, err)
 		other, err := e.Create(ctx, "taker", dovetail.CreateOptions{Kept: "champion"})
-		must(err)
+		must(t, err)
 		if ends, err := e.Message(ctx, other, nil); err != nil || ends != int64(state[0]) {
 			t.Errorf("%v %v", ends, err)
 		}
-		must(e.Load(ctx, other, []byte{3}))
-		must(e.LoadKept(ctx, other, "champion"))
+		must(t, e.Load(ctx, other, []byte{3}))
+		must(t, e.LoadKept(ctx, other, "champion"))
 		if err := e.Load(ctx, other, []byte{}); !errors.As(err, &refused) {
 			t.Errorf("no state got %v", err)
 		}
-		must(e.Cleanup(ctx, other))
+		must(t, e.Cleanup(ctx, other))
 		if err := e.Cleanup(ctx, other); !errors.As(err, &refused) || refused.Code != dovetail.CodeUnknown {
 			t.Errorf("a second cleanup got %v", err)
 		}
 	})
 
 	t.Run("stepwise and watched", func(t *testing.T) {
-		must(e.Watch(ctx, 0, true))
+		must(t, e.Watch(ctx, 0, true))
 		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Stepwise: true})
-		must(err)
+		must(t, err)
 		turn, err := run.Start(ctx)
-		must(err)
+		must(t, err)
 		if body, err := run.Message(ctx, "hello"); err != nil || body.([]any)[1] != int64(7) {
 			t.Errorf("%v %v", body, err)
 		}
 		steps := 0
 		for ; !turn.Terminated; steps++ {
 			turn, err = run.Step(ctx)
-			must(err)
+			must(t, err)
 		}
 		results, err := run.Wait(ctx)
-		must(err)
+		must(t, err)
 		if len(results) != 1 || results[0].Turns != int64(steps) {
 			t.Errorf("%d steps, %+v", steps, results)
 		}
 		watched := 0
 		for turn, err := range e.Turns(ctx, 10*time.Second) {
-			must(err)
+			must(t, err)
 			if turn.Text == nil || *turn.Text == "" && !turn.Terminated {
 				t.Errorf("a turn without text: %+v", turn)
 			}
@@ -241,15 +242,15 @@ func TestWithTheRealBroker(t *testing.T) {
 		if watched != steps+1 {
 			t.Errorf("%d turns were watched of %d", watched, steps+1)
 		}
-		must(e.Watch(ctx, 0, false))
+		must(t, e.Watch(ctx, 0, false))
 	})
 
 	t.Run("control", func(t *testing.T) {
 		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Episodes: 1000000})
-		must(err)
-		must(run.Pause(ctx))
-		must(run.Resume(ctx))
-		must(run.Cancel(ctx))
+		must(t, err)
+		must(t, run.Pause(ctx))
+		must(t, run.Resume(ctx))
+		must(t, run.Cancel(ctx))
 		if _, err := run.Wait(ctx); err != nil {
 			t.Errorf("cancelled by ourselves, and yet %v", err)
 		}
