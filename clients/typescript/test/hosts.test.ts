@@ -324,6 +324,13 @@ test("an experiment whose session is lost says so", async () => {
   await assert.rejects(experiment.catalogue(), SessionLost);
 });
 
+test("an experiment that is closed is not told that it is lost", async () => {
+  const experiment = new Experiment();
+  experiment.onLost = () => assert.fail();
+  const asked = experiment.catalogue();
+  await Promise.all([assert.rejects(asked, SessionLost), experiment.close()]);
+});
+
 test("an agent that is the program itself has its parameters and is seated without a create", () => {
   const type = {
     name: "one",

@@ -334,6 +334,7 @@ export class Experiment {
 
   /** Leave; runs in progress are cancelled. */
   async close(): Promise<void> {
+    this.onLost = null;
     this.lose(new SessionLost("this experiment is closed"));
     await this.#connection?.close();
   }

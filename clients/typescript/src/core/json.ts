@@ -89,7 +89,5 @@ export function fromHex(text: string): Uint8Array {
 
 /** Return bytes in hexadecimal. */
 export function toHex(data: Uint8Array): string {
-  let text = "";
-  for (const byte of data) text += byte.toString(16).padStart(2, "0");
-  return text;
+  return Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -12,8 +12,8 @@ import type { Int } from "./values.js";
  * `derive(1, "episode", 0)` is 4384949654484100906.
  */
 export function derive(master: Int, ...path: (string | Int)[]): Int {
-  const digest = sha256(new TextEncoder().encode([master, ...path].join("/")));
-  return int(new DataView(digest.buffer).getBigUint64(0) >> 1n);
+  const [high, low] = sha256(new TextEncoder().encode([master, ...path].join("/")));
+  return int(((BigInt(high) << 32n) | BigInt(low)) >> 1n);
 }
 
 /** The first 32 bits of the fractional parts of roots of the first primes, as FIPS 180-4 has them. */
@@ -32,7 +32,7 @@ const K = fractions(3, 64);
 const H = fractions(2, 8);
 
 // The browser has SHA-256 too, but only as a promise.
-function sha256(text: Uint8Array): Uint8Array<ArrayBuffer> {
+function sha256(text: Uint8Array): Uint32Array {
   const padded = new Uint8Array(((text.length + 8) >> 6) * 64 + 64);
   padded.set(text);
   padded[text.length] = 0x80;
@@ -60,7 +60,5 @@ function sha256(text: Uint8Array): Uint8Array<ArrayBuffer> {
     }
     [a, b, c, d, e, f, g, h].forEach((each, i) => (hash[i] += each));
   }
-  const out = new Uint8Array(32);
-  hash.forEach((each, i) => new DataView(out.buffer).setUint32(4 * i, each));
-  return out;
+  return hash;
 }
