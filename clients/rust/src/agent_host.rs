@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
-use crate::error::{code, guarded, Failure, Panicked, Told};
-use crate::field::Field;
+use crate::error::{code, guarded, refused_by, Failure, Told};
+use crate::field::reread;
 use crate::legal::Legal;
 use crate::messages::{
     Action, AgentCreate, AgentLookahead, AgentStart, AgentStep, EndMessage, ErrorMessage, Init,
@@ -19,7 +19,6 @@ use crate::random::Random;
 use crate::recent::{Recent, ANSWERS_KEPT};
 use crate::session::{Event, Host};
 use crate::value::{Payload, Value};
-use crate::wire::Reader;
 
 /// Ended episodes that are remembered, so that what comes twice is not played twice.
 const ENDED_KEPT: usize = 4096;
@@ -426,10 +425,7 @@ impl AgentHost {
             }
             Ok(agent)
         })
-        .map_err(|failure| match failure.is::<Panicked>() {
-            true => failure,
-            false => format!("agent {}: {failure}", create.agent).into(),
-        })?;
+        .map_err(|failure| refused_by("agent", &create.agent, failure))?;
         let kind = create.agent;
         self.instances
             .insert(create.instance, Instance { kind, agent });
@@ -575,6 +571,5 @@ fn about_seat(code: &str, text: String, (episode, seat): SeatKey) -> ErrorMessag
 }
 
 fn positions(body: Payload) -> Result<Vec<Position>, Failure> {
-    let frame = body.open()?.encode();
-    Ok(Vec::<Position>::read(&mut Reader::new(&frame))?)
+    Ok(reread(&body.open()?)?)
 }

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use crate::environment::{Environment, EnvironmentType};
-use crate::error::{code, guarded, line, Failure, IllegalAction, Panicked, Told};
-use crate::field::Field;
+use crate::error::{code, guarded, line, refused_by, Failure, IllegalAction, Told};
+use crate::field::reread;
 use crate::messages::{
     EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Offer, Open, Position,
     Reply, ToEnvironment, Turn, Want,
@@ -15,7 +15,6 @@ use crate::options::Options;
 use crate::recent::{Recent, ANSWERS_KEPT};
 use crate::session::{Event, Host};
 use crate::value::{Payload, Value};
-use crate::wire::Reader;
 
 /// What was last asked of an episode, and the frame that answered it.
 enum Last {
@@ -168,13 +167,8 @@ impl EnvironmentHost {
                 self.open.insert(open.match_id, place);
             }
             Err(failure) => {
-                let place = format!("{name} in init");
-                let text = self.told.refusal(&place, &failure);
-                let text = if failure.is::<Panicked>() {
-                    text
-                } else {
-                    format!("environment {name}: {text}")
-                };
+                let failure = refused_by("environment", &name, failure);
+                let text = self.told.refusal(&format!("{name} in init"), &failure);
                 let error = ErrorMessage {
                     match_id: Some(open.match_id),
                     ..ErrorMessage::new(code::UNAVAILABLE, text)
@@ -252,9 +246,7 @@ impl EnvironmentHost {
                 .map(|line| place.follow(asked, line))
                 .collect::<Result<Vec<Position>, Failure>>()
         })?;
-        let mut frame = Vec::new();
-        found.write(&mut frame);
-        Ok(Value::read(&mut Reader::new(&frame))?)
+        Ok(reread(&found)?)
     }
 }
 

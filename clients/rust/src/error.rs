@@ -222,6 +222,15 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T,
     })
 }
 
+/// Names who refuses to be made; who panics is named with the place.
+pub(crate) fn refused_by(what: &str, name: &str, failure: Failure) -> Failure {
+    if failure.is::<Panicked>() {
+        failure
+    } else {
+        format!("{what} {name}: {failure}").into()
+    }
+}
+
 /// Says "PLACE failed: TEXT", or how it panicked.
 fn failed(place: &str, failure: &Failure) -> String {
     let verb = if failure.is::<Panicked>() {

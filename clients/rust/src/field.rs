@@ -203,13 +203,19 @@ impl Field for Legal {
     }
 }
 
-/// Reads and writes a map with the fields of a type; `records!` implements it.
+/// Reads what was written as one type as another.
+pub(crate) fn reread<A: Field, B: Field>(value: &A) -> Result<B> {
+    let mut out = Vec::new();
+    value.write(&mut out);
+    B::read(&mut Reader::new(&out))
+}
+
+/// Reads a map with the fields of a type; `records!` implements it.
 pub(crate) trait Record: Sized {
     /// What its `type` (of a space: `space`) says; empty if it has none.
     const TAG: &'static str;
     /// Reads `count` entries.
     fn read_fields(reader: &mut Reader<'_>, count: usize) -> Result<Self>;
-    fn write_record(&self, out: &mut Vec<u8>);
 }
 
 /// Where the text of `tag` is found in a map of `count` entries, which are left unread.
@@ -279,8 +285,15 @@ macro_rules! records {
                     },
                 )* })
             }
+        }
 
-            fn write_record(&self, out: &mut Vec<u8>) {
+        impl $crate::field::Field for $name {
+            fn read(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::error::ProtocolError> {
+                let count = reader.map()?;
+                <Self as $crate::field::Record>::read_fields(reader, count)
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
                 const FIELDS: usize = [$($tag_key,)? $(stringify!($field)),*].len();
                 let start = out.len();
                 // The number of entries is known at the end, so its place is kept.
@@ -310,21 +323,11 @@ macro_rules! records {
             }
         }
 
-        impl $crate::field::Field for $name {
-            fn read(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::error::ProtocolError> {
-                let count = reader.map()?;
-                <Self as $crate::field::Record>::read_fields(reader, count)
-            }
-            fn write(&self, out: &mut Vec<u8>) {
-                $crate::field::Record::write_record(self, out);
-            }
-        }
-
         impl $name {
             /// The MessagePack of it.
             pub fn encode(&self) -> Vec<u8> {
                 let mut out = Vec::with_capacity(128);
-                $crate::field::Record::write_record(self, &mut out);
+                $crate::field::Field::write(self, &mut out);
                 out
             }
 

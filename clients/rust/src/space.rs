@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::ProtocolError;
-use crate::field::{find_tag, records, Field, Record};
+use crate::field::{find_tag, records, reread, Field, Record};
 use crate::random::Random;
 use crate::tensor::{Dtype, Tensor};
 use crate::value::Value;
@@ -172,15 +172,13 @@ impl Space {
     /// # Errors
     /// It describes none.
     pub fn from_value(value: &Value) -> Result<Self, ProtocolError> {
-        Space::read(&mut Reader::new(&value.encode()))
+        reread(value)
     }
 
     /// The map that describes this space.
     pub fn to_value(&self) -> Value {
-        let mut out = Vec::new();
-        self.write(&mut out);
         // What was written just now can be read.
-        Value::read(&mut Reader::new(&out)).unwrap_or_default()
+        reread(self).unwrap_or_default()
     }
 
     /// Whether a value is one of this space.
@@ -425,9 +423,6 @@ fn nest(shape: &[usize], mut values: Vec<Value>) -> Value {
 
 impl Field for Space {
     fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
-        fn kind<T: Record>(reader: &mut Reader<'_>, count: usize) -> Result<T, ProtocolError> {
-            T::read_fields(reader, count)
-        }
         let count = reader.map()?;
         let name = match find_tag(reader, count, "space")? {
             Some(Token::Text(name)) => name,
@@ -435,26 +430,26 @@ impl Field for Space {
             None => return Err(ProtocolError::invalid("the field `space` is missing")),
         };
         Ok(match name {
-            b"Discrete" => Space::Discrete(kind(reader, count)?),
-            b"Box" => Space::Box(kind(reader, count)?),
-            b"MultiDiscrete" => Space::MultiDiscrete(kind(reader, count)?),
-            b"MultiBinary" => Space::MultiBinary(kind(reader, count)?),
-            b"Text" => Space::Text(kind(reader, count)?),
-            b"Tuple" => Space::Tuple(kind(reader, count)?),
-            b"Dict" => Space::Dict(kind(reader, count)?),
+            b"Discrete" => Space::Discrete(Record::read_fields(reader, count)?),
+            b"Box" => Space::Box(Record::read_fields(reader, count)?),
+            b"MultiDiscrete" => Space::MultiDiscrete(Record::read_fields(reader, count)?),
+            b"MultiBinary" => Space::MultiBinary(Record::read_fields(reader, count)?),
+            b"Text" => Space::Text(Record::read_fields(reader, count)?),
+            b"Tuple" => Space::Tuple(Record::read_fields(reader, count)?),
+            b"Dict" => Space::Dict(Record::read_fields(reader, count)?),
             _ => return Err(ProtocolError::invalid("there is no such space")),
         })
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Space::Discrete(space) => space.write_record(out),
-            Space::Box(space) => space.write_record(out),
-            Space::MultiDiscrete(space) => space.write_record(out),
-            Space::MultiBinary(space) => space.write_record(out),
-            Space::Text(space) => space.write_record(out),
-            Space::Tuple(space) => space.write_record(out),
-            Space::Dict(space) => space.write_record(out),
+            Space::Discrete(space) => space.write(out),
+            Space::Box(space) => space.write(out),
+            Space::MultiDiscrete(space) => space.write(out),
+            Space::MultiBinary(space) => space.write(out),
+            Space::Text(space) => space.write(out),
+            Space::Tuple(space) => space.write(out),
+            Space::Dict(space) => space.write(out),
         }
     }
 }

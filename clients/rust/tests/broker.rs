@@ -109,7 +109,7 @@ fn episodes_are_played() {
         (last.terminated, last.outcome),
         (true, Some(vec![1.0, 0.0]))
     );
-    let turn = experiment.turn(Duration::from_secs(5)).unwrap().unwrap();
+    let turn = experiment.turn(Duration::from_secs(60)).unwrap().unwrap();
     assert_eq!((turn.turn, turn.text.as_deref()), (0, Some("1 left")));
     assert_eq!(experiment.results(run).unwrap().len(), 1);
 
