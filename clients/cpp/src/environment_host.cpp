@@ -14,7 +14,6 @@ using Out = std::vector<Frame>;
 
 /// An environment made for a match, and its episode in progress.
 struct Place {
-    std::int64_t match = 0;
     std::string name;
     std::unique_ptr<Environment> environment;
     Frame spec;
@@ -173,7 +172,6 @@ struct EnvironmentHost::Inside : hosting::Common {
         }
         try {
             Place place;
-            place.match = message.match;
             place.name = message.environment;
             place.environment = make(message);
             Spec spec = place.environment->init();
