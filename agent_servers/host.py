@@ -170,7 +170,7 @@ class AgentHost:
                 return
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
-            except (TypeError, OverflowError, DovetailError) as error:
+            except (*codec.UNSENDABLE, DovetailError) as error:
                 self._crashed(play, turn, DovetailError(f"the action cannot travel: {error}"), out)
                 return
         play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
@@ -285,7 +285,7 @@ class AgentHost:
             case m.Reply() | m.Error():
                 thought = self._thoughts.pop(message.id or 0, None)
                 if thought is not None:
-                    self._think(thought, _answered(message), out)
+                    self._think(thought, _answered(message, thought), out)
             case m.Leave():
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
@@ -376,19 +376,30 @@ class AgentHost:
         self._ended.clear()
         self._answers.clear()
         for agent in self._instances.values():
-            agent.cleanup()
+            try:
+                agent.cleanup()
+            except Exception as error:
+                describe(error, "cleanup")
         self._instances.clear()
 
 
-def _answered(message: m.Reply | m.Error) -> list[m.Position] | Exception:
+def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Position] | Exception:
     if isinstance(message, m.Error):
         return DovetailError(message.message)
-    return [
-        each
-        if isinstance(each, m.Position)
-        else m.Position(**{**each, "seats": [m.View(**view) for view in each.get("seats", ())]})
-        for each in message.body
-    ]
+    try:
+        positions = [_position(each) for each in message.body]
+    except (TypeError, AttributeError) as error:
+        return DovetailError(f"the environment's answer to a lookahead cannot be read: {error}")
+    assert thought.asked is not None
+    if len(positions) != len(thought.asked.lines):
+        return DovetailError(f"{len(positions)} answers to {len(thought.asked.lines)} lines")
+    return positions
+
+
+def _position(body: Any) -> m.Position:
+    if isinstance(body, m.Position):
+        return body
+    return m.Position(**{**body, "seats": [m.View(**view) for view in body.get("seats", ())]})
 
 
 def type_name(kind: type[Agent]) -> str:

@@ -28,6 +28,11 @@ from dovetail.protocol.errors import ProtocolError
 
 Handler = Callable[[Peer, Any, float], None]
 
+ANSWERS = {
+    "environment": ("spec", "turn", "reply", "error"),
+    "agent": ("action", "reply", "saved", "error"),
+}
+"""What the broker waits for from peers of a role."""
 UNGREETED = "say hello first; no session is known for this connection"
 
 
@@ -110,7 +115,7 @@ class Core:
         peer = state.connections.get(connection)
         if peer is not None:
             peer.heard = now
-            state.complain(peer, error.code, str(error))
+            self._refuse(peer, error, now)
         elif error.code == "unknown-type":
             state.out.append((connection, m.Error("hello-first", UNGREETED)))
         else:
@@ -141,6 +146,15 @@ class Core:
         for connection in state.connections:
             state.out.append((connection, m.Bye(SHUTDOWN)))
         state.connections.clear()
+
+    def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
+        """Tell a peer; if it was an answer, whoever waits for it need not any longer."""
+        about = error.about
+        if error.kind in ANSWERS.get(peer.role, ()):
+            text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
+            self._on_error(peer, m.Error(error.code, text, **about), now)
+            about = {name: about[name] for name in about if name != "id"}  # our number, not its
+        self.state.complain(peer, error.code, str(error), **about)
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Take a peer's word that something went wrong on its side."""

@@ -23,7 +23,11 @@ from dovetail.broker.server import Local, Server
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+_requests: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER["experiment"])
 
 
 class LocalLink:
@@ -36,10 +40,16 @@ class LocalLink:
         self._local = Local()
         hello = m.Hello(m.VERSION, "experiment", name, token=server.settings.token)
         server.post(self._local, [hello])
+        server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker."""
-        self._server.post(self._local, messages)
+        """Send messages to the broker; it refuses what it would refuse over a socket."""
+        for message in messages:
+            frame = codec.encode(message)
+            try:
+                self._server.post(self._local, [_requests.decode(frame)])
+            except ProtocolError as error:
+                self._server.core.refuse(self._local, error, time.monotonic())
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Let the broker work until it has something to say, at most ``timeout`` seconds."""

@@ -251,7 +251,7 @@ class Server:
         for message in messages:
             try:
                 frames.append(codec.encode(message))
-            except (TypeError, OverflowError, ValueError) as error:
+            except codec.UNSENDABLE as error:
                 log.error("a %s could not be sent: %s", type(message).__name__, error)
         try:
             send(self._socket, frames, block=False)

@@ -22,6 +22,7 @@ from dovetail.protocol.errors import DovetailError, IllegalAction
 log = logging.getLogger("dovetail.environment")
 
 ANSWERS_KEPT = 64
+LEGAL = {type(None), list, tuple, bytes}
 PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 
 
@@ -126,12 +127,20 @@ class EnvironmentHost:
         self._finish(place, turn, 0, out)
 
     def _finish(self, place: _Open, turn: m.Turn, number: int, out: list[m.Message]) -> None:
-        turn.episode = place.episode
-        turn.turn = number
         try:
+            if not isinstance(turn, m.Turn):
+                asked = "step" if number else "start"
+                raise DovetailError(f"{asked} returned {type(turn).__name__}, not a Turn")
+            turn.episode = place.episode
+            turn.turn = number
             for view in turn.seats:
                 if type(view.reward) is not float:
                     view.reward = float(view.reward)
+                if type(view.legal) not in LEGAL:
+                    kind = type(view.legal).__name__
+                    raise DovetailError(
+                        f"legal is a {kind}; give a list of actions, or a mask as bytes"
+                    )
                 if type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
@@ -159,6 +168,7 @@ class EnvironmentHost:
                 if not message.resumed:
                     for number in list(self._open):
                         self._close(number)
+                    self._answers.clear()
             case m.Open():
                 out.append(self._make(message))
             case m.Close():
@@ -191,10 +201,12 @@ class EnvironmentHost:
             )
             environment = kind(configuration)
             spec = environment.init()
+            if not isinstance(spec, m.Spec):
+                raise DovetailError(f"init returned {type(spec).__name__}, not a Spec")
+            spec.match = message.match
+            spec.name = spec.name or name
         except Exception as error:
             return m.Error("unavailable", _describe(error, "init"), match=message.match)
-        spec.match = message.match
-        spec.name = spec.name or name
         self._open[message.match] = _Open(message.match, environment, spec)
         self._specs[message.match] = spec
         return spec
@@ -204,7 +216,10 @@ class EnvironmentHost:
         self._specs.pop(match, None)
         if place is not None:
             self._episodes.pop(place.episode, None)
-            place.environment.cleanup()
+            try:
+                place.environment.cleanup()
+            except Exception as error:
+                _describe(error, "cleanup")
 
     def _message(self, message: m.EnvironmentMessage) -> m.Message:
         place = self._open.get(message.match)

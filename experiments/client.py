@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -22,6 +22,9 @@ import dovetail
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.link import Link, broker
+
+SEEN_KEPT = 65_536
+"""Episodes that are remembered: what the broker says again is what came since its last ping but one."""
 
 
 class Connection(Protocol):
@@ -153,7 +156,7 @@ class Experiment:
         self._answers: dict[int, m.Message] = {}
         self._open: dict[int, m.Message] = {}
         self._runs: dict[int, Run] = {}
-        self._seen: set[int] = set()
+        self._seen: OrderedDict[int, None] = OrderedDict()
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
         self._welcomed = False
@@ -253,6 +256,7 @@ class Experiment:
         run = self._runs[body["run"]] = Run(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
             self._take(message)
+        self._early.clear()
         return run
 
     def save(self, instance: int, keep: str | None = None) -> bytes:
@@ -319,10 +323,12 @@ class Experiment:
     def _exchange(self, message: Any) -> m.Message:
         number = message.id = next(self._ids)
         self._open[number] = message
-        self._connection.send([message])
-        while number not in self._answers:
-            self.wait()
-        del self._open[number]
+        try:
+            self._connection.send([message])
+            while number not in self._answers:
+                self.wait()
+        finally:
+            del self._open[number]
         answer = self._answers.pop(number)
         if isinstance(answer, m.Error):
             raise Refused(answer.code, answer.message)
@@ -369,10 +375,10 @@ class Experiment:
         elif isinstance(message, m.Done):
             run.done = message
             del self._runs[run.number]
-            if not self._runs:
-                self._seen.clear()
         elif message.episode not in self._seen:
-            self._seen.add(message.episode)
+            self._seen[message.episode] = None
+            if len(self._seen) > SEEN_KEPT:
+                self._seen.popitem(last=False)
             run._results.append(message)
 
     def _of(self, number: int, message: m.Message) -> Run | None:
@@ -391,5 +397,6 @@ class Experiment:
         for run in list(self._runs.values()):
             run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
         self._runs.clear()
+        self._seen.clear()  # the new broker counts anew
         if self._open:
             raise DovetailError("the broker restarted and does not know this experiment any more")

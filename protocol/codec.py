@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.protocol import limits as limits_
 from dovetail.protocol import messages, tensors
-from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.messages import Limits
 
 T = TypeVar("T")
@@ -34,8 +34,34 @@ _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 encode = _encoder.encode
 """Return the frame of a message, or of any value that can travel.
 
-Raises TypeError for a value that cannot.
+Raises one of ``UNSENDABLE`` for a value that cannot.
 """
+
+UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
+"""What ``encode`` raises for: an object, too large an integer, half a surrogate pair, a list in itself."""
+
+
+class _Named(msgspec.Struct):
+    """What any message may name, of whatever type it is in a frame that is refused."""
+
+    type: Any = None
+    id: Any = None
+    episode: Any = None
+    seat: Any = None
+    match: Any = None
+
+
+_named = msgspec.msgpack.Decoder(_Named)
+
+
+def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
+    try:
+        named = _named.decode(frame)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return ProtocolError(code, text)
+    numbers = {each: getattr(named, each) for each in ("id", "episode", "seat", "match")}
+    about = {name: number for name, number in numbers.items() if type(number) is int}
+    return ProtocolError(code, text, named.type if isinstance(named.type, str) else "", about)
 
 
 class Decoder(Generic[T]):
@@ -53,16 +79,18 @@ class Decoder(Generic[T]):
         Raises:
             ProtocolError: code ``limit``, ``malformed``, ``unknown-type`` or ``invalid``.
         """
-        limits_.check(frame, self.limits)
         try:
+            limits_.check(frame, self.limits)
             return self._decoder.decode(frame)
+        except ProtocolError as error:
+            raise _refusal(frame, error.code, str(error)) from None
         except msgspec.ValidationError as error:
             text = str(error)
             if text.endswith("`$.type`") or "missing required field `type`" in text:
-                raise ProtocolError("unknown-type", f"no message of this role: {text}") from None
-            raise ProtocolError("invalid", text) from None
+                raise _refusal(frame, "unknown-type", f"no message of this role: {text}") from None
+            raise _refusal(frame, "invalid", text) from None
         except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
-            raise ProtocolError("malformed", str(error) or type(error).__name__) from None
+            raise _refusal(frame, "malformed", str(error) or type(error).__name__) from None
 
 
 _any: Decoder[Any] = Decoder(Any)

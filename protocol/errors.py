@@ -29,12 +29,17 @@ class DovetailError(Exception):
 class ProtocolError(DovetailError):
     """A message that the contract refuses.
 
-    ``code`` is one of SPEC.md's error codes.
+    ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it names
+    of ``id``, ``episode``, ``seat`` and ``match``, as far as either can be read.
     """
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(
+        self, code: Code, message: str, kind: str = "", about: dict[str, int] | None = None
+    ) -> None:
         super().__init__(message)
         self.code: Code = code
+        self.kind = kind
+        self.about = about or {}
 
 
 class Refused(DovetailError):

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Protocol
 
 import dovetail
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.link import Link, broker
 
@@ -76,12 +77,12 @@ def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
     answers = host.handle(messages)
     try:
         link.send(answers)
-    except (TypeError, OverflowError):
+    except codec.UNSENDABLE:
         # One value that cannot travel must not cost the other answers.
         for answer in answers:
             try:
                 link.send([answer])
-            except (TypeError, OverflowError) as error:
+            except codec.UNSENDABLE as error:
                 link.send([_unsendable(answer, str(error))])
 
 
@@ -89,7 +90,8 @@ def _unsendable(answer: m.Message, text: str) -> m.Error:
     return m.Error(
         "crashed",
         f"the answer cannot travel: {text}",
-        id=getattr(answer, "id", None),
+        # A question has a number of the peer's own, by which the broker knows nothing.
+        id=None if isinstance(answer, m.AgentLookahead) else getattr(answer, "id", None),
         episode=getattr(answer, "episode", None),
         seat=getattr(answer, "seat", None),
         match=getattr(answer, "match", None),

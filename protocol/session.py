@@ -50,7 +50,7 @@ class Session:
             try:
                 message = self._decoder.decode(frame)
             except ProtocolError as error:
-                answers.append(codec.encode(m.Error(error.code, str(error))))
+                answers.append(codec.encode(m.Error(error.code, str(error), **error.about)))
                 continue
             kind = type(message)
             if kind is m.Ping:

@@ -605,15 +605,17 @@ def a_pending_decision_after_resumption(p: Program) -> None:
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
     """`resumed` false: episodes end, instances and seats go; old numbers mean nothing."""
     seated(p)
-    p.send(start(1))
+    p.send(start(1), {"type": "message", "id": 5000, "instance": 1, "body": "old"})
     acts(p, 1, 0)
+    p.expect("reply", id=5000, body="old")
     _renewed(p, resumed=False)
     p.send(step(1, 1), start(2))
     p.quiet("episodes and seats of the old session are gone")
     p.refused("message", instance=1, body="counters")
     seated(p)
-    p.send(start(1))
+    p.send(start(1), {"type": "message", "id": 5000, "instance": 1, "body": "new"})
     acts(p, 1, 0)
+    p.expect("reply", id=5000, body="new")
     counters(p, 1, 0, 0.0)
 
 

@@ -449,16 +449,19 @@ def a_pending_step_after_resumption(p: Program) -> None:
 
 @case("4")
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
-    """`resumed` false: an environment closes its matches; their numbers may be used again."""
+    """`resumed` false: an environment closes its matches; their numbers, and requests', may be used again."""
     opened(p)
-    p.send(start(1), step(1, 0, [0, 2]))
+    p.send(start(1), step(1, 0, [0, 2]), {"type": "message", "id": 5000, "match": 1, "body": "old"})
     turn(p, 1, 0, [0])
     turn(p, 1, 1, [1])
+    p.expect("reply", id=5000, body="old")
     _renewed(p, resumed=False)
     p.send(step(1, 1, [1, 0]))
     p.quiet("the match of the old session is closed")
     spec = opened(p, 1, seats=4)
     p.check(spec, "spec", {"seats": 4})
+    p.send({"type": "message", "id": 5000, "match": 1, "body": "new"})
+    p.expect("reply", id=5000, body="new")
     p.send(start(1))
     turn(p, 1, 0, [0])
 

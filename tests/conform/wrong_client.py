@@ -436,6 +436,17 @@ def goes_on_with_an_abandoned_episode() -> None:
     wrap(EnvironmentHost, "_step", step)
 
 
+@mistake("environment", "everything-is-gone-after-a-lost-session")
+def keeps_the_answers_of_a_lost_session() -> None:
+    def around(method: Any, self: Any, message: Any, out: Any) -> None:
+        before = dict(self._answers)
+        method(self, message, out)
+        if isinstance(message, m.Welcome):
+            self._answers.update(before)
+
+    wrap(EnvironmentHost, "_other", around)
+
+
 # -- experiments ---------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,294 @@
+"""What authors of environments, agents and scripts get wrong costs them one line that says what, and nobody a wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail import Agent, DovetailError, Environment, Experiment, InProcess, Spec, Turn, View
+from dovetail.agent_servers.agent import Lookahead
+from dovetail.agent_servers.host import AgentHost
+from dovetail.agent_servers.serve import serve as serve_agent
+from dovetail.broker.core import Settings
+from dovetail.broker.server import Server
+from dovetail.env_servers.host import EnvironmentHost
+from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.experiments import client
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Refused
+from dovetail.protocol.spaces import Discrete
+
+
+class Thrice(Environment):
+    """One seat acts three times."""
+
+    def init(self) -> Any:
+        return Spec(observation_spaces=[Discrete(9)], action_spaces=[Discrete(2)])
+
+    def start(self, seed: int) -> Any:
+        self.time = 0
+        return Turn(to_act=[0], seats=[View(0, 0, [0, 1])])
+
+    def step(self, actions: Any) -> Any:
+        self.time += 1
+        over = self.time == 3
+        views = [View(0, self.time, None if over else [0, 1])]
+        return Turn(to_act=[] if over else [0], seats=views, terminated=over)
+
+
+class First(Agent):
+    """Takes the first legal action."""
+
+    capacity = 0
+
+    def step(self, decision: Any) -> Any:
+        return decision.legal[0]
+
+
+def game(name: str, **methods: Any) -> type[Environment]:
+    return type(name, (Thrice,), {"name": name, "__doc__": "Wrong.", **methods})
+
+
+def player(name: str, **methods: Any) -> type[Agent]:
+    return type(name, (First,), {"name": name, "__doc__": "Wrong.", **methods})
+
+
+def in_itself() -> list[Any]:
+    endless: list[Any] = []
+    endless.append(endless)
+    return endless
+
+
+def last(**fields: Any) -> Turn:
+    return Turn(**{"seats": [View(0, 0)], "terminated": True, **fields})
+
+
+EVERYWHERE = {
+    "step-nothing": ({"step": lambda s, a: None}, "step returned NoneType, not a Turn"),
+    "step-like-gym": ({"step": lambda s, a: (0, 1.0, True, False, {})}, "step returned tuple"),
+    "start-nothing": ({"start": lambda s, a: None}, "start returned NoneType, not a Turn"),
+    "init-nothing": ({"init": lambda s: None}, "init returned NoneType, not a Spec"),
+    "legal-array": (
+        {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, np.array([0, 1]))])},
+        "legal is a ndarray; give a list",
+    ),
+    "reward-text": ({"step": lambda s, a: last(seats=[View(0, 0, None, "much")])}, "float"),
+    "foreign-seat": ({"step": lambda s, a: last(seats=[View(3, 0)])}, "seat 3 is foreign"),
+    "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
+}
+OVER_SOCKETS = {
+    "seen-in-itself": ({"step": lambda s, a: last(seats=[View(0, in_itself())])}, "recursion"),
+    "over-as-number": ({"step": lambda s, a: last(terminated=1)}, "got `int` - at `$.terminated`"),
+    "outcome-array": ({"step": lambda s, a: last(outcome=np.ones(1))}, "at `$.outcome`"),
+    "one-space": ({"init": lambda s: Spec(observation_spaces=Discrete(3))}, "observation_spaces"),
+    "info-object": ({"step": lambda s, a: last(info={"it": {1}, "is": object()})}, "cannot travel"),
+}
+WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
+
+WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any], str]] = {
+    "saves-nothing": ({"save": lambda s: None}, Experiment.save, "Expected `bytes`, got `None`"),
+    "saves-text": ({"save": lambda s: "all"}, Experiment.save, "Expected `bytes`, got `str`"),
+    "says-object": ({"message": lambda s, b: object()}, lambda x, a: x.message(a, 1), "travel"),
+    "says-itself": (
+        {"message": lambda s, b: in_itself()},
+        lambda x, a: x.message(a, 1),
+        "recursion",
+    ),
+    "says-half": ({"message": lambda s, b: "\ud800"}, lambda x, a: x.message(a, 1), "surrogates"),
+    "asks-object": (
+        {"step": lambda s, d: (yield Lookahead([[object()]]))},
+        lambda x, a: outcomes(x, "thrice", a),
+        "cannot travel",
+    ),
+}
+
+REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
+    "episodes": (lambda x: x.run("thrice", [1], episodes="many"), "got `str` - at `$.episodes`"),
+    "mode": (lambda x: x.run("thrice", [1], mode="train"), "'train' - at `$.mode`"),
+    "agents": (lambda x: x.run("thrice", [1.5]), "at `$.agents[0]`"),
+    "agent": (lambda x: x.create(5), "at `$.agent`"),
+    "parameters": (lambda x: x.create("first", parameters=5), "at `$.parameters`"),
+    "state": (lambda x: x.load(1, "text"), "at `$.state`"),
+}
+
+
+def outcomes(experiment: Experiment, environment: str, agent: int) -> str:
+    """Play; return what was said of it."""
+    try:
+        run = experiment.run(environment, [agent], lookahead=True, retries=0)
+        return "; ".join(f"{each.reason}: {each.message}" for each in run)
+    except DovetailError as error:
+        return str(error)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    server = Server("tcp://127.0.0.1:*", Settings(heartbeat=0.2))
+    assert server.address is not None
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            server.pump(0.05)
+        server.close()
+
+    games = [Thrice, *(game(name, **wrong) for name, (wrong, _) in WRONG_GAMES.items())]
+    players = [First, *(player(name, **wrong) for name, (wrong, _, _) in WRONG_PLAYERS.items())]
+    threads = [
+        threading.Thread(target=work),
+        threading.Thread(target=serve_environment, args=(games, server.address)),
+        threading.Thread(target=serve_agent, args=(players, server.address)),
+    ]
+    for thread in threads:
+        thread.start()
+    yield server.address
+    over.set()
+    for thread in threads:
+        thread.join(10)
+
+
+@pytest.fixture
+def experiment(address: str) -> Iterator[Experiment]:
+    with Experiment.connect(address) as experiment:
+        experiment.expect(["thrice"], ["first"])
+        yield experiment
+        assert outcomes(experiment, "thrice", experiment.create("first")) == "terminated: "
+
+
+@pytest.mark.parametrize("name", WRONG_GAMES)
+def test_a_wrong_environment_is_told(experiment: Experiment, name: str) -> None:
+    said = outcomes(experiment, name, experiment.create("first"))
+    assert WRONG_GAMES[name][1] in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_a_wrong_environment_is_told_in_process(name: str) -> None:
+    with InProcess([game(name, **EVERYWHERE[name][0])], [First]) as experiment:
+        assert EVERYWHERE[name][1] in outcomes(experiment, name, experiment.create("first"))
+
+
+@pytest.mark.parametrize("name", WRONG_PLAYERS)
+def test_a_wrong_agent_is_told(experiment: Experiment, name: str) -> None:
+    _, ask, text = WRONG_PLAYERS[name]
+    agent = experiment.create(name)
+    try:
+        said = str(ask(experiment, agent))
+    except Refused as refused:
+        said = str(refused)
+    assert text in said
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_wrong_request_is_refused(experiment: Experiment, name: str) -> None:
+    ask, text = REQUESTS[name]
+    with InProcess([Thrice], [First]) as within:
+        for each in (experiment, within):
+            with pytest.raises(Refused) as refused:
+                ask(each)
+            assert refused.value.code == "invalid"
+            assert text in str(refused.value)
+
+
+def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
+    with pytest.raises(TypeError, match="cannot travel"):
+        experiment.message(1, object())
+    assert not experiment._open
+
+
+# -- hosts ------------------------------------------------------------------------------------------
+
+
+def opened(host: EnvironmentHost) -> None:
+    assert isinstance(host.handle([m.Open(1, host.offers()[0].name)])[0], m.Spec)
+
+
+NEW = m.Welcome("another", "one", heartbeat=1.0, patience=1.0, limits=m.Limits())
+
+
+def test_an_environment_answers_a_new_brokers_requests_anew() -> None:
+    host = EnvironmentHost([game("echo", message=lambda self, body: body)])
+    for body in ("old", "new"):
+        opened(host)
+        assert host.handle([m.EnvironmentMessage(7, 1, body)]) == [m.Reply(7, body)]
+        host.handle([NEW])
+
+
+def test_cleanup_that_fails_ends_no_program() -> None:
+    def fail(self: Any) -> None:
+        raise RuntimeError("no")
+
+    games = EnvironmentHost([game("untidy", cleanup=fail)])
+    opened(games)
+    assert games.handle([m.Close(1), m.Ping(1)]) == []
+    opened(games)
+    assert games.handle([NEW]) == []
+    agents = AgentHost([player("untidy", cleanup=fail)])
+    assert agents.handle([m.Create(1, 1, "untidy")]) == [m.Reply(1)]
+    assert agents.handle([NEW]) == []
+    assert isinstance(agents.handle([m.Save(1, 1)])[0], m.Error)
+
+
+@pytest.mark.parametrize("body", [None, 5, [5], [{"no": 1}], [{"seats": [5]}], []])
+def test_an_answer_that_is_no_answer_to_a_lookahead_is_an_error_of_it(body: Any) -> None:
+    def step(self: Any, decision: Any) -> Any:
+        try:
+            yield Lookahead([[0]])
+        except DovetailError as error:
+            return str(error)
+
+    host = AgentHost([player("careful", step=step)])
+    spec = Thrice().init()
+    host.handle([m.Create(1, 1, "careful"), m.Init(1, 0, 1, spec, lookahead=True)])
+    asked = host.handle([m.AgentStart(1, 1, 0, 0, seed=1, observation=0, legal=[0, 1])])[0]
+    assert isinstance(asked, m.AgentLookahead)
+    answer = host.handle([m.Reply(asked.id, body)])[0]
+    assert isinstance(answer, m.Action)
+    assert "cannot be read" in answer.action or "0 answers to 1 lines" in answer.action
+
+
+class Told:
+    """A broker that says what it is told to say."""
+
+    departed = False
+
+    def __init__(self) -> None:
+        self.heard: list[m.Message] = [NEW]
+
+    def send(self, messages: Any) -> None:
+        for each in messages:
+            body = {"run": 1} if isinstance(each, m.Run) else None
+            self.heard.append(m.Reply(each.id, body))
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        heard, self.heard = self.heard, []
+        return heard
+
+    def close(self) -> None:
+        pass
+
+
+def test_results_of_a_new_broker_are_no_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "SEEN_KEPT", 10)
+    broker = Told()
+    experiment = Experiment(broker)
+
+    def result(episode: int) -> m.Episode:
+        return m.Episode(1, episode, episode, 0, "terminated", [])
+
+    run = experiment.run("thrice", [1], episodes=100)
+    broker.heard = [result(1), result(2), result(2)]
+    assert [each.episode for each in run.poll() or []] == [1, 2]
+    broker.heard = [result(each) for each in range(3, 100)]
+    assert len(run.poll() or []) == 97
+    assert len(experiment._seen) == 10  # however long a run is
+    broker.heard = [NEW]
+    with pytest.raises(DovetailError, match="the broker restarted"):
+        run.wait()
+    again = experiment.run("thrice", [1])
+    broker.heard = [result(99), m.Done(1, 1)]
+    assert [each.episode for each in again] == [99]
