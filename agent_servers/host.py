@@ -20,10 +20,11 @@ from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
+from dovetail.protocol.serving import Between
 
 log = logging.getLogger("dovetail.agent")
 
-ANSWERS_KEPT = 256
+ANSWERS_KEPT = 64
 ENDED_KEPT = 4096
 """Ended episodes that are remembered, so that what comes twice is not played twice."""
 
@@ -89,10 +90,17 @@ class AgentHost:
             return [_offer(self.single_name, type(self.single), instance=True)]
         return [_offer(name, each) for name, each in self.types.items()]
 
-    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
-        """Take the messages that are waiting, in order; return the answers."""
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers.
+
+        ``between`` is called with the answers so far, from which it may take, after each message.
+        """
         out: list[m.Message] = []
         for message in incoming:
+            if between is not None and out:
+                between(out)
             kind = type(message)
             if kind is m.AgentStep or kind is m.AgentStart:
                 self._decision(message, out)  # type: ignore[arg-type]

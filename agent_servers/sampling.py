@@ -70,7 +70,9 @@ def _box(space: Box, rng: random.Random) -> Any:
 def _real(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) -> float:
     if math.isinf(low):
         return rng.gauss(0, 1) if math.isinf(high) else high - rng.expovariate(1)
-    return low + rng.expovariate(1) if math.isinf(high) else rng.uniform(low, high)
+    if math.isinf(high):
+        return low + rng.expovariate(1)
+    return rng.uniform(low, high) if high - low < math.inf else 2 * rng.uniform(low / 2, high / 2)
 
 
 def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) -> int:

@@ -18,6 +18,7 @@ from dovetail.env_servers.lookahead import positions
 from dovetail.protocol import codec, options
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.serving import Between
 
 log = logging.getLogger("dovetail.environment")
 
@@ -64,10 +65,17 @@ class EnvironmentHost:
             for name, kind in self.types.items()
         ]
 
-    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
-        """Take the messages that are waiting, in order; return the answers."""
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers.
+
+        ``between`` is called with the answers so far, from which it may take, after each message.
+        """
         out: list[m.Message] = []
         for message in incoming:
+            if between is not None and out:
+                between(out)
             if type(message) is m.EnvironmentStep:
                 self._step(message, out)
             elif type(message) is m.EnvironmentStart:

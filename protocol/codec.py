@@ -14,6 +14,8 @@ from dovetail.protocol.messages import Limits
 
 T = TypeVar("T")
 
+_LARGEST = 2**63 - 1
+
 
 def _encode_other(value: Any) -> Any:
     if isinstance(value, np.ndarray):
@@ -105,9 +107,13 @@ def decode(frame: bytes) -> Any:
     return _any.decode(frame)
 
 
+_payload: Decoder[Any] = Decoder(Any, Limits(_LARGEST, _LARGEST, _LARGEST))
+"""What is inside a frame was held against the limits with the frame."""
+
+
 def opened(value: Any) -> Any:
     """Return a payload as an object, decoding it if it came from another process."""
-    return _any.decode(bytes(value)) if isinstance(value, msgspec.Raw) else value
+    return _payload.decode(bytes(value)) if isinstance(value, msgspec.Raw) else value
 
 
 AT_BROKER: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Protocol
@@ -12,6 +13,12 @@ import dovetail
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.link import Link, broker
+
+PROMPT = 0.005
+"""Seconds after which answers leave, though the messages that came with theirs are not all answered."""
+
+Between = Callable[[list[m.Message]], None]
+"""What a host calls between two messages with its answers so far."""
 
 
 class Host(Protocol):
@@ -23,8 +30,10 @@ class Host(Protocol):
         """Return what others can ask for."""
         ...
 
-    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
-        """Take messages; return the answers."""
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Take messages; return the answers but for those that ``between`` has taken."""
         ...
 
 
@@ -74,7 +83,19 @@ def serve_host(
 
 
 def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
-    answers = host.handle(messages)
+    last = time.monotonic()
+
+    def between(answers: list[m.Message]) -> None:
+        nonlocal last
+        if time.monotonic() - last > PROMPT:
+            _send(link, answers)
+            answers.clear()
+            last = time.monotonic()
+
+    _send(link, host.handle(messages, between))
+
+
+def _send(link: Link, answers: list[m.Message]) -> None:
     try:
         link.send(answers)
     except codec.UNSENDABLE:

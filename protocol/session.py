@@ -59,6 +59,7 @@ class Session:
                 pass
             elif kind is m.Welcome:
                 self.welcome = message
+                self._decoder.limits = message.limits
                 self._greeted = False
                 messages.append(message)
             elif kind is m.Bye:

@@ -20,6 +20,7 @@ SPACES: list[spaces.Space] = [
     spaces.Box([2], 0.1, 0.1 + 1e-8),
     spaces.Box([4], 2.0),
     spaces.Box([4], high=2.0, dtype="float64"),
+    spaces.Box([4], -1.7e308, 1.7e308, "float64"),
     spaces.Box([]),
     spaces.MultiDiscrete([3, 2]),
     spaces.MultiBinary([2, 2]),

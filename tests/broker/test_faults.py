@@ -27,6 +27,7 @@ from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.serving import PROMPT
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -317,6 +318,39 @@ def test_a_slow_joiner_waits_for_the_broker(tmp_path):
         server.pump(0.05)
     thread.join()
     server.close()
+
+
+def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_its_question(
+    broker, experiment
+):
+    """Two episodes at once: the agent decides in one only when the other has gone on."""
+    gone_on = threading.Event()
+
+    class Told(Count):
+        """Count, and say when a game goes on."""
+
+        def step(self, actions):
+            gone_on.set()
+            return super().step(actions)
+
+    class Waiting(Player):
+        """Takes its time over its first decision, and waits in the second for the other game to go on."""
+
+        heard: list[bool] = []  # noqa: RUF012
+
+        def step(self, turn):
+            if len(self.heard) < 2:
+                time.sleep(2 * PROMPT if not self.heard else 0)
+                self.heard.append(not self.heard or gone_on.wait(10))
+            return 0
+
+    broker.serve(serve_environment, [Told])
+    broker.serve(serve_agent, [Waiting])
+    experiment.expect(["told"], ["waiting"])
+    waiting = experiment.create("waiting")
+    results = experiment.run("told", [waiting, waiting], episodes=2, concurrency=2).wait()
+    assert [each.reason for each in results] == ["terminated"] * 2
+    assert Waiting.heard == [True, True]
 
 
 def test_an_action_for_anothers_seat_is_refused_and_changes_nothing(broker, experiment, raw):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -94,6 +95,16 @@ def test_a_bad_frame_is_refused_and_the_others_are_read(session: Session) -> Non
     messages, answers = session.receive([b"\xc1", *frames(m.Leave(3)), b"\x80", b""], 0.0)
     assert messages == [m.Leave(3)]
     assert [each.code for each in read(answers)] == ["malformed", "unknown-type", "malformed"]
+
+
+def test_what_is_read_is_what_the_broker_reads(session: Session) -> None:
+    deep = codec.encode(m.Reply(1, functools.reduce(lambda inside, _: [inside], range(40), 0)))
+    welcome(session)
+    _, answers = session.receive([deep], 0.0)
+    assert [(each.code, each.id) for each in read(answers)] == [("limit", 1)]
+    welcome(session, limits=m.Limits(depth=64))
+    messages, _ = session.receive([deep], 0.0)
+    assert [type(each) for each in messages] == [m.Reply]
 
 
 def test_the_brokers_goodbye_is_noted(session: Session) -> None:
