@@ -288,6 +288,10 @@ class AgentHost:
             case m.Welcome():
                 if not message.resumed:
                     self._reset(out)
+            case m.Bye():
+                self._reset(out)
+                if self.single is not None:
+                    _let_go(self.single)
             case m.Init():
                 self._init(message, out)
             case m.Reply() | m.Error():
@@ -375,7 +379,7 @@ class AgentHost:
         self._instances[message.instance] = agent
 
     def _reset(self, out: list[m.Message]) -> None:
-        """Begin anew with a broker that does not know this session: every seat hears the end."""
+        """Let go of everything: the session is over, and every seat hears the end."""
         for (episode, number), play in list(self._playing.items()):
             self._end(
                 m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode), out
@@ -384,11 +388,15 @@ class AgentHost:
         self._ended.clear()
         self._answers.clear()
         for agent in self._instances.values():
-            try:
-                agent.cleanup()
-            except Exception as error:
-                describe(error, "cleanup")
+            _let_go(agent)
         self._instances.clear()
+
+
+def _let_go(agent: Agent) -> None:
+    try:
+        agent.cleanup()
+    except Exception as error:
+        describe(error, "cleanup")
 
 
 def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Position] | Exception:

@@ -172,11 +172,11 @@ class EnvironmentHost:
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:
+            case m.Bye():
+                self._reset()
             case m.Welcome():
                 if not message.resumed:
-                    for number in list(self._open):
-                        self._close(number)
-                    self._answers.clear()
+                    self._reset()
             case m.Open():
                 out.append(self._make(message))
             case m.Close():
@@ -218,6 +218,12 @@ class EnvironmentHost:
         self._open[message.match] = _Open(message.match, environment, spec)
         self._specs[message.match] = spec
         return spec
+
+    def _reset(self) -> None:
+        """Let go of everything: the session is over."""
+        for number in list(self._open):
+            self._close(number)
+        self._answers.clear()
 
     def _close(self, match: int) -> None:
         place = self._open.pop(match, None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
 
@@ -53,15 +54,6 @@ def serve_host(
     """
     address, token = broker(address, token)
     stop = stop or threading.Event()
-    if threading.current_thread() is threading.main_thread():
-
-        def leave(number: int, frame: FrameType | None) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            stop.set()
-
-        signal.signal(signal.SIGTERM, leave)
-        signal.signal(signal.SIGINT, leave)
     hello = m.Hello(
         m.VERSION,
         host.role,
@@ -70,16 +62,38 @@ def serve_host(
         token,
         software=f"dovetail-python {dovetail.__version__}",
     )
-    link = Link(address, hello, wait)
+    with _signals(stop):
+        link = Link(address, hello, wait)
+        try:
+            if ready is not None and link.session.welcome is not None:
+                ready(link.session.welcome)
+            while not stop.is_set() and not link.departed:
+                messages = link.receive(None)
+                if messages:
+                    _answer(link, host, messages)
+        finally:
+            link.close(goodbye=not link.departed)
+            host.handle([m.Bye()])
+
+
+@contextmanager
+def _signals(stop: threading.Event) -> Iterator[None]:
+    """Let SIGINT and SIGTERM set ``stop``, and a second one interrupt whatever is at work."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {each: signal.signal(each, leave) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
-        if ready is not None and link.session.welcome is not None:
-            ready(link.session.welcome)
-        while not stop.is_set() and not link.departed:
-            messages = link.receive(None)
-            if messages:
-                _answer(link, host, messages)
+        yield
     finally:
-        link.close(goodbye=not link.departed)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:

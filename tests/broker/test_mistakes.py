@@ -116,7 +116,7 @@ REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
 }
 
 
-def outcomes(experiment: Experiment, environment: str, agent: int) -> str:
+def outcomes(experiment: Experiment, environment: str, agent: int | str) -> str:
     """Play; return what was said of it."""
     try:
         run = experiment.run(environment, [agent], lookahead=True, retries=0)
@@ -231,6 +231,39 @@ def test_cleanup_that_fails_ends_no_program() -> None:
     assert agents.handle([m.Create(1, 1, "untidy")]) == [m.Reply(1)]
     assert agents.handle([NEW]) == []
     assert isinstance(agents.handle([m.Save(1, 1)])[0], m.Error)
+
+
+def test_all_is_let_go_when_a_program_leaves(address: str) -> None:
+    tidied: list[str] = []
+
+    def tidy(self: Any) -> None:
+        tidied.append(type(self).__name__)
+
+    games, players = [game("tidy", cleanup=tidy)], [player("maid", cleanup=tidy)]
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=serve, args=(what, address), kwargs={"stop": stop})
+        for serve, what in (
+            (serve_environment, games),
+            (serve_agent, players),
+            (serve_agent, player("butler", cleanup=tidy)()),
+        )
+    ]
+    for thread in threads:
+        thread.start()
+    with Experiment.connect(address) as experiment:
+        experiment.expect(["tidy"], ["maid", "butler"])
+        run = experiment.run("tidy", [experiment.create("maid")], stepwise=True)
+        run.start()
+        stop.set()
+        for thread in threads:
+            thread.join(10)
+    assert sorted(tidied) == ["butler", "maid", "tidy"]
+    with InProcess(games, [*players, player("butler", cleanup=tidy)()]) as experiment:
+        tidied.clear()
+        run = experiment.run("tidy", [experiment.create("maid")], stepwise=True)
+        run.start()
+    assert sorted(tidied) == ["butler", "maid", "tidy"]
 
 
 @pytest.mark.parametrize("body", [None, 5, [5], [{"no": 1}], [{"seats": [5]}], []])
