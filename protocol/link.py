@@ -115,11 +115,19 @@ class Link:
         """Send messages together.
 
         Raises:
-            TypeError: a value in them cannot travel.
+            TypeError: a value in them cannot travel (or another of ``codec.UNSENDABLE``).
+            DovetailError: one is larger than the broker reads.
         """
-        if messages:
-            assert self._socket is not None
-            send(self._socket, [codec.encode(message) for message in messages])
+        if not messages:
+            return
+        assert self._socket is not None
+        frames = [codec.encode(message) for message in messages]
+        if self.session.welcome is not None:
+            most = self.session.welcome.limits.frame
+            size = max(map(len, frames))
+            if size > most:  # to the broker's socket it would be a reason to hang up
+                raise DovetailError(f"{size:,} bytes in a message; the broker reads {most:,}")
+        send(self._socket, frames)
 
     @property
     def departed(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Protocol
 import dovetail
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.link import Link, broker
 
 PROMPT = 0.005
@@ -112,12 +113,12 @@ def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
 def _send(link: Link, answers: list[m.Message]) -> None:
     try:
         link.send(answers)
-    except codec.UNSENDABLE:
+    except (*codec.UNSENDABLE, DovetailError):
         # One value that cannot travel must not cost the other answers.
         for answer in answers:
             try:
                 link.send([answer])
-            except codec.UNSENDABLE as error:
+            except (*codec.UNSENDABLE, DovetailError) as error:
                 link.send([_unsendable(answer, str(error))])
 
 

@@ -16,6 +16,9 @@ from dovetail.protocol.errors import DovetailError, ProtocolError
 FATAL = {"version", "access", "name-taken"}
 """Errors in answer to ``hello`` that saying it again does not mend."""
 
+UNREADABLE = {"invalid", "malformed", "limit"}
+"""Errors that a peer gets before its ``welcome`` only if its ``hello`` itself is at fault."""
+
 
 class Session:
     """Keeps one peer known to its broker.
@@ -67,11 +70,15 @@ class Session:
             elif kind is m.Error and message.code == "hello-first":
                 if not self._greeted:
                     answers.append(self.greet(now))
-            elif kind is m.Error and self._greeted and message.code in FATAL:
+            elif kind is m.Error and self._greeted and self._is_final(message.code):
                 raise DovetailError(f"the broker refuses: {message.message}")
             else:
                 messages.append(message)
         return messages, answers
+
+    def _is_final(self, code: str) -> bool:
+        """Whether to say ``hello`` again would get the same error."""
+        return code in FATAL or (self.welcome is None and code in UNREADABLE)
 
     def silent(self, now: float) -> bool:
         """Whether the broker was not heard for so long that the connection must be made anew."""

@@ -92,6 +92,11 @@ WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
 WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any], str]] = {
     "saves-nothing": ({"save": lambda s: None}, Experiment.save, "Expected `bytes`, got `None`"),
     "saves-text": ({"save": lambda s: "all"}, Experiment.save, "Expected `bytes`, got `str`"),
+    "saves-too-much": (
+        {"save": lambda s: bytes(2**24)},
+        Experiment.save,
+        "bytes in a message; the broker reads 16,777,216",
+    ),
     "says-object": ({"message": lambda s, b: object()}, lambda x, a: x.message(a, 1), "travel"),
     "says-itself": (
         {"message": lambda s, b: in_itself()},
@@ -195,9 +200,16 @@ def test_a_wrong_request_is_refused(experiment: Experiment, name: str) -> None:
 
 
 def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
+    with pytest.raises(DovetailError, match="the broker reads 16,777,216"):
+        experiment.load(1, bytes(2**24))
     with pytest.raises(TypeError, match="cannot travel"):
         experiment.message(1, object())
     assert not experiment._open
+
+
+def test_a_hello_that_cannot_be_read_is_told(address: str) -> None:
+    with pytest.raises(DovetailError, match=r"the broker refuses: .* at `\$.offers\[0\].capacity`"):
+        serve_agent([player("idle", capacity=-1)], address)
 
 
 # -- hosts ------------------------------------------------------------------------------------------
