@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,21 @@ def mistake(role: str, case: str) -> Callable[[Callable[[], None]], Callable[[],
 def wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
     """Replace a method by a function of the method and its arguments."""
     method = getattr(owner, name)
-    setattr(owner, name, lambda *args, **more: around(method, *args, **more))
+
+    def replaced(*args: Any, **more: Any) -> Any:
+        try:
+            return around(method, *args, **more)
+        except (TypeError, AttributeError):  # wrong in another way than it is meant to be
+            traceback.print_exc()
+            raise
+
+    setattr(owner, name, replaced)
 
 
 def answers(host: Any, change: Callable[[m.Message], m.Message | None]) -> None:
     """Change each answer of a host, or drop it."""
 
-    def around(method: Any, self: Any, incoming: Any) -> list[m.Message]:
+    def around(method: Any, self: Any, incoming: Any, *_: Any) -> list[m.Message]:
         return [new for each in method(self, incoming) if (new := change(each)) is not None]
 
     wrap(host, "handle", around)
@@ -57,8 +66,8 @@ def ignoring(host: Any, *kinds: type) -> None:
     wrap(
         host,
         "handle",
-        lambda method, self, incoming: method(
-            self, [each for each in incoming if not isinstance(each, kinds)]
+        lambda method, self, incoming, *more: method(
+            self, [each for each in incoming if not isinstance(each, kinds)], *more
         ),
     )
 
@@ -160,7 +169,7 @@ def swallows_unknown_types() -> None:
 
 @mistake("agent", "errors-are-never-answered-with-errors")
 def answers_errors_with_errors() -> None:
-    def around(method: Any, self: Any, incoming: Any) -> Any:
+    def around(method: Any, self: Any, incoming: Any, *_: Any) -> Any:
         wrong = [m.Error("invalid", "what?") for each in incoming if isinstance(each, m.Error)]
         return method(self, incoming) + wrong
 
