@@ -7,6 +7,7 @@ What waits is read together and what is to say is sent together.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 
@@ -41,9 +42,16 @@ class Link:
         address: a ZeroMQ endpoint of the broker.
         hello: who this peer is.
         wait: seconds to wait for the broker's first answer; None waits for ever.
+        stop: ends that wait when it is set; there may be no welcome then.
     """
 
-    def __init__(self, address: str, hello: m.Hello, wait: float | None = 10.0) -> None:
+    def __init__(
+        self,
+        address: str,
+        hello: m.Hello,
+        wait: float | None = 10.0,
+        stop: threading.Event | None = None,
+    ) -> None:
         self.address = address
         self.session = Session(hello)
         self._context = zmq.Context()
@@ -53,7 +61,7 @@ class Link:
         try:
             self._connect()
             give_up = None if wait is None else time.monotonic() + wait
-            while self.session.welcome is None:
+            while self.session.welcome is None and not (stop is not None and stop.is_set()):
                 self._first += self.receive(0.1)
                 if give_up is not None and time.monotonic() > give_up:
                     raise DovetailError(

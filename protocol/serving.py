@@ -64,7 +64,7 @@ def serve_host(
         software=f"dovetail-python {dovetail.__version__}",
     )
     with _signals(stop):
-        link = Link(address, hello, wait)
+        link = Link(address, hello, wait, stop)
         try:
             if ready is not None and link.session.welcome is not None:
                 ready(link.session.welcome)

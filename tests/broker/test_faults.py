@@ -294,6 +294,17 @@ def test_the_access_token_is_asked_for():
         broker.close()
 
 
+def test_a_program_that_waits_for_a_broker_can_be_stopped():
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=serve_agent, args=(Player, "tcp://127.0.0.1:1"), kwargs={"stop": stop, "wait": None}
+    )
+    thread.start()
+    stop.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 def test_no_broker_is_one_clear_line():
     with pytest.raises(DovetailError, match="no broker answers at"):
         Experiment.connect("tcp://127.0.0.1:1", wait=0.3)
