@@ -172,11 +172,6 @@ class Core:
         out, state.out = state.out, []
         return records, out
 
-    @property
-    def pending(self) -> bool:
-        """Whether ``take`` would return anything."""
-        return bool(self.state.out or self.state.records)
-
     def deadline(self) -> float:
         """Return when ``tick`` must be called at the latest."""
         return min(self._heartbeat, self._runs.deadline)

@@ -131,7 +131,7 @@ class Server:
             timeout = 0.0
         if self._socket is not None:
             self._read(timeout, now)
-        elif timeout > 0 and not core.pending and not self._held:
+        elif timeout > 0 and not core.state.out and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
             core.tick(now)
@@ -183,9 +183,9 @@ class Server:
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
-        core = self.core
-        while core.pending or self._held:
-            records, out = core.take()
+        state = self.core.state
+        while state.out or state.records or self._held:
+            records, out = self.core.take()
             if self._held:
                 if now < self._retry and not records:
                     self._held += out

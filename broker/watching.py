@@ -36,7 +36,7 @@ class Watching:
 
     def of(self, run: Running) -> list[Peer]:
         """Return who watches a run."""
-        if run.asked.secret:
+        if not self._peers or run.asked.secret:
             return []
         return [
             peer for peer in self._peers if None in peer.watching or run.number in peer.watching
