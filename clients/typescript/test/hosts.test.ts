@@ -62,6 +62,7 @@ function agents(
   return { host, heard, later };
 }
 
+const small = { ...welcome(true), limits: { frame: 500 } };
 const start = { type: "start", episode: 5, match: 2, seat: 0, turn: 0, seed: 2n ** 62n, legal: [1, 2] };
 const end = { type: "end", episode: 5, seat: 0, match: 2 };
 
@@ -116,6 +117,63 @@ test("an agent that fails, or answers what cannot travel, is crashed and lives o
   assert.deepEqual(said(host.handle(toAgent(start))), [first]);
   const [second] = said(host.handle(toAgent({ ...start, type: "step", turn: 1 })));
   assert.match(second.message, /the action cannot travel/);
+});
+
+test("what is larger than the broker reads is not sent, but told, also if it is asked for again", async () => {
+  const large = "x".repeat(1000);
+  const { host } = agents(({ turn }) => (turn === 0 ? large : 2));
+  const agent = { step: () => 0, save: () => new Uint8Array(1000) };
+  const saver = new AgentHost({ name: "saver", create: () => agent });
+  const save = { type: "save", id: 3, instance: 9 };
+  assert.equal(said(saver.handle(toAgent(save)))[0].type, "saved");
+  const again = { ...save, id: 4 };
+  const [refused, repeated] = said(saver.handle(toAgent(small, again, again)));
+  assert.deepEqual([refused.type, refused.code, refused.id], ["error", "crashed", 4]);
+  assert.match(
+    refused.message,
+    /^the answer cannot travel: 1,0\d\d bytes in a message; the broker reads 500$/,
+  );
+  assert.deepEqual(repeated, refused);
+
+  const [action, same] = said(host.handle(toAgent(small, start, start)));
+  assert.deepEqual([action.code, action.episode, action.seat], ["crashed", 5, 0]);
+  assert.match(action.message, /the broker reads 500/);
+  assert.deepEqual(same, action);
+  assert.equal(said(host.handle(toAgent({ ...start, type: "step", turn: 1 })))[0].action, 2);
+
+  const game: Environment = {
+    init: () => ({ action_spaces: [discrete(3)] }),
+    start: () => ({ to_act: [0], seats: [{ seat: 0, observation: large }] }),
+    step: () => ({ seats: [] }),
+    message: () => large,
+  };
+  const wordy = { ...game, init: () => ({ name: large, action_spaces: [discrete(3)] }) };
+  const rules = new EnvironmentHost([
+    { name: "it", create: () => game },
+    { name: "wordy", create: () => wordy },
+  ]);
+  const open = { type: "open", match: 4, environment: "it" };
+  const begin = { type: "start", match: 4, episode: 8, seed: 1 };
+  const refusals = [
+    { ...open, match: 6, environment: "wordy" },
+    begin,
+    { type: "message", id: 7, match: 4, body: 1 },
+  ];
+  rules.handle(toGame(small, open));
+  for (const each of refusals) {
+    const [first, second] = said(rules.handle(toGame(each, each)));
+    assert.match(first.message, /the broker reads 500/);
+    assert.deepEqual(second, first);
+  }
+});
+
+test("a request larger than the broker reads is not sent", async () => {
+  const sent: any[] = [];
+  const experiment = new Experiment();
+  experiment.attach({ send: (frames) => sent.push(...said(frames)), close: async () => {} });
+  experiment.handle(toExperiment(small));
+  await assert.rejects(experiment.message(1, "x".repeat(1000)), DovetailError);
+  assert.deepEqual([sent, experiment.handle(toExperiment(small))], [[], []]);
 });
 
 test("a lost session ends every seat and lets all go", () => {

@@ -8,9 +8,8 @@
 
 import { Decision } from "./agent.js";
 import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
-import { encode } from "./encode.js";
 import { DovetailError } from "./errors.js";
-import { Answering, Recent, Turnstile, errorFrame, packed } from "./host.js";
+import { Answering, Recent, Turnstile, errorFrame } from "./host.js";
 import type { Host } from "./host.js";
 import { unmask } from "./legal.js";
 import { endOf, positionsOf } from "./messages.js";
@@ -144,6 +143,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
           this.#answered(message);
           break;
         case "welcome":
+          this.most = message.limits.frame;
           if (!message.resumed) this.#reset();
           break;
       }
@@ -200,7 +200,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     turnstile.call(
       false,
       () => (first ? agent.start!(decision) : agent.step(decision)),
-      (action, out) => finish(packed("action", { type: "action", episode, turn, seat, action }), out),
+      (action, out) => finish(this.packed("action", { type: "action", episode, turn, seat, action }), out),
       (error, out) => {
         // A lookahead that the end of the episode broke off is nobody's mistake.
         if (gone() && error instanceof DovetailError) return;
@@ -219,7 +219,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     }
     const id = ++this.#asked;
     return new Promise((resolve, reject) => {
-      const frame = encode({
+      const frame = this.packed("question", {
         type: "lookahead",
         id,
         episode: decision.episode,

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { DovetailError } from "./errors.js";
 import { DTYPES, Extension, Tensor, isDtype, toHalf } from "./values.js";
 import type { Numbers } from "./values.js";
 
@@ -23,13 +24,19 @@ let at = 0;
  * A whole number within the safe range travels as an integer, any other number as a float of 64 bits, a
  * `bigint` as an integer; fields that are `undefined` are left out.
  *
+ * @param most - how many bytes the broker reads; it hangs up on a frame of more, whenever it is sent
  * @throws TypeError: it holds something that cannot travel.
+ * @throws DovetailError: it is larger than that.
  */
-export function encode(value: unknown): Uint8Array {
+export function encode(value: unknown, most = Infinity): Uint8Array {
   at = 0;
   write(value, 0);
   const frame = bytes.slice(0, at);
   if (bytes.length > 1 << 20) grow(SMALL, false);
+  if (frame.length > most) {
+    const [size, limit] = [frame.length, most].map((each) => each.toLocaleString("en"));
+    throw new DovetailError(`${size} bytes in a message; the broker reads ${limit}`);
+  }
   return frame;
 }
 

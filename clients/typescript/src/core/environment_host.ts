@@ -8,7 +8,7 @@
 import { encode } from "./encode.js";
 import type { Environment, EnvironmentType } from "./environment.js";
 import { DovetailError, IllegalAction } from "./errors.js";
-import { Answering, Recent, Turnstile, errorFrame, packed } from "./host.js";
+import { Answering, Recent, Turnstile, errorFrame } from "./host.js";
 import type { Host } from "./host.js";
 import { positions } from "./lookahead.js";
 import type {
@@ -98,6 +98,7 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
           this.#request(message, out);
           break;
         case "welcome":
+          this.most = message.limits.frame;
           if (!message.resumed) {
             for (const match of [...this.#matches.keys()]) this.#close(match);
             this.forget();
@@ -166,7 +167,7 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
       () => work(environment),
       (turn, out) => {
         if (gone()) return;
-        const frame = packed("turn", this.#message(match, environment, turn, number));
+        const frame = this.packed("turn", this.#message(match, environment, turn, number));
         match.toAct = turn.to_act ?? [];
         match.turn = match.toAct.length ? number : null;
         finish(frame, out);
@@ -232,7 +233,7 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
       },
       (spec, out) => {
         if (this.#matches.get(number) !== match) return;
-        match.opened = encode({ type: "spec", ...spec, match: number, name: spec.name || name });
+        match.opened = encode({ type: "spec", ...spec, match: number, name: spec.name || name }, this.most);
         match.seats = spec.seats ?? 1;
         out.push(match.opened);
       },

@@ -230,6 +230,8 @@ export class Experiment {
   #connection: Connection | null = null;
   #ids = 0;
   #welcomed = false;
+  /** How many bytes of a frame the broker reads. */
+  #most = Infinity;
   #lost: Error | null = null;
   readonly #pending = new Map<Int, Pending>();
   readonly #runs = new Map<Int, Run>();
@@ -345,6 +347,7 @@ export class Experiment {
    * Send a request and return the body of its reply.
    * @throws Refused: it got an error instead.
    * @throws SessionLost: the broker is gone.
+   * @throws DovetailError: it is larger than the broker reads.
    */
   async request(request: Request): Promise<any> {
     const answer = await this.exchange(request);
@@ -360,7 +363,7 @@ export class Experiment {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;
       const id = ++this.#ids;
-      const frame = encode({ ...request, id });
+      const frame = encode({ ...request, id }, this.#most);
       this.#pending.set(id, { frame, taken, resolve, reject });
       this.#connection?.send([frame]);
     });
@@ -437,6 +440,7 @@ export class Experiment {
 
   #greeted(welcome: Welcome): Uint8Array[] {
     this.name = welcome.name;
+    this.#most = welcome.limits.frame;
     const first = !this.#welcomed;
     this.#welcomed = true;
     if (first) return [];

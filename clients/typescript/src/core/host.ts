@@ -116,6 +116,8 @@ export abstract class Answering {
   surprised: (line: string, thrown: unknown) => void = () => {};
   /** Rises when the broker has forgotten everything; what was begun before then is not answered. */
   protected epoch = 0;
+  /** How many bytes of a frame the broker reads. */
+  protected most = Infinity;
   readonly #working = new Set<Int>();
   readonly #answers = new Recent<Int, Uint8Array>(ANSWERS_KEPT);
 
@@ -147,7 +149,7 @@ export abstract class Answering {
     turnstile.call(
       true,
       work,
-      (body, out) => finish(packed("answer", answer(body)), out),
+      (body, out) => finish(this.packed("answer", answer(body)), out),
       (error, out) => finish(errorFrame("crashed", this.describe(error, where), { id }), out),
       out,
       this.later,
@@ -173,6 +175,15 @@ export abstract class Answering {
     this.#answers.clear();
   }
 
+  /** Return the frame of a message that holds what a user made. */
+  protected packed(what: string, message: object): Uint8Array {
+    try {
+      return encode(message, this.most);
+    } catch (error) {
+      throw new DovetailError(`the ${what} cannot travel: ${(error as Error).message}`);
+    }
+  }
+
   protected describe(error: unknown, where: string): string {
     const line = describe(error, where);
     if (!(error instanceof DovetailError)) this.surprised(line, error);
@@ -184,15 +195,6 @@ export abstract class Answering {
     const line = failure(error, where);
     this.surprised(line, error);
     return line;
-  }
-}
-
-/** Return the frame of a message that holds what a user made. */
-export function packed(what: string, message: object): Uint8Array {
-  try {
-    return encode(message);
-  } catch (error) {
-    throw new DovetailError(`the ${what} cannot travel: ${(error as Error).message}`);
   }
 }
 
