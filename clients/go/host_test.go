@@ -400,8 +400,21 @@ func TestRequests(t *testing.T) {
 }
 
 func TestTooLargeAnAnswer(t *testing.T) {
-	frame, _ := Encode(&Action{Episode: 4, Turn: 2, Seat: 1, Action: make([]byte, 100)})
-	want(t, hear(t, fit([][]byte{frame}, 50), "code", "episode", "seat"), "error code=crashed episode=4 seat=1")
+	large := make([]byte, 100)
+	for told, answer := range map[string]Message{
+		"error code=crashed episode=4 seat=1": &Action{Episode: 4, Turn: 2, Seat: 1, Action: large},
+		"error code=crashed episode=5 seat=0": &AgentLookahead{ID: 3, Episode: 5, Turn: 2, Lines: []any{large}},
+		"error code=crashed episode=6":        &Turn{Episode: 6, Outcome: make([]float64, 100)},
+		"error code=crashed match=7":          &Spec{Match: 7, Name: string(large)},
+		"error code=crashed id=8":             &Saved{ID: 8, State: large},
+		"error code=crashed id=9":             &Reply{ID: 9, Body: large},
+	} {
+		frame, err := Encode(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, hear(t, fit([][]byte{frame}, 50), "code", "id", "episode", "seat", "match"), told)
+	}
 }
 
 func TestOptions(t *testing.T) {

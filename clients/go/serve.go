@@ -53,6 +53,9 @@ func fit(frames [][]byte, limit int) [][]byte {
 		w := wire{decoding: true}
 		w.open(frame)
 		w.about(refused)
+		if refused.Episode != nil { // the id of a lookahead is the agent's own, and may be that of a request, too
+			refused.ID = nil
+		}
 		frames[i] = mustEncode(refused)
 	}
 	return frames
