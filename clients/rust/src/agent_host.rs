@@ -12,7 +12,7 @@ use crate::field::reread;
 use crate::legal::Legal;
 use crate::messages::{
     Action, AgentCreate, AgentLookahead, AgentStart, AgentStep, EndMessage, ErrorMessage, Init,
-    Mode, Offer, Position, Reason, Reply, Saved, ToAgent,
+    Limits, Mode, Offer, Position, Reason, Reply, Saved, ToAgent,
 };
 use crate::options::Options;
 use crate::random::Random;
@@ -64,6 +64,7 @@ pub struct AgentHost {
     answers: Recent<i64, Vec<u8>>,
     questions: HashMap<i64, SeatKey>,
     next_question: i64,
+    limits: Limits,
     told: Told,
 }
 
@@ -82,6 +83,7 @@ impl AgentHost {
             answers: Recent::new(ANSWERS_KEPT),
             questions: HashMap::new(),
             next_question: 0,
+            limits: Limits::default(),
             told: Told::nobody(),
         };
         for kind in &mut host.types {
@@ -226,43 +228,44 @@ impl AgentHost {
             };
             action.map(Ok)
         });
-        let frame = match acted {
-            Ok(Ok(action)) => {
+        let turn = decision.turn;
+        let frame = acted.and_then(|acted| match acted {
+            Ok(action) => {
                 play.random = decision.random;
-                Action {
+                let action = Action {
                     episode: key.0,
-                    turn: decision.turn,
+                    turn,
                     seat: key.1,
                     action,
-                }
-                .encode()
+                };
+                Ok(self.limits.fit(action.encode())?)
             }
-            Ok(Err(question)) => {
+            Err(question) => {
                 self.next_question += 1;
                 let id = self.next_question;
-                self.questions.insert(id, key);
-                let frame = AgentLookahead {
+                let asked = AgentLookahead {
                     id,
                     episode: key.0,
                     seat: key.1,
-                    turn: decision.turn,
+                    turn,
                     lines: question.lines,
                     seed: question.seed,
-                }
-                .encode();
+                };
+                let frame = self.limits.fit(asked.encode())?;
+                self.questions.insert(id, key);
                 play.thought = Some(Thought {
                     id,
                     first,
                     decision,
                 });
-                frame
+                Ok(frame)
             }
-            Err(failure) => {
-                let place = format!("{kind} in turn {}", decision.turn);
-                let text = self.told.crash(&place, &failure);
-                about_seat(code::CRASHED, text, key).encode()
-            }
-        };
+        });
+        let frame = frame.unwrap_or_else(|failure| {
+            let place = format!("{kind} in turn {turn}");
+            let text = self.told.crash(&place, &failure);
+            about_seat(code::CRASHED, text, key).encode()
+        });
         play.answer = Some(frame.clone());
         out.push(frame);
     }
@@ -379,7 +382,8 @@ impl AgentHost {
             out.push(known.clone());
             return;
         }
-        let frame = answer(self).unwrap_or_else(|failure| {
+        let frame = answer(self).and_then(|frame| Ok(self.limits.fit(frame)?));
+        let frame = frame.unwrap_or_else(|failure| {
             let text = self.told.refusal(&format!("{kind} in {verb}"), &failure);
             ErrorMessage {
                 id: Some(id),
@@ -541,6 +545,7 @@ impl Host for AgentHost {
         match event {
             Event::Message(message) => self.message(message, out),
             Event::Welcome(welcome) => {
+                self.limits = welcome.limits;
                 if !welcome.resumed {
                     self.reset();
                 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::error::{Error, ProtocolError};
 use crate::messages::{
     Cancel, Catalogue, Cleanup, Create, Done, DoneReason, Drain, Episode, ExperimentMessage,
-    ExperimentStart, ExperimentStep, Load, Pause, Progress, Run, Save, ToExperiment, Watch,
+    ExperimentStart, ExperimentStep, Limits, Load, Pause, Progress, Run, Save, ToExperiment, Watch,
     WatchedTurn,
 };
 use crate::recent::Recent;
@@ -118,6 +118,7 @@ pub struct Control {
     turns: VecDeque<WatchedTurn>,
     seen: Recent<i64>,
     over: Recent<i64>,
+    limits: Limits,
     welcomed: bool,
     lost: Option<String>,
 }
@@ -133,6 +134,7 @@ impl Default for Control {
             turns: VecDeque::new(),
             seen: Recent::new(SEEN_KEPT),
             over: Recent::new(SEEN_KEPT),
+            limits: Limits::default(),
             welcomed: false,
             lost: None,
         }
@@ -143,12 +145,12 @@ impl Control {
     /// Numbers a request; returns the number and the frame to be sent.
     ///
     /// # Errors
-    /// The session is lost.
+    /// The session is lost, or the request is larger than the broker reads.
     pub fn request(&mut self, mut request: impl Request) -> Result<(i64, Vec<u8>), Error> {
         self.alive()?;
         self.last_id += 1;
         request.number(self.last_id);
-        let frame = request.frame();
+        let frame = self.limits.fit(request.frame())?;
         self.open.insert(self.last_id, frame.clone());
         Ok((self.last_id, frame))
     }
@@ -315,6 +317,7 @@ impl Host for Control {
                 }
             }
             Event::Welcome(welcome) => {
+                self.limits = welcome.limits;
                 if !self.welcomed {
                     self.welcomed = true;
                 } else if welcome.resumed {

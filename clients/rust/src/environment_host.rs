@@ -8,8 +8,8 @@ use crate::environment::{Environment, EnvironmentType};
 use crate::error::{code, guarded, line, refused_by, Failure, IllegalAction, Told};
 use crate::field::reread;
 use crate::messages::{
-    EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Offer, Open, Position,
-    Reply, ToEnvironment, Turn, Want,
+    EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Limits, Offer, Open,
+    Position, Reply, ToEnvironment, Turn, Want,
 };
 use crate::options::Options;
 use crate::recent::{Recent, ANSWERS_KEPT};
@@ -47,6 +47,7 @@ pub struct EnvironmentHost {
     answers: Recent<i64, Vec<u8>>,
     /// By match, the answers to each `open` that made nothing.
     refused: Recent<i64, Vec<u8>>,
+    limits: Limits,
     told: Told,
 }
 
@@ -59,6 +60,7 @@ impl EnvironmentHost {
             episodes: HashMap::new(),
             answers: Recent::new(ANSWERS_KEPT),
             refused: Recent::new(ANSWERS_KEPT),
+            limits: Limits::default(),
             told: Told::nobody(),
         }
     }
@@ -91,7 +93,7 @@ impl EnvironmentHost {
         place.asked = step.turn + 1;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.step(step.actions));
-        place.finish(step.episode, turn, &mut self.told, out);
+        place.finish(step.episode, turn, &self.limits, &mut self.told, out);
     }
 
     fn start(&mut self, start: EnvironmentStart, out: &mut Vec<Vec<u8>>) {
@@ -120,7 +122,7 @@ impl EnvironmentHost {
         place.asked = 0;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.start(start.seed));
-        place.finish(start.episode, turn, &mut self.told, out);
+        place.finish(start.episode, turn, &self.limits, &mut self.told, out);
     }
 
     fn make(&mut self, open: Open, out: &mut Vec<Vec<u8>>) {
@@ -140,21 +142,21 @@ impl EnvironmentHost {
                 let mut options = Options::new(open.configuration);
                 let mut environment = (kind.make)(&mut options)?;
                 options.finish()?;
-                let spec = environment.init()?;
-                Ok((environment, spec))
-            }),
-        };
-        match made {
-            Ok((environment, mut spec)) => {
+                let mut spec = environment.init()?;
                 spec.match_id = open.match_id;
                 if spec.name.is_empty() {
                     spec.name.clone_from(&name);
                 }
+                Ok((environment, spec.seats, self.limits.fit(spec.encode())?))
+            }),
+        };
+        match made {
+            Ok((environment, seats, spec)) => {
                 let place = Place {
                     name,
                     environment,
-                    seats: spec.seats,
-                    spec: spec.encode(),
+                    seats,
+                    spec,
                     episode: None,
                     wants: Vec::new(),
                     watched: false,
@@ -201,21 +203,18 @@ impl EnvironmentHost {
             out.push(known.clone());
             return;
         }
-        let frame = match answer(self) {
-            Ok(body) => Reply {
-                id,
-                body: body.into(),
+        let frame = answer(self).and_then(|body| {
+            let body = body.into();
+            Ok(self.limits.fit(Reply { id, body }.encode())?)
+        });
+        let frame = frame.unwrap_or_else(|failure| {
+            let text = self.told.refusal("environment", &failure);
+            ErrorMessage {
+                id: Some(id),
+                ..ErrorMessage::new(code::CRASHED, text)
             }
-            .encode(),
-            Err(failure) => {
-                let text = self.told.refusal("environment", &failure);
-                ErrorMessage {
-                    id: Some(id),
-                    ..ErrorMessage::new(code::CRASHED, text)
-                }
-                .encode()
-            }
-        };
+            .encode()
+        });
         self.answers.insert(id, frame.clone());
         out.push(frame);
     }
@@ -256,17 +255,19 @@ impl Place {
         &mut self,
         episode: i64,
         turn: Result<Turn, Failure>,
+        limits: &Limits,
         told: &mut Told,
         out: &mut Vec<Vec<u8>>,
     ) {
-        let turn = turn.and_then(|turn| guarded(|| self.complete(episode, turn)));
+        let turn = turn
+            .and_then(|turn| guarded(|| self.complete(episode, turn)))
+            .and_then(|turn| Ok((limits.fit(turn.encode())?, turn)));
         self.answer = match turn {
-            Ok(turn) => {
+            Ok((frame, turn)) => {
                 self.last = Last::Turn {
                     turn: turn.turn,
                     over: turn.to_act.is_empty(),
                 };
-                let frame = turn.encode();
                 self.to_act = turn.to_act;
                 frame
             }
@@ -390,6 +391,7 @@ impl Host for EnvironmentHost {
                 self.request(asked.id, out, |host| host.lookahead(&asked));
             }
             Event::Welcome(welcome) => {
+                self.limits = welcome.limits;
                 if !welcome.resumed {
                     let all: Vec<i64> = self.open.keys().copied().collect();
                     for match_id in all {

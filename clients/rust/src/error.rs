@@ -106,7 +106,7 @@ pub enum Error {
     Lost(String),
     /// A run did not end as it should.
     Run(String),
-    /// What came back cannot be read.
+    /// What came back cannot be read, or what was to be sent is larger than the broker reads.
     Protocol(ProtocolError),
 }
 

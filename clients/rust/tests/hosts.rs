@@ -460,6 +460,66 @@ fn lookahead_follows_lines_and_changes_nothing() {
 }
 
 #[test]
+fn what_is_larger_than_the_broker_reads_is_not_sent_but_told() {
+    let limits = Limits {
+        frame: 10,
+        ..Limits::default()
+    };
+    let small = Welcome {
+        resumed: true,
+        limits,
+        ..Welcome::default()
+    };
+    let small = [small.encode()];
+    fn refused<H: Host>(peer: &mut Peer<H>, frame: Vec<u8>, about: &[(&str, i64)]) {
+        let said = peer.ask(frame.clone());
+        let told = text(&said, "message");
+        assert!(
+            told.ends_with("bytes in a message; the broker reads 10"),
+            "{told}"
+        );
+        for (key, number) in about {
+            assert_eq!(said.get(key), Some(&(*number).into()), "{said:?}");
+        }
+        assert_eq!(peer.ask(frame), said);
+    }
+
+    let mut peer = agents();
+    peer.hear(&small);
+    let save = Save {
+        id: 2,
+        instance: 7,
+        ..Save::default()
+    };
+    refused(&mut peer, save.encode(), &[("id", 2)]);
+    refused(&mut peer, start(5, 0), &[("episode", 5), ("seat", 0)]);
+    peer.hear(&[welcome(true)]);
+    assert_eq!(text(&peer.ask(step(5, 1)), "type"), "action");
+
+    let mut peer = environments();
+    peer.hear(&small);
+    let open = Open {
+        match_id: 2,
+        environment: "nim".into(),
+        ..Open::default()
+    };
+    refused(&mut peer, open.encode(), &[("match", 2)]);
+    refused(&mut peer, begin(9), &[("episode", 9)]);
+    let ask = EnvironmentMessage {
+        id: 1,
+        match_id: 1,
+        body: "steps".into(),
+    };
+    refused(&mut peer, ask.encode(), &[("id", 1)]);
+
+    let mut peer = Peer::new(Control::default());
+    peer.hear(&small);
+    let request = peer.host.request(Catalogue::default());
+    assert!(request.unwrap_err().to_string().ends_with("reads 10"));
+    assert!(peer.hear(&[welcome(true)]).is_empty());
+}
+
+#[test]
 fn an_experiment_sends_its_requests_again_and_tells_each_result_once() {
     let mut peer = Peer::new(Control::default());
     let (id, frame) = peer.host.request(Run::new("nim", ["a", "b"])).unwrap();
