@@ -31,7 +31,7 @@ final class Conversation {
         this.problems = problems;
     }
 
-    /** Begins a request; its frame is to be sent. */
+    /** Begins a request; its frame is to be sent. Nothing is begun that cannot travel. */
     long ask(String type, Map<String, Object> fields, List<byte[]> out) {
         long id = ++ids;
         byte[] frame = encoder.encode(new Outgoing.Request(id, type, fields));
@@ -70,6 +70,7 @@ final class Conversation {
             } else if (message instanceof Incoming.Told event) {
                 tell(event.event());
             } else if (message instanceof Incoming.Welcome welcome) {
+                encoder.limit(welcome.limits().frame());
                 if (welcomed && !welcome.resumed()) {
                     lost = true;
                 } else if (welcomed) {

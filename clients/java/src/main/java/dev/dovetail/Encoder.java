@@ -19,8 +19,9 @@ public final class Encoder {
             new MessagePack.PackerConfig().withBufferSize(1024).newBufferPacker();
     private final Map<String, byte[]> keys = new HashMap<>();
     private int depth;
+    private long largest = Limits.DEFAULT.frame();
 
-    /** A value that has no form on the wire. */
+    /** A value that has no form on the wire, or too large a one. */
     static final class CannotTravel extends DovetailException {
         private static final long serialVersionUID = 1L;
 
@@ -44,11 +45,21 @@ public final class Encoder {
         return packer.toByteArray();
     }
 
+    /** Sets how many bytes of a message the broker reads. */
+    void limit(long largest) {
+        this.largest = largest;
+    }
+
+    /** Returns the frame of a message; one that is too large would cost the connection, whenever it is sent. */
     byte[] encode(Outgoing message) {
         packer.clear();
         depth = 0;
         message.write(this);
-        return packer.toByteArray();
+        byte[] frame = packer.toByteArray();
+        if (frame.length > largest) {
+            throw new CannotTravel(frame.length + " bytes in a message; the broker reads " + largest);
+        }
+        return frame;
     }
 
     /** Begins a map of so many fields. */

@@ -34,6 +34,7 @@ public final class Experiment implements AutoCloseable {
 
     private Experiment(Broker broker, Role role) {
         link = new Link(broker, new Session(role, broker.name(), List.of(), broker.token()));
+        poll(0); // the welcome says how large a request may be
     }
 
     /**
@@ -272,7 +273,8 @@ public final class Experiment implements AutoCloseable {
      * @param fields its fields, without {@code id}
      * @return the body of the reply; of {@code save} the bytes
      * @throws RefusedException if it got an error instead
-     * @throws DovetailException if the broker is gone, or lost this session, or the thread is interrupted
+     * @throws DovetailException if the broker is gone, or lost this session, or the request cannot travel or is larger
+     *     than the broker reads, or the thread is interrupted
      */
     public Object request(String type, Map<String, Object> fields) {
         check();

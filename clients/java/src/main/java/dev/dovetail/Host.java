@@ -20,7 +20,6 @@ abstract class Host {
             !List.of("", "0").contains(System.getenv().getOrDefault("DOVETAIL_DEBUG", ""));
 
     private final Encoder encoder = new Encoder();
-    private long largest = Limits.DEFAULT.frame();
     private final Map<Long, byte[]> answers = new Recent<>(ANSWERS_KEPT);
 
     abstract Role role();
@@ -38,7 +37,7 @@ abstract class Host {
         List<byte[]> out = new ArrayList<>(messages.size());
         for (Incoming message : messages) {
             if (message instanceof Incoming.Welcome welcome) {
-                largest = welcome.limits().frame();
+                encoder.limit(welcome.limits().frame());
                 if (!welcome.resumed()) {
                     out.clear(); // its ids and episodes may be others' now
                     answers.clear();
@@ -52,12 +51,7 @@ abstract class Host {
     }
 
     byte[] encode(Outgoing message) {
-        byte[] frame = encoder.encode(message);
-        if (frame.length > largest) {
-            throw new Encoder.CannotTravel(
-                    "an answer of " + frame.length + " bytes; the broker reads at most " + largest);
-        }
-        return frame;
+        return encoder.encode(message);
     }
 
     /** Something that a request asks for. */

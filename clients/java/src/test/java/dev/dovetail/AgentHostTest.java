@@ -26,6 +26,7 @@ class AgentHostTest {
                     case "crash" -> throw new IllegalStateException("told to");
                     case "link" -> throw new NoClassDefFoundError("half a pair: \ud800");
                     case "strange" -> new Object();
+                    case "large" -> "x".repeat(1000);
                     case "ask" -> Lookahead.after(decision.legal(), positions -> {
                         heard.add("told " + positions.size());
                         return positions.get(1).rewards()[0] > 0 ? 1L : 0L;
@@ -152,6 +153,25 @@ class AgentHostTest {
         assertEquals("action", program.ask(step(9, 2, 0L)).get("type"));
         assertEquals("listener in turn 3 threw NoClassDefFoundError: half a pair: ?",
                 program.ask(step(9, 3, "link")).get("message"));
+    }
+
+    @Test
+    void whatIsLargerThanTheBrokerReadsIsAnError() {
+        seated();
+        assertEquals("action", program.ask(start(8, 0, "large")).get("type"));
+        program.hear(Wire.narrowed());
+        Map<String, Object> action = program.ask(step(8, 1, "large"));
+        assertEquals(8L, action.get("episode"));
+        assertEquals(0L, action.get("seat"));
+        assertTrue(action.get("message").toString().endsWith(" bytes in a message; the broker reads 500"));
+        assertEquals(action, program.ask(step(8, 1, "large")));
+        byte[] message = Wire.frame("message", "id", 4L, "instance", 3L, "body", "x".repeat(1000));
+        Map<String, Object> reply = program.ask(message);
+        assertEquals(4L, reply.get("id"));
+        assertEquals("1024 bytes in a message; the broker reads 500", reply.get("message"));
+        assertEquals(reply, program.ask(message));
+        assertEquals(List.of("step 0", "step 1", "message"), heard);
+        assertEquals("action", program.ask(step(8, 2, 0L)).get("type"));
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.dovetail;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -52,6 +53,18 @@ class ConversationTest {
         assertFalse(conversation.lost());
         hear(Wire.welcome(false));
         assertTrue(conversation.lost());
+    }
+
+    @Test
+    void aRequestLargerThanTheBrokerReadsIsNotBegun() {
+        hear(Wire.narrowed());
+        Map<String, Object> large = Map.of("instance", 4L, "state", new byte[1000]);
+        assertThrows(DovetailException.class, () -> conversation.ask("load", large, out));
+        conversation.ask("load", Map.of("instance", 4L, "state", new byte[100]), out);
+        assertEquals(1, out.size());
+        byte[] small = out.get(0);
+        hear(Wire.narrowed());
+        assertEquals(List.of(small), out);
     }
 
     @Test

@@ -30,6 +30,11 @@ final class Wire {
         return frame("welcome", "session", "abc", "name", "x", "resumed", resumed);
     }
 
+    /** A resumption by a broker that reads no more than 500 bytes of a message. */
+    static byte[] narrowed() {
+        return frame("welcome", "session", "abc", "name", "x", "resumed", true, "limits", map("frame", 500L));
+    }
+
     /** A host behind its session, as a program has it. */
     static final class Program {
         final Session session;
