@@ -83,6 +83,13 @@ def _built(request: pytest.FixtureRequest) -> None:
         build(request.getfixturevalue("language"))
 
 
+def make(target: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Run a client's make, and no other at the same time: another worker's Maven takes classes away."""
+    with open(Path(tempfile.gettempdir()) / f"dovetail-build-{name}", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return run(["make", target], CLIENTS / name, BUILD)
+
+
 def build(name: str) -> None:
     """Build a client once, or skip."""
     if name not in _builds:
@@ -90,10 +97,7 @@ def build(name: str) -> None:
         if reason:
             _builds[name] = f"the {name} client is not tested: {reason}"
         else:
-            # Another worker may want the same.
-            with open(Path(tempfile.gettempdir()) / f"dovetail-build-{name}", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                done = run(["make", "build"], CLIENTS / name, BUILD)
+            done = make("build", name)
             assert done.returncode == 0, done.stdout[-4000:]
             _builds[name] = ""
     if _builds[name]:
@@ -110,13 +114,13 @@ def program(language: str, name: str) -> list[str]:
 
 @each_language
 def test_its_own_tests_pass(language: str) -> None:
-    done = run(["make", "test"], CLIENTS / language, BUILD)
+    done = make("test", language)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
 @each_language
 def test_it_is_formatted_and_linted(language: str) -> None:
-    done = run(["make", "lint"], CLIENTS / language, BUILD)
+    done = make("lint", language)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
