@@ -27,7 +27,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
-_requests: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER["experiment"])
+_requests: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER["experiment"], codec.UNLIMITED)
 
 
 class LocalLink:
@@ -43,7 +43,7 @@ class LocalLink:
         server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker; it refuses what it would refuse over a socket."""
+        """Send messages to the broker; it refuses what it would refuse over a socket, but for the size."""
         for message in messages:
             frame = codec.encode(message)
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,7 +15,8 @@ from dovetail.protocol.messages import Limits
 
 T = TypeVar("T")
 
-_LARGEST = 2**63 - 1
+UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
+"""For what was held against the limits already, or never comes in a frame."""
 
 
 def _encode_other(value: Any) -> Any:
@@ -44,26 +46,29 @@ UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
 
 
 class _Named(msgspec.Struct):
-    """What any message may name, of whatever type it is in a frame that is refused."""
+    """What any message may name, unopened: it may be anything, of any size, in a frame that is refused."""
 
-    type: Any = None
-    id: Any = None
-    episode: Any = None
-    seat: Any = None
-    match: Any = None
+    type: msgspec.Raw = messages.NIL
+    id: msgspec.Raw = messages.NIL
+    episode: msgspec.Raw = messages.NIL
+    seat: msgspec.Raw = messages.NIL
+    match: msgspec.Raw = messages.NIL
 
 
 _named = msgspec.msgpack.Decoder(_Named)
+_text = msgspec.msgpack.Decoder(str)
+_integer = msgspec.msgpack.Decoder(int)
 
 
 def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
-    try:
+    kind, about = "", {}
+    with suppress(msgspec.DecodeError, RecursionError, ValueError):
         named = _named.decode(frame)
-    except (msgspec.DecodeError, RecursionError, ValueError):
-        return ProtocolError(code, text)
-    numbers = {each: getattr(named, each) for each in ("id", "episode", "seat", "match")}
-    about = {name: number for name, number in numbers.items() if type(number) is int}
-    return ProtocolError(code, text, named.type if isinstance(named.type, str) else "", about)
+        for name in ("id", "episode", "seat", "match"):
+            with suppress(msgspec.ValidationError):
+                about[name] = _integer.decode(getattr(named, name))
+        kind = _text.decode(named.type)
+    return ProtocolError(code, text, kind, about)
 
 
 class Decoder(Generic[T]):
@@ -107,8 +112,7 @@ def decode(frame: bytes) -> Any:
     return _any.decode(frame)
 
 
-_payload: Decoder[Any] = Decoder(Any, Limits(_LARGEST, _LARGEST, _LARGEST))
-"""What is inside a frame was held against the limits with the frame."""
+_payload: Decoder[Any] = Decoder(Any, UNLIMITED)
 
 
 def opened(value: Any) -> Any:

@@ -212,6 +212,14 @@ def test_a_hello_that_cannot_be_read_is_told(address: str) -> None:
         serve_agent([player("idle", capacity=-1)], address)
 
 
+def test_in_process_a_state_may_be_larger_than_a_frame() -> None:
+    loaded: list[int] = []
+    big = player("big", load=lambda self, state: loaded.append(len(state)))
+    with InProcess([Thrice], [big]) as experiment:
+        experiment.load(experiment.create("big"), bytes(2**24 + 1))
+    assert loaded == [2**24 + 1]
+
+
 # -- hosts ------------------------------------------------------------------------------------------
 
 

@@ -226,3 +226,54 @@ def test_a_frame_of_many_values_costs_no_more_than_its_size() -> None:
         tracemalloc.stop()
     assert caught.value.code == "limit"
     assert peak < 2 * len(frame)
+
+
+def _turn(**raw: bytes) -> bytes:
+    pairs = [codec.encode("type"), codec.encode("turn")]
+    for name, value in raw.items():
+        pairs += [codec.encode(name), value]
+    return bytes([0x80 + len(pairs) // 2]) + b"".join(pairs)
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "about"),
+    [
+        ({"episode": b"\x04", "turn": b"\x00", "terminated": b"\x01"}, "invalid", {"episode": 4}),
+        (
+            {"episode": b"\x04", "id": b"\xc3", "match": b"\xa1x", "terminated": b"\x01"},
+            "invalid",
+            {"episode": 4},
+        ),
+        ({"episode": b"\x04", "seats": b"\xa2\xff\xff"}, "invalid", {"episode": 4}),
+        ({"episode": b"\x04", "zzz": b"\xdc\x7f\xff" + b"\xc0" * 0x7FFF}, "limit", {"episode": 4}),
+        (
+            {"episode": b"\x04", "id": b"\xdd\x00\x10\x00\x00" + b"\x80" * 2**20},
+            "limit",
+            {"episode": 4},
+        ),
+        ({"episode": b"\x04", "id": b"\x91" * 100_000 + b"\xc0"}, "limit", {}),
+        ({"id": b"\xdd\xff\xff\xff\xff"}, "malformed", {}),
+        ({"id": b"\xc6\xff\xff\xff\xff"}, "malformed", {}),
+    ],
+)
+def test_a_refusal_says_what_the_frame_was_about_and_costs_no_more_than_the_frame(
+    raw: dict[str, bytes], code: str, about: dict[str, int]
+) -> None:
+    decoder = codec.Decoder[Any](m.FromEnvironment, m.Limits(elements=10_000))
+    frame = _turn(**raw)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError) as refused:
+            decoder.decode(frame)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (refused.value.code, refused.value.about) == (code, about)
+    assert peak < 2 * len(frame) + 100_000
+
+
+def test_a_refusal_of_a_type_that_is_no_text_says_the_rest() -> None:
+    frame = b"\x82" + codec.encode("type") + b"\xa2\xff\xff" + codec.encode("id") + b"\x05"
+    with pytest.raises(ProtocolError) as refused:
+        codec.Decoder[Any](m.FromEnvironment).decode(frame)
+    assert (refused.value.kind, refused.value.about) == ("", {"id": 5})
