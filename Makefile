@@ -14,7 +14,7 @@ LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow check format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,10 +46,23 @@ test: $(STAMP) ## run the tests, without the slow ones
 test-slow: $(STAMP) ## run the slow tests only
 	$(BIN)/python -m pytest -m slow
 
+test-cold: ## test the clients as a fresh machine would: a copy of this folder, empty caches
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
+	git ls-files -z --cached --others --exclude-standard | \
+		tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$$copy"; \
+	.ci/cold $(MAKE) --no-print-directory -C "$$copy" PYTHON="$(PYTHON)" test-clients
+
+test-clients: $(STAMP) ## build and test the clients of all languages
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs tests/clients
+
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m dovetail.protocol.generate --check
+
+generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
+	$(BIN)/python -m dovetail.protocol.generate
 
 format: $(STAMP) ## format the code and apply safe lint fixes
 	$(BIN)/ruff check --fix-only .

@@ -6,7 +6,7 @@ The game itself is played in ``match``; which episode comes next is known to ``r
 from __future__ import annotations
 
 import heapq
-from typing import Literal, cast
+from typing import cast
 
 from dovetail.broker.match import FOREVER, Match, Over, Rules
 from dovetail.broker.peers import Instance, Peer
@@ -350,7 +350,7 @@ class Runs:
     def finish_run(
         self,
         run: Running,
-        reason: Literal["finished", "drained", "cancelled", "failed"],
+        reason: m.DoneReason,
         message: str,
         now: float,
         *,

@@ -21,6 +21,27 @@ Code = Literal[
     "journal",
 ]
 
+WORDS: dict[str, dict[str, str]] = {
+    "Code": {
+        "": "What an `error` is about.",
+        "malformed": "The frame is not one well-formed MessagePack value.",
+        "limit": "The frame is too large, too deep, or has too many values.",
+        "unknown-type": "The frame names no message of this direction.",
+        "invalid": "A field is missing, has the wrong type, or is out of range.",
+        "hello-first": "The connection has no session.",
+        "version": "The protocol version is not the broker's.",
+        "access": "The access token is missing or wrong.",
+        "name-taken": "Another peer uses this name.",
+        "wrong-state": "The message does not fit the state of what it is about.",
+        "unknown": "What the message names does not exist.",
+        "illegal": "The seat may not take this action.",
+        "unavailable": "The program that was asked could not fulfil the request.",
+        "crashed": "The program that was asked failed.",
+        "journal": "The broker cannot write its journal.",
+    }
+}
+"""What each code means, for the clients' documentation; "" is the summary."""
+
 
 class DovetailError(Exception):
     """Anything a user can meet: ``str(error)`` is one line that says what, where and what to do."""

@@ -44,6 +44,55 @@ Reason = Literal[
 ]
 """Why an episode ended.  The first two are the environment's word, the others the broker's."""
 
+DoneReason = Literal["finished", "drained", "cancelled", "failed"]
+
+WORDS: dict[str, dict[str, str]] = {
+    "Role": {
+        "": "What a peer is.",
+        "environment": "Knows the rules of games.",
+        "agent": "Makes decisions: a player, often a learner.",
+        "experiment": "Asks for runs and receives their results.",
+        "observer": "Only watches.",
+    },
+    "Mode": {
+        "": "Whether an agent may change during an episode.",
+        "learn": "The agent may learn.",
+        "evaluate": "The agent must not change.",
+    },
+    "Want": {
+        "": "What the environment adds to a seat's decisions on request.",
+        "afterstates": "One row per legal action: what the seat would observe after it.",
+        "text": "The position for a person to read.",
+        "scene": "The position to be drawn.",
+    },
+    "Breach": {
+        "": "What a late or illegal answer costs.",
+        "forfeit": "The seat loses the episode.",
+        "random": "The broker plays a random legal action for the seat.",
+        "truncate": "The episode is truncated.",
+    },
+    "Reason": {
+        "": "Why an episode ended.",
+        "terminated": "The rules ended it.",
+        "truncated": "A limit outside the rules cut it short.",
+        "illegal-action": "A seat's action was not legal.",
+        "timeout": "A seat used up its clock.",
+        "stalled": "A seat without a clock did not answer in time.",
+        "disconnected": "An agent's program went away.",
+        "crashed": "An agent failed at a decision.",
+        "cancelled": "The run was cancelled, or its experiment or the broker left.",
+        "environment-failed": "The environment failed, left, or broke the contract.",
+    },
+    "DoneReason": {
+        "": "Why a run is over.",
+        "finished": "All episodes were played.",
+        "drained": "The run was asked to start no more episodes.",
+        "cancelled": "The run was ended at once.",
+        "failed": "The run could not continue.",
+    },
+}
+"""What the words of each enumeration mean, for the clients' documentation; "" is the summary."""
+
 Legal = list[int] | bytes | None
 """Legal actions: action numbers, or a bit mask (bit ``a % 8`` of byte ``a // 8``), or no limit."""
 
@@ -802,7 +851,7 @@ class Done(Message):
     """The run."""
     finished: int
     """Episodes that are over."""
-    reason: Literal["finished", "drained", "cancelled", "failed"] = "finished"
+    reason: DoneReason = "finished"
     """Why the run is over."""
     message: str = ""
     """One line for a person, if there is something to say."""

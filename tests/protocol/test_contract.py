@@ -17,6 +17,7 @@ from dovetail.broker.records import Kept, Played
 from dovetail.protocol import codec, examples, generate
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
+from dovetail.protocol.generate import document
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.session import Session
 
@@ -64,7 +65,7 @@ def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_lost_block_of_the_spec_is_noticed() -> None:
     with pytest.raises(ValueError, match="exchange"):
-        generate.spec(SPEC.replace("<!-- generated: exchange -->", ""))
+        document.spec(SPEC.replace("<!-- generated: exchange -->", ""))
 
 
 def test_every_error_code_is_in_the_spec() -> None:
@@ -96,7 +97,7 @@ def test_every_link_of_the_spec_leads_somewhere() -> None:
 def test_every_message_type_is_in_the_spec() -> None:
     for _, _, kinds in examples.directions():
         for kind in kinds:
-            assert f"\n### {generate._heading(kind)}\n" in SPEC
+            assert f"\n### {document._heading(kind)}\n" in SPEC
 
 
 def test_limits_in_the_spec_are_the_default_ones() -> None:

@@ -6,7 +6,8 @@ from typing import get_args
 
 import pytest
 
-from dovetail.protocol import examples, generate, states
+from dovetail.protocol import examples, states
+from dovetail.protocol.generate import document
 from dovetail.protocol.states import Table, follow
 
 TABLES = [
@@ -36,19 +37,19 @@ def test_every_state_is_reachable(table: Table, first: str) -> None:
 @pytest.mark.parametrize(("table", "first"), TABLES)
 def test_every_message_of_a_table_exists(table: Table, first: str) -> None:
     known = {examples.tag(kind) for _, _, kinds in examples.directions() for kind in kinds}
-    assert {event for row in table.values() for event in row} <= known | generate.EVENTS
+    assert {event for row in table.values() for event in row} <= known | document.EVENTS
 
 
 def test_every_event_of_the_broker_is_in_a_table() -> None:
     events = {
-        event for table, _ in generate.TABLES.values() for row in table.values() for event in row
+        event for table, _ in document.TABLES.values() for row in table.values() for event in row
     }
-    assert events >= generate.EVENTS
+    assert events >= document.EVENTS
 
 
 def test_every_table_is_in_the_spec() -> None:
     tables = [value for name, value in vars(states).items() if name.isupper()]
-    assert tables == [table for table, _ in generate.TABLES.values()]
+    assert tables == [table for table, _ in document.TABLES.values()]
 
 
 def test_the_named_states_are_those_of_the_tables() -> None:

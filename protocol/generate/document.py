@@ -1,17 +1,10 @@
-"""Writes down what the Python types know: tables in SPEC.md, schema.json and vectors/.
-
-``python -m dovetail.protocol.generate`` writes the files; ``--check`` says which are out of date
-and changes nothing.  The source of every table is the source text of the types: annotations,
-defaults and the docstrings below them.  SPEC.md's prose between the tables is written by hand.
-"""
+"""The tables of SPEC.md; its prose between them is written by hand."""
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import re
-import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,10 +15,8 @@ import msgspec
 
 from dovetail.protocol import codec, examples, messages, scenes, spaces, states
 from dovetail.protocol.examples import reading, tag
+from dovetail.protocol.generate.model import ROLES
 
-FOLDER = Path(__file__).resolve().parent
-SPEC = "SPEC.md"
-SCHEMA = "schema.json"
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -160,8 +151,6 @@ def describe(module: types.ModuleType) -> dict[str, Description]:
 
 
 # -- SPEC.md --------------------------------------------------------------------------------------
-
-ROLES = ("environment", "agent", "experiment", "observer")
 
 
 def _anchor(kind: type) -> str:
@@ -349,193 +338,3 @@ def spec(text: str) -> str:
         return f"{match.group(1)}\n{body}\n\n{match.group(3)}"
 
     return _BLOCK.sub(block, text)
-
-
-# -- schema.json ----------------------------------------------------------------------------------
-
-_BYTES = {
-    "title": "bytes",
-    "description": "MessagePack bin, in hexadecimal.",
-    "type": "object",
-    "properties": {"$bytes": {"type": "string", "pattern": "^([0-9a-f]{2})*$"}},
-    "required": ["$bytes"],
-    "additionalProperties": False,
-}
-_NUMBER = {
-    "title": "number",
-    "description": 'An integer or float; one that JSON cannot hold is {"$float": "inf"}.',
-    "anyOf": [
-        {"type": "number"},
-        {
-            "type": "object",
-            "properties": {"$float": {"enum": ["inf", "-inf", "nan"]}},
-            "required": ["$float"],
-            "additionalProperties": False,
-        },
-    ],
-}
-
-
-def _for_json() -> types.ModuleType:
-    """Return the messages once more, with payloads that the schema generator can describe."""
-    assert messages.__file__ is not None
-    source = Path(messages.__file__).read_text(encoding="utf-8")
-    source = source.replace("if TYPE_CHECKING:", "if True:", 1)
-    source = source.replace('NIL = Raw(b"\\xc0")', "NIL = None", 1)
-    module = types.ModuleType("dovetail.protocol._messages_for_json")
-    sys.modules[module.__name__] = module
-    exec(compile(source, messages.__file__, "exec"), module.__dict__)
-    return module
-
-
-def _mend(value: Any) -> Any:
-    """Replace what bytes and numbers are in JSON by what they are in a reading."""
-    if isinstance(value, list):
-        return [_mend(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("contentEncoding") == "base64":
-        rest = {k: v for k, v in value.items() if k not in ("type", "contentEncoding", "default")}
-        if "default" in value:
-            rest["default"] = {"$bytes": ""}
-        return {"$ref": "#/$defs/bytes", **rest}
-    if value == {"type": "number"}:
-        return {"$ref": "#/$defs/number"}
-    return {key: reading(each) if key == "default" else _mend(each) for key, each in value.items()}
-
-
-def schema() -> str:
-    """Return schema.json."""
-    module = _for_json()
-    names = {
-        f"{sender} to {receiver}": codec_name
-        for (sender, receiver, _), codec_name in zip(
-            examples.directions(),
-            [
-                *("FromEnvironment", "FromAgent", "FromExperiment", "FromObserver"),
-                *("ToEnvironment", "ToAgent", "ToExperiment", "ToExperiment"),
-            ],
-            strict=True,
-        )
-    }
-    unions = [getattr(module, name) for name in names.values()]
-    references, components = msgspec.json.schema_components(unions)
-    described = {**describe(messages), **describe(spaces)}
-    for name, component in components.items():
-        fields = described[name].fields if name in described else []
-        component["description"] = described[name].summary if name in described else ""
-        for field in fields:
-            component["properties"][field.name].setdefault("description", field.meaning)
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Dovetail, protocol version {messages.VERSION}",
-        "description": (
-            'The JSON reading of a frame: binary is {"$bytes": hex}, a tensor {"$tensor": '
-            '{dtype, shape, data}}, a float that JSON cannot hold {"$float": text}.'
-        ),
-        "directions": dict(zip(names, _mend(list(references)), strict=True)),
-        "$defs": {**_mend(components), "bytes": _BYTES, "number": _NUMBER},
-    }
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-# -- vectors/ -------------------------------------------------------------------------------------
-
-
-def _dump(description: str, **lists: list[dict[str, Any]]) -> str:
-    parts = [f' "description": {json.dumps(description)},\n "version": {messages.VERSION}']
-    for name, entries in lists.items():
-        rows = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in entries)
-        parts.append(f' "{name}": [\n{rows}\n ]')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def valid_vectors() -> str:
-    """Return vectors/valid.json."""
-    said = [
-        {
-            "name": each.name,
-            "direction": f"{each.sender} to {each.receiver}",
-            "receiver": each.receiver,
-            "type": tag(type(each.message)),
-            "hex": (frame := codec.encode(each.message)).hex(),
-            "json": reading(codec.decode(frame)),
-        }
-        for each in examples.valid()
-    ]
-    bare = [
-        {
-            "name": name,
-            "hex": (frame := codec.encode(value)).hex(),
-            "json": reading(codec.decode(frame)),
-        }
-        for name, value in examples.values()
-    ]
-    return _dump(
-        "Frames that the receiver must read as the JSON says. Another encoder may order keys otherwise "
-        "and write shorter or longer headers.",
-        messages=said,
-        values=bare,
-    )
-
-
-def malformed_vectors() -> str:
-    """Return vectors/malformed.json."""
-    entries = [
-        {
-            "name": each.name,
-            "receiver": each.receiver,
-            **({"from": each.role or "nobody yet"} if each.receiver == "broker" else {}),
-            **({"limits": msgspec.to_builtins(each.limits)} if each.limits else {}),
-            "hex": each.frame.hex(),
-            "code": each.code,
-        }
-        for each in examples.malformed()
-    ]
-    return _dump(
-        "Frames that the receiver must refuse with an error of this code. `from` is the role of "
-        "the peer that sends it to the broker, or `nobody yet` if it has not said hello.",
-        malformed=entries,
-    )
-
-
-def files() -> dict[Path, str]:
-    """Return what every generated file must hold."""
-    return {
-        FOLDER / SPEC: spec((FOLDER / SPEC).read_text(encoding="utf-8")),
-        FOLDER / SCHEMA: schema(),
-        FOLDER / "vectors" / "valid.json": valid_vectors(),
-        FOLDER / "vectors" / "malformed.json": malformed_vectors(),
-    }
-
-
-def stale() -> list[Path]:
-    """Return the generated files that are not what they must be."""
-    return [
-        path
-        for path, text in files().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or check them; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m dovetail.protocol.generate", description=__doc__
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing; say what is stale")
-    check = parser.parse_args(arguments).check
-    old = stale()
-    for path in old:
-        name = path.relative_to(FOLDER.parent)
-        if check:
-            print(f"{name} is out of date; run python -m dovetail.protocol.generate")
-        else:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(files()[path], encoding="utf-8")
-            print(f"wrote {name}")
-    return 1 if check and old else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

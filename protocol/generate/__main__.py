@@ -1,0 +1,7 @@
+"""``python -m dovetail.protocol.generate``."""
+
+import sys
+
+from dovetail.protocol.generate import main
+
+sys.exit(main())

@@ -1,0 +1,68 @@
+"""vectors/: frames as bytes and as JSON, for codecs to be tested with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from dovetail.protocol import codec, examples, messages
+from dovetail.protocol.examples import reading, tag
+
+
+def _dump(description: str, **lists: list[dict[str, Any]]) -> str:
+    parts = [f' "description": {json.dumps(description)},\n "version": {messages.VERSION}']
+    for name, entries in lists.items():
+        rows = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in entries)
+        parts.append(f' "{name}": [\n{rows}\n ]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def valid_vectors() -> str:
+    """Return vectors/valid.json."""
+    said = [
+        {
+            "name": each.name,
+            "direction": f"{each.sender} to {each.receiver}",
+            "receiver": each.receiver,
+            "type": tag(type(each.message)),
+            "hex": (frame := codec.encode(each.message)).hex(),
+            "json": reading(codec.decode(frame)),
+        }
+        for each in examples.valid()
+    ]
+    bare = [
+        {
+            "name": name,
+            "hex": (frame := codec.encode(value)).hex(),
+            "json": reading(codec.decode(frame)),
+        }
+        for name, value in examples.values()
+    ]
+    return _dump(
+        "Frames that the receiver must read as the JSON says. Another encoder may order keys otherwise "
+        "and write shorter or longer headers.",
+        messages=said,
+        values=bare,
+    )
+
+
+def malformed_vectors() -> str:
+    """Return vectors/malformed.json."""
+    entries = [
+        {
+            "name": each.name,
+            "receiver": each.receiver,
+            **({"from": each.role or "nobody yet"} if each.receiver == "broker" else {}),
+            **({"limits": msgspec.to_builtins(each.limits)} if each.limits else {}),
+            "hex": each.frame.hex(),
+            "code": each.code,
+        }
+        for each in examples.malformed()
+    ]
+    return _dump(
+        "Frames that the receiver must refuse with an error of this code. `from` is the role of "
+        "the peer that sends it to the broker, or `nobody yet` if it has not said hello.",
+        malformed=entries,
+    )
