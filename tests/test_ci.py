@@ -1,0 +1,36 @@
+"""What the checks of every change rest on: caches that are empty and configuration that is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+COLD = Path(__file__).resolve().parents[1] / ".ci" / "cold"
+CACHES = ("CARGO_HOME", "GOMODCACHE", "GOCACHE", "npm_config_cache", "PIP_CACHE_DIR")
+LOOK = (
+    'for each in "$CARGO_HOME/registry" "$GOMODCACHE" "$GOCACHE" "$npm_config_cache" '
+    '"$PIP_CACHE_DIR" "${MAVEN_OPTS##*-Dmaven.repo.local=}"; '
+    'do ls "$each" 2>/dev/null; echo "$each"; done; '
+    'cat "$CARGO_HOME/config.toml"; mkdir "$GOMODCACHE/m"; chmod a-w "$GOMODCACHE/m"; exit 7'
+)
+
+
+def test_a_cold_command_has_empty_caches_and_its_configuration(tmp_path: Path) -> None:
+    cargo = tmp_path / ".cargo"
+    (cargo / "registry" / "index").mkdir(parents=True)
+    (cargo / "config.toml").write_text("[net]\nretry = 5\n")
+    env = {name: value for name, value in os.environ.items() if name not in CACHES}
+    env |= {"HOME": str(tmp_path), "MAVEN_OPTS": "-Xmx1g"}
+    done = subprocess.run(
+        [COLD, "sh", "-c", LOOK], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7, done.stderr
+    *folders, net, retry = done.stdout.splitlines()
+    assert (net, retry) == ("[net]", "retry = 5")
+    assert len(set(folders)) == 6, "a cache is not empty, or two are one"
+    root = Path(folders[1]).parent
+    assert {Path(each).relative_to(root).parts[0] for each in folders} == {
+        *("maven", "cargo", "go-modules", "go-build", "npm", "pip")
+    }
+    assert not root.exists(), "the caches are left behind"
