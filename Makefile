@@ -58,6 +58,8 @@ test-clients: $(STAMP) ## build and test the clients of all languages
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@mkdir -p $(VENV)/typing/dovetail
+	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
 	$(BIN)/python -m dovetail.protocol.generate --check
 

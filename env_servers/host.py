@@ -15,10 +15,11 @@ from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.lookahead import positions
-from dovetail.protocol import codec, options
+from dovetail.peer import options
+from dovetail.peer.serving import Between
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
-from dovetail.protocol.serving import Between
 
 log = logging.getLogger("dovetail.environment")
 

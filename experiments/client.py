@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-import dovetail
+from dovetail._version import __version__
+from dovetail.peer.link import Link, broker
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
-from dovetail.protocol.link import Link, broker
 
 SEEN_KEPT = 65_536
 """Episodes that are remembered: what the broker says again is what came since its last ping but one."""
@@ -176,7 +176,7 @@ class Experiment:
             DovetailError: there is none at ``address``, or it refuses this peer.
         """
         address, token = broker(address, token)
-        software = f"dovetail-python {dovetail.__version__}"
+        software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
         return cls(Link(address, hello, wait))
 

@@ -15,7 +15,7 @@ from typing import Any
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.processes import Processes
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
 
 READY = 30.0
@@ -124,8 +124,8 @@ def at_broker(file: ExperimentFile, address: str, token: str | None = None) -> I
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other process."""
-    from dovetail.broker.inprocess import InProcess
     from dovetail.broker.journal import Journal
+    from dovetail.inprocess import InProcess
 
     if file.environment.command is not None:
         raise DovetailError("[environment]: a program of its own (command) cannot play in process")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.recorded import Recorded, RecordedParameters
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.recorded import Recorded, RecordedParameters
 from dovetail.broker.journal import Journal, read
 from dovetail.broker.records import Played
 from dovetail.env_servers.connect_four import ConnectFour

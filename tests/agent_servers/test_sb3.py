@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.sb3 import SB3, SB3Parameters
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.sb3 import SB3, SB3Parameters
 from dovetail.env_servers.connect_four import ConnectFour
 
 PACKAGE = '''

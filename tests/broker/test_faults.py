@@ -24,10 +24,10 @@ from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal, read
 from dovetail.broker.server import Server
 from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.serving import PROMPT
 from dovetail.protocol.spaces import Box, Discrete
 
 

@@ -11,7 +11,7 @@ import pytest
 from dovetail import InProcess
 from dovetail.broker.journal import Journal, read
 from dovetail.broker.records import Played
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dovetail as package
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
 COMMANDS = ["agent", "bench", "broker", "demo", "env", "list", "play", "replay", "run", "watch"]
@@ -105,8 +105,8 @@ def test_debug_shows_where(dovetail: Any) -> None:
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dovetail.peer.link import Link
     from dovetail.protocol.errors import DovetailError
-    from dovetail.protocol.link import Link
     from dovetail.protocol.messages import VERSION, Hello
 
     with pytest.raises(DovetailError, match="start one with `dovetail broker`"):

@@ -17,12 +17,12 @@ from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.env_servers.environment import Environment, IllegalAction
 from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.experiments.client import Experiment
+from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.examples import reading
 from dovetail.protocol.legal import mask
-from dovetail.protocol.link import Link
 from dovetail.protocol.spaces import Discrete, Space
 
 BROKER = os.environ.get("DOVETAIL_BROKER", "tcp://127.0.0.1:5757")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.protocol.conform import run as kit
+from dovetail.conform import run as kit
 
 HERE = Path(__file__).parent
 

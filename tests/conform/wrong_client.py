@@ -20,11 +20,11 @@ import conformer
 from dovetail.agent_servers.host import AgentHost
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
+from dovetail.peer import link as link_module
+from dovetail.peer.link import Link
+from dovetail.peer.session import Session
 from dovetail.protocol import codec, tensors
-from dovetail.protocol import link as link_module
 from dovetail.protocol import messages as m
-from dovetail.protocol.link import Link
-from dovetail.protocol.session import Session
 
 MISTAKES: dict[str, tuple[str, str, Callable[[], None]]] = {}
 """By name: the role, the case that must catch it, and what breaks the library."""
@@ -143,7 +143,7 @@ def stays_when_the_broker_leaves() -> None:
 
 @mistake("agent", "refused-access")
 def tries_again_when_it_is_refused() -> None:
-    import dovetail.protocol.session as session
+    import dovetail.peer.session as session
 
     session.FATAL = set()
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
+from dovetail.peer.link import ADDRESS
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import ADDRESS
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,8 +11,8 @@ import typer
 from rich.markup import escape
 
 from dovetail.cli.common import FAILED, OK, UsageError, show
-from dovetail.protocol.conform import run as kit
-from dovetail.protocol.conform.run import Result
+from dovetail.conform import run as kit
+from dovetail.conform.run import Result
 
 
 def add(app: typer.Typer) -> None:

@@ -22,15 +22,15 @@ from dovetail.cli.common import (
 )
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
+from dovetail.peer import options, plugins
 from dovetail.protocol import messages as m
-from dovetail.protocol import options, plugins
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
 if TYPE_CHECKING:
     from dovetail.agent_servers.host import AgentHost
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.peer.link import Link
 
 
 def add(app: typer.Typer) -> None:
@@ -182,8 +182,8 @@ Place = tuple["Experiment", str, str, str | None]
 @contextmanager
 def _here(env: str, against: str) -> Iterator[Place]:
     from dovetail.agent_servers.host import type_name as agent_name
-    from dovetail.broker.inprocess import InProcess
     from dovetail.env_servers.host import type_name
+    from dovetail.inprocess import InProcess
 
     kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
     types = [human] if opponent is human else [human, opponent]
@@ -196,7 +196,7 @@ def _there(env: str, against: str, address: str, token: str | None) -> Iterator[
     from dovetail import __version__
     from dovetail.agent_servers.host import AgentHost
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.peer.link import Link
 
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"

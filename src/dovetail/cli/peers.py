@@ -23,8 +23,8 @@ from dovetail.cli.common import (
 )
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
+from dovetail.peer import options, plugins
 from dovetail.protocol import messages as m
-from dovetail.protocol import options, plugins
 from dovetail.protocol.errors import DovetailError
 
 ShowOptions = Annotated[

@@ -12,7 +12,7 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.protocol import options
+from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.peers import table
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def observer(address: str, token: str | None) -> Experiment:
     """Connect to a broker as somebody who only looks."""
     from dovetail import __version__
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.peer.link import Link
     from dovetail.protocol.messages import VERSION, Hello
 
     software = f"dovetail-python {__version__}"
