@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import msgspec
 
 from dovetail._version import __version__
-from dovetail.peer.link import Link, broker
+from dovetail.peer.address import broker
+from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 

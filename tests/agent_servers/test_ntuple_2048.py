@@ -19,7 +19,7 @@ from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.rules import after_moves
 from dovetail.experiments.studies.game_2048 import train
-from dovetail.experiments.studies.game_2048.__main__ import app
+from dovetail.experiments.studies.game_2048.command import app
 
 SMALL = {"rows": 3, "columns": 3}
 

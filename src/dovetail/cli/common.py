@@ -9,13 +9,11 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.peer import plugins
-from dovetail.peer.link import ADDRESS
+from dovetail.peer.address import ADDRESS
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
     from dovetail.agent_servers.agent import Agent
     from dovetail.env_servers.environment import Environment
+    from dovetail.peer import plugins
 
 OK = 0
 FAILED = 1
@@ -79,20 +78,6 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
     return code if isinstance(code, int) else OK
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file that is whole at any moment: broken off, it leaves what was there.
-
-    Raises:
-        DovetailError: it cannot be written.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise DovetailError(f"cannot write {path}: {error.strerror}") from None
-
-
 def warn(text: str) -> None:
     """Say something in one line on stderr."""
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
@@ -137,19 +122,12 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
     Raises:
         UsageError: one has no ``=``, or a key comes twice.
     """
-    found: dict[str, Any] = {}
-    for each in given or ():
-        key, equals, text = each.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise UsageError(f"{option} {each!r} is not of the form KEY=VALUE")
-        if key in found:
-            raise UsageError(f"{option} {key} is given twice")
-        try:
-            found[key] = json.loads(text)
-        except ValueError:
-            found[key] = text
-    return found
+    from dovetail.peer import options
+
+    try:
+        return options.settings(given, option)
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
 
 
 def environment(name: str) -> type[Environment]:
@@ -165,6 +143,8 @@ def agent(name: str) -> type[Agent]:
 
 
 def _find(kind: plugins.Kind, name: str) -> Any:
+    from dovetail.peer import plugins
+
     try:
         return plugins.find(kind, name)
     except DovetailError as error:
@@ -184,6 +164,8 @@ def complete_agent(incomplete: str) -> list[str]:
 
 
 def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
+    from dovetail.peer import plugins
+
     return [name for name in plugins.names(kind) if name.startswith(incomplete)]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.markup import escape
 
 from dovetail.cli.common import FAILED, OK, UsageError, show
-from dovetail.conform import run as kit
-from dovetail.conform.run import Result
+
+if TYPE_CHECKING:
+    from dovetail.conform.run import Result
 
 
 def add(app: typer.Typer) -> None:
@@ -43,6 +42,11 @@ def conform(
 
     Example: dovetail conform agent -- ./conformer agent
     """
+    import msgspec
+    from rich.markup import escape
+
+    from dovetail.conform import run as kit
+
     if role not in kit.CASES:
         raise UsageError(f"no role {role!r} can be tried; use {', '.join(kit.CASES)}")
     cases = kit.select(role, only)
@@ -80,6 +84,10 @@ def conform(
 
 
 def _tell(result: Result, verbose: bool) -> None:
+    from rich.markup import escape
+
+    from dovetail.conform import run as kit
+
     mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
     show(f"{mark} {result.name}")
     if not result.passed:

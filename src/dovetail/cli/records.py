@@ -12,7 +12,6 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ def _list(journal: Path) -> None:
 
 
 def _play(played: Played, name: str | None, delay: float) -> None:
+    from dovetail.peer import options
+
     kind = find_environment(name or played.environment)
     result = played.result
     configuration = options.read(

@@ -17,7 +17,6 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.peers import table
-from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def list_(connect: MaybeConnect = None, token: Token = None) -> None:
             _show_catalogue(connect, broker.catalogue())
         return
     for kind in ("environment", "agent"):
+        from dovetail.peer import plugins
+
         for name in plugins.names(kind):
             try:
                 found = plugins.find(kind, name)

@@ -6,30 +6,18 @@ What waits is read together and what is to say is sent together.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
 
 import zmq
 
+from dovetail.peer.address import ADDRESS
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.frames import receive, send, waiting
-
-ADDRESS = "tcp://127.0.0.1:5757"
-"""Where a broker is, unless told otherwise."""
-
-
-def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
-    """Return where the broker is and its access token: as given, or by DOVETAIL_BROKER and DOVETAIL_TOKEN."""
-    return (
-        address or os.environ.get("DOVETAIL_BROKER") or ADDRESS,
-        token if token is not None else os.environ.get("DOVETAIL_TOKEN"),
-    )
-
 
 BATCH = 4096
 """Frames that are read together at the most, so that answers go out in between."""

@@ -6,7 +6,9 @@ One struct gives the check (``read``) and the description for people and other l
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -61,3 +63,24 @@ def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:
         schema = schema["$defs"][schema["$ref"].rsplit("/", 1)[1]]
     properties: dict[str, Any] = schema.get("properties", {})
     return properties
+
+
+def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
+    """Return ``KEY=VALUE`` texts as a mapping; a value is JSON, or else text.
+
+    Raises:
+        DovetailError: one has no ``=``, or a key comes twice.
+    """
+    found: dict[str, Any] = {}
+    for each in given or ():
+        key, equals, text = each.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise DovetailError(f"{option} {each!r} is not of the form KEY=VALUE")
+        if key in found:
+            raise DovetailError(f"{option} {key} is given twice")
+        try:
+            found[key] = json.loads(text)
+        except ValueError:
+            found[key] = text
+    return found

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Protocol
 
 from dovetail._version import __version__
-from dovetail.peer.link import Link, broker
+from dovetail.peer.address import broker
+from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError

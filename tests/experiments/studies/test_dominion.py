@@ -22,11 +22,12 @@ from dovetail.agent_servers.games.dominion.bots import (
 )
 from dovetail.agent_servers.games.dominion.q_learning import REWARDS, DominionQ, DominionQParameters
 from dovetail.agent_servers.learning import splitmix
+from dovetail.cli.common import command as run_app
 from dovetail.env_servers.dominion import Configuration, Dominion, Game
 from dovetail.env_servers.dominion.cards import KINDS, KINGDOM
 from dovetail.experiments.statistics import wilson
 from dovetail.experiments.studies.dominion import kernels
-from dovetail.experiments.studies.dominion.__main__ import main
+from dovetail.experiments.studies.dominion.command import app
 from dovetail.experiments.studies.dominion.compiled import PLAYERS, Compiled, play, rules
 from dovetail.experiments.studies.dominion.study import (
     Point,
@@ -320,7 +321,7 @@ def test_bounds_are_tuned_to_the_means() -> None:
 
 
 def command(*arguments: str) -> int:
-    return main(list(arguments))
+    return run_app(app, "dovetail train dominion", list(arguments))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -367,7 +368,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             "cannot write nowhere/x",
         ),
         ("bots money", "1 players are named; 2 to 4 can play"),
-        ("train --players 7", "dominion_learning train --help`"),
+        ("train --players 7", "dovetail train dominion train --help`"),
     ],
 )
 def test_errors_take_one_line(

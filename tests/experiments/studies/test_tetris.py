@@ -28,7 +28,7 @@ from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.experiments.studies.tetris import games, temporal, train
-from dovetail.experiments.studies.tetris.__main__ import app
+from dovetail.experiments.studies.tetris.command import app
 from dovetail.experiments.studies.tetris.searches import CMAES, CrossEntropy, noise
 
 Array = Any

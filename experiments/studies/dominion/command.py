@@ -1,8 +1,7 @@
-"""The commands of the compiled Dominion study: ``python -m dovetail.experiments.studies.dominion``."""
+"""The commands of the compiled Dominion study: ``dovetail train dominion``."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,12 +9,13 @@ import msgspec
 import typer
 
 from dovetail.agent_servers.games.dominion.q_learning import DominionQ, DominionQParameters
-from dovetail.cli.common import command, settings, write
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
+from dovetail.experiments.output import write
 from dovetail.experiments.statistics import wilson
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.peer import options
+from dovetail.peer.options import settings
 from dovetail.protocol.errors import DovetailError
 
 app = typer.Typer(
@@ -329,12 +329,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run a command; return its exit code."""
-    return command(app, "python -m dovetail.experiments.studies.dominion", arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

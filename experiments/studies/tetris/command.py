@@ -1,4 +1,4 @@
-"""``python -m dovetail.experiments.studies.tetris``: train Tetris players, and measure them."""
+"""``dovetail train tetris``: train Tetris players, and measure them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from dovetail.agent_servers.games.tetris.weights import PLAYERS, Features, Weigh
 from dovetail.agent_servers.general.feature_network import handmade
 from dovetail.agent_servers.general.feature_network.genome import Network, genes
 from dovetail.agent_servers.general.feature_network.saved import Genome
-from dovetail.cli.common import command
-from dovetail.cli.common import write as put
 from dovetail.env_servers.tetris import PIECES
+from dovetail.experiments.output import write as put
 from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.tetris import games, train
 from dovetail.experiments.studies.tetris.searches import (
@@ -58,7 +57,7 @@ Method = Literal["cross-entropy", "cma-es"]
 
 
 def _command() -> str:
-    return "python -m dovetail.experiments.studies.tetris " + " ".join(sys.argv[1:])
+    return "dovetail train tetris " + " ".join(sys.argv[1:])
 
 
 def _run(
@@ -398,7 +397,3 @@ def measure(
             f"{count - ended} games were cut short at {most} pieces; {results[:, 0].sum()} in all and "
             f"{ended} ends"
         )
-
-
-if __name__ == "__main__":
-    sys.exit(command(app, "python -m dovetail.experiments.studies.tetris"))

@@ -1,8 +1,7 @@
-"""``python -m dovetail.experiments.studies.game_2048``: train a network for the agent, and measure it."""
+"""``dovetail train 2048``: train a network for the agent, and measure it."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from dovetail.agent_servers.games.game_2048 import saved
 from dovetail.agent_servers.games.game_2048.networks import Name, layout
-from dovetail.cli.common import command, write
+from dovetail.experiments.output import write
 from dovetail.experiments.statistics import mean, wilson
 from dovetail.experiments.studies.game_2048.train import Rule, measure, train
 from dovetail.protocol.errors import DovetailError
@@ -72,7 +71,3 @@ def measure_command(
     for exponent in range(9, int(out[:, 1].max()) + 1):
         rate = wilson(int((out[:, 1] >= exponent).sum()), games)
         typer.echo(f"{1 << exponent} in {rate.value:.1%} ({rate.low:.1%}..{rate.high:.1%})")
-
-
-if __name__ == "__main__":
-    sys.exit(command(app, "python -m dovetail.experiments.studies.game_2048"))
