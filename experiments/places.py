@@ -102,7 +102,8 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
                 peers[name] = None
                 continue
             plugins.find("agent", part.type)  # says what is wrong sooner and better
-            processes.start(process, ["agent", part.type, *at, "--name", process])
+            more = [word for each in part.register for word in ("--register", each)]
+            processes.start(process, ["agent", part.type, *at, "--name", process, *more])
             peers[name] = process
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
@@ -114,6 +115,12 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
 @contextmanager
 def at_broker(file: ExperimentFile, address: str, token: str | None = None) -> Iterator[Place]:
     """Use a broker at which the environment and the agent types are already on offer."""
+    for name in file.used():
+        if file.agents[name].register:
+            raise DovetailError(
+                f"[agents.{name}]: at a running broker, agents use what was registered where they "
+                "are served (`dovetail agent --register`); remove `register`"
+            )
     with Experiment.connect(address, token=token) as experiment:
         environment = offered_name(file.environment.name, "environment")
         place = Place(experiment, environment, {}, _nothing, f"at the broker {address}")
@@ -138,6 +145,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
                 f"[agents.{name}]: a program of its own (command) cannot play in process"
             )
         kinds[part.type] = plugins.find("agent", part.type)
+        for each in part.register:
+            plugins.register(each)
     written = None if journal is None else Journal(journal)
     with InProcess([environment], list(kinds.values()), journal=written) as experiment:
         yield Place(experiment, _environment(file), {}, _nothing, "all in this process")

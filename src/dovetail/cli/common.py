@@ -128,7 +128,30 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Set an option; may be repeated."),
 ]
 
+Register = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--register",
+        metavar="KIND:NAME=FILE.py:THING",
+        help="Let a parameter name something of yours: an encoder, evaluation, reward, algorithm or "
+        "environment, or policy:NAME=FILE; may be repeated.",
+    ),
+]
+
 __all__ = ["ADDRESS"]
+
+
+def register(given: Sequence[str] | None) -> None:
+    """Register what the command line names.
+
+    Raises:
+        UsageError: one is not of the form, or is not there.
+    """
+    for each in given or ():
+        try:
+            plugins.register(each)
+        except DovetailError as error:
+            raise UsageError(f"--register: {error}") from None
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
