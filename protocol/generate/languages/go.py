@@ -65,6 +65,19 @@ def _zero_is_valid(kind: Type, field: str) -> bool:
     return True
 
 
+def _range(kind: Type, member: str) -> tuple[str, str]:
+    """Return the condition that a value is in its range, and what it must be in words."""
+    match kind:
+        case Scalar(minimum=low, maximum=high, exclusive=exclusive) if low is not None:
+            condition = f"{member} {'>' if exclusive else '>='} {low:g}"
+            if high is not None:
+                return f"{condition} && {member} <= {high:g}", f"between {low:g} and {high:g}"
+            return condition, f"above {low:g}" if exclusive else f"{low:g} or more"
+        case Array(item=Scalar(minimum=low)) if low is not None:
+            return f"len({member}) == 0 || slices.Min({member}) >= {low:g}", f"{low:g} or more"
+    return "", ""
+
+
 class _Emitter:
     """Writes the declarations of one contract."""
 
@@ -89,25 +102,22 @@ class _Emitter:
 
     def _within(self, record: Record) -> set[str]:
         """Return the names of a record and of those that it contains."""
-        names, new = set[str](), {record.name}
-        while new:
-            names |= new
-            inner = {part for name in new for part in self._parts(self.records[name])}
-            new = inner - names
-        return names
+        return {record.name}.union(*(self._within(self.records[n]) for n in self._parts(record)))
 
     def _parts(self, record: Record) -> set[str]:
-        def names(kind: Type) -> Iterator[str]:
+        """Return the names of the records that the fields of a record are or hold."""
+
+        def names(kind: Type) -> set[str]:
             match kind:
                 case Reference(name=name) if name in self.records:
-                    yield name
+                    return {name}
                 case Array(item=item) | Optional(item=item) | Map(value=item):
-                    yield from names(item)
+                    return names(item)
                 case Pair(items=items) | Choice(items=items):
-                    for item in items:
-                        yield from names(item)
+                    return set[str]().union(*map(names, items))
+            return set()
 
-        return {name for field in record.fields for name in names(field.type)}
+        return set[str]().union(*(names(field.type) for field in record.fields))
 
     # -- types ------------------------------------------------------------------------------------
 
@@ -143,63 +153,62 @@ class _Emitter:
         """Return a form as an argument, instantiated where Go cannot infer its type."""
         return f"{form}[{go}]" if form in ("integer", "mapOf") else form
 
-    def field(self, record: Record, field: Field) -> tuple[str, str, str, str]:
-        """Return a field's Go type, what its comment adds, its line in ``wire`` and its check."""
+    def field(self, record: Record, field: Field) -> tuple[str, str, list[str]]:
+        """Return a field's Go type, what its comment adds, and its lines in ``wire``."""
         member, key = f"m.{_name(field.name)}", json.dumps(field.name)
         kind = field.type.item if isinstance(field.type, Optional) else field.type
         optional, default = isinstance(field.type, Optional), field.default
         if kind == Scalar("legal"):
-            return "[]int64", "", f"w.legal({key}, &{member}, &{member}Mask)", ""
+            return "[]int64", "", [f"w.legal({key}, &{member}, &{member}Mask)"]
         go, form = self.form(kind, field.name)
         zero, said = _zero_is_valid(kind, field.name), self._default(kind, default)
-        received = record.name in self.received
-        check = self._check(kind, member) if received else ""
-        behind = self._check(kind, f"*{member}") if received else ""
-        guarded = f"{member} == nil || {behind}" if behind else ""
+        is_record = isinstance(kind, Reference) and kind.name in self.records
 
-        def line(helper: str, *more: str) -> str:
-            return f"{helper}({', '.join(('w', key, '&' + member, *more))})"
+        def lines(helper: str, *more: str, unless: str = "", pointer: str = "") -> list[str]:
+            first = f"{helper}({', '.join(('w', key, '&' + member, *more))})"
+            condition, words = _range(kind, pointer + member)
+            if not condition or go == "uint64" or record.name not in self.received:
+                return [first]
+            guard = f"{member} == {unless} || " if unless else ""
+            return [first, f'w.check({guard}{condition}, {key}, "{words}")']
 
         match kind:
             case _ if field.required and not optional:
-                return go, "", line("need", form), check
-            case Reference(name=name) if name in self.records and not optional:
-                return go, "", line("part"), ""
+                return go, "", lines("need", form)
+            case Reference() if is_record and not optional:
+                return go, "", lines("part")
+            case Array() | Scalar(kind="binary") if optional and default is None:
+                return go, "", lines("orNone", form)
             case Array(item=item) if not default:
-                if optional:
-                    return go, "", line("orNone", form), check
-                inner = self._of(item, *self.form(item, field.name))
-                return go, "", line("array", inner), check
+                return go, "", lines("array", self._of(item, *self.form(item, field.name)))
             case Map(value=item) if not default and not optional:
-                return go, "", line("dict", self._of(item, *self.form(item, field.name))), check
+                return go, "", lines("dict", self._of(item, *self.form(item, field.name)))
             case Scalar(kind="binary") if not default:
-                return go, "", line("orNone" if optional else "orEmpty", form), ""
+                return go, "", lines("orEmpty", form)
             case Scalar(kind="bound") if isinstance(default, float) and math.isinf(default):
-                sign = int(math.copysign(1, default))
-                return go, f"Nil stands for {'-' * (sign < 0)}∞.", line("unbounded", str(sign)), ""
+                sign = "-" if default < 0 else ""
+                return go, f"Nil stands for {sign}∞.", lines("unbounded", f"{sign}1")
             case Scalar(kind="number") if optional and default is not None and not zero:
                 note = f"Zero stands for {said}, math.Inf(1) for nil."
-                return go, note, line("limit", said, form), check
-            case _ if optional and default is None and (zero or self._is_record(kind)):
-                return f"*{go}", "", line("orNil", form), guarded
-            case _ if optional and default is None:
-                blank, note = ('""', "Empty") if isinstance(kind, Reference) else ("0", "Zero")
-                check = f"{member} == {blank} || {check}" if check else ""
-                return go, f"{note} stands for nil.", line("orZero", form), check
+                return go, note, lines("limit", said, form)
+            case _ if optional and default is None and (zero or is_record):
+                return f"*{go}", "", lines("orNil", form, unless="nil", pointer="*")
+            case Reference() if optional and default is None:
+                return go, "Empty stands for nil.", lines("orZero", form)
+            case Scalar() if optional and default is None:
+                return go, "Zero stands for nil.", lines("orZero", form, unless="0")
             case Scalar() | Reference() if not zero:
-                blank = "Empty" if isinstance(kind, Reference) or go == "DType" else "Zero"
-                return go, f"{blank} stands for {said}.", line("orDefault", said, form), check
+                empty = "Zero" if isinstance(kind, Scalar) and kind.kind != "text" else "Empty"
+                return go, f"{empty} stands for {said}.", lines("orDefault", said, form)
             case Scalar() if optional or (default and record.name in self.sent):
-                helper = line("orPointer", said, form)
-                return f"*{go}", f"Nil stands for {said}.", helper, guarded
+                pointed = lines("orPointer", said, form, unless="nil", pointer="*")
+                return f"*{go}", f"Nil stands for {said}.", pointed
             case Scalar():
-                return go, "", line("opt", said, form), check
+                return go, "", lines("opt", said, form)
         raise NotImplementedError(f"no Go field for {record.name}.{field.name}")
 
-    def _is_record(self, kind: Type) -> bool:
-        return isinstance(kind, Reference) and kind.name in self.records
-
-    def _default(self, kind: Type, default: Any) -> str:
+    @staticmethod
+    def _default(kind: Type, default: Any) -> str:
         if default is None:
             return "nil"
         if isinstance(kind, Reference):
@@ -208,31 +217,6 @@ class _Emitter:
             return repr(default).removesuffix(".0")
         return "" if isinstance(default, bytes) else json.dumps(default, ensure_ascii=False)
 
-    @staticmethod
-    def _check(kind: Type, member: str) -> str:
-        """Return the condition on what was read, if there is one."""
-        match kind:
-            case Scalar(minimum=0) if member == "m.Number":
-                return ""  # it is unsigned
-            case Scalar(kind="integer" | "number", minimum=low, maximum=high, exclusive=exclusive):
-                least = [] if low is None else [f"{member} {'>' if exclusive else '>='} {low:g}"]
-                return " && ".join(least + ([] if high is None else [f"{member} <= {high:g}"]))
-            case Array(item=Scalar(minimum=low)) if low is not None:
-                return f"len({member}) == 0 || slices.Min({member}) >= {low:g}"
-        return ""
-
-    @staticmethod
-    def _want(kind: Type) -> str:
-        """Return what the value must be, in words."""
-        match kind:
-            case Optional(item=inner) | Array(item=inner):
-                return _Emitter._want(inner)
-            case Scalar(minimum=low, maximum=high, exclusive=exclusive):
-                if low is not None and high is not None:
-                    return f"between {low:g} and {high:g}"
-                return f"above {low:g}" if exclusive else f"{low:g} or more"
-        raise NotImplementedError(kind)
-
     # -- declarations -----------------------------------------------------------------------------
 
     def record(self, record: Record) -> Iterator[str]:
@@ -240,7 +224,7 @@ class _Emitter:
         yield from comment(f"{self._what(record)}. {record.summary}", "// ")
         lines, wire = list[str](), list[str]()
         for field in record.fields:
-            go, note, line, check = self.field(record, field)
+            go, note, code = self.field(record, field)
             lines += comment(f"{field.meaning} {note}".strip(), "\t// ")
             lines.append(f"\t{_name(field.name)} {go}")
             if field.type == Scalar("legal"):
@@ -248,10 +232,7 @@ class _Emitter:
                     "\t// The same as a bit mask, in its place; see [Mask].",
                     "\tLegalMask []byte",
                 ]
-            wire.append(f"\t{line}")
-            if check:
-                key, want = json.dumps(field.name), json.dumps(self._want(field.type))
-                wire.append(f"\tw.check({check}, {key}, {want})")
+            wire += [f"\t{line}" for line in code]
         if lines:
             yield from (f"type {record.name} struct {{", *lines, "}", "")
             yield from (f"func (m *{record.name}) wire(w *wire) {{", *wire, "}", "")
@@ -278,7 +259,8 @@ class _Emitter:
 
         def listed(roles: tuple[str, ...]) -> str:
             own = [f"an {each}" for each in roles if each in ROLES]
-            return "any peer" if len(own) == len(ROLES) else " or ".join(own)
+            every = len(own) == len(ROLES)
+            return "any peer" if every else " or ".join(own) or "an observer"
 
         ways = [f"from {listed(record.to_broker)}"] if record.to_broker else []
         ways += [f"to {listed(record.to_peer)}"] if record.to_peer else []
@@ -319,26 +301,20 @@ class _Emitter:
         yield "// DefaultLimits are those of a receiver that names none."
         yield from (f"var DefaultLimits = Limits{{{limits}}}", "")
 
-    def maker(self, role: str) -> Iterator[str]:
-        """Yield the function that makes an empty message of those that a role receives."""
-        yield f"// to{camel(role)} returns an empty message of a kind that an {role} receives, or nil."
-        yield f"func to{camel(role)}(kind string) Message {{"
-        yield "\tswitch kind {"
-        for record in self.records.values():
-            if role in record.to_peer:
-                yield from (f'\tcase "{record.tag}":', f"\t\treturn new({record.name})")
-        yield from ("\t}", "\treturn nil", "}", "")
-
     def spaces(self) -> Iterator[str]:
-        """Yield the spaces."""
-        yield "// newSpace returns an empty space of a kind, or nil."
-        yield from ("func newSpace(kind string) Space {", "\tswitch kind {")
+        """Yield the spaces, and the function that makes an empty one."""
         spaces = [each for each in self.records.values() if each.module == "spaces"]
-        for record in spaces:
-            yield from (f'\tcase "{record.tag}":', f"\t\treturn new({record.name})")
-        yield from ("\t}", "\treturn nil", "}", "")
+        yield "// newSpace returns an empty space of a kind, or nil."
+        yield from _switch("newSpace", "Space", spaces)
         for record in spaces:
             yield from self.record(record)
+
+    def messages(self, role: str) -> Iterator[str]:
+        """Yield the messages of one role, and the function that makes an empty one to it."""
+        received = [each for each in self.records.values() if role in each.to_peer]
+        yield f"// to{camel(role)} returns an empty message of a kind that an {role} receives, or nil."
+        yield from _switch(f"to{camel(role)}", "Message", received)
+        yield from self.of({role})
 
     def of(self, roles: set[str] | None) -> Iterator[str]:
         """Yield the records that only one role uses, or those that several do."""
@@ -346,6 +322,13 @@ class _Emitter:
             own = self.roles[record.name]
             if record.module == "messages" and (own == roles if roles else len(own) != 1):
                 yield from self.record(record)
+
+
+def _switch(name: str, result: str, records: list[Record]) -> Iterator[str]:
+    yield from (f"func {name}(kind string) {result} {{", "\tswitch kind {")
+    for record in records:
+        yield from (f'\tcase "{record.tag}":', f"\t\treturn new({record.name})")
+    yield from ("\t}", "\treturn nil", "}", "")
 
 
 def _file(lines: Iterator[str]) -> str:
@@ -364,11 +347,8 @@ def emit(contract: Contract) -> dict[str, str]:
             yield from emitter.enumeration(enumeration)
         yield from emitter.of(None)
 
-    def own(role: str) -> Iterator[str]:
-        yield from emitter.maker(role)
-        yield from emitter.of({role})
-
-    files = {f"go/messages_{role}_gen.go": _file(own(role)) for role in ROLES}
-    files["go/messages_gen.go"] = _file(shared())
-    files["go/spaces_gen.go"] = _file(emitter.spaces())
-    return files
+    return {
+        "go/messages_gen.go": _file(shared()),
+        **{f"go/messages_{role}_gen.go": _file(emitter.messages(role)) for role in ROLES},
+        "go/spaces_gen.go": _file(emitter.spaces()),
+    }
