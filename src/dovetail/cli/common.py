@@ -123,6 +123,15 @@ Token = Annotated[
         "--token", envvar="DOVETAIL_TOKEN", help="The broker's access token, if it has one."
     ),
 ]
+GiveUp = Annotated[
+    float,
+    typer.Option(
+        "--give-up",
+        min=1.0,
+        metavar="SECONDS",
+        help="Fail after the broker has been silent for so long.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set an option; may be repeated."),

@@ -19,6 +19,7 @@ from dovetail.cli.common import (
     UsageError,
     complete_agent,
     complete_environment,
+    log_to_stderr,
     register,
     settings,
 )
@@ -202,19 +203,27 @@ def _there(env: str, against: str, address: str, token: str | None) -> Iterator[
     from dovetail import __version__
     from dovetail.agent_servers.host import AgentHost
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.protocol.link import GIVE_UP, Link
 
+    log_to_stderr()
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
-    seat = Link(address, m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software))
+    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
+    # The experiment's connection already tells the person when the broker falls silent.
+    seat = Link(address, hello, warn=_silently)
     try:
         assert seat.session.welcome is not None
         name = seat.session.welcome.name
-        link = Link(address, m.Hello(m.VERSION, "experiment", token=token, software=software))
+        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
+        link = Link(address, hello, give_up=GIVE_UP)
         with Experiment(_Both(link, seat, host)) as experiment:
             yield experiment, _remote("environment", env), _remote("agent", against), name
     finally:
         seat.close()
+
+
+def _silently(_: str) -> None:
+    pass
 
 
 def _remote(kind: plugins.Kind, name: str) -> str:
