@@ -53,6 +53,10 @@ def _name(wire: str) -> str:
     return _INITIALISMS.get(wire) or camel(wire)
 
 
+def _listed(words: list[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def _zero_is_valid(kind: Type, field: str) -> bool:
     """Whether Go's zero value is a value of the type that somebody may mean."""
     match kind:
@@ -197,10 +201,10 @@ class _Emitter:
                 return go, "Empty stands for nil.", lines("orZero", form)
             case Scalar() if optional and default is None:
                 return go, "Zero stands for nil.", lines("orZero", form, unless="0")
-            case Scalar() | Reference() if not zero:
+            case Scalar() | Reference() if not zero and not optional:
                 empty = "Zero" if isinstance(kind, Scalar) and kind.kind != "text" else "Empty"
                 return go, f"{empty} stands for {said}.", lines("orDefault", said, form)
-            case Scalar() if optional or (default and record.name in self.sent):
+            case Scalar() | Reference() if optional or (default and record.name in self.sent):
                 pointed = lines("orPointer", said, form, unless="nil", pointer="*")
                 return f"*{go}", f"Nil stands for {said}.", pointed
             case Scalar():
@@ -255,12 +259,12 @@ class _Emitter:
         if record.tag is None:
             every = self.records.values()
             owners = [each.name for each in every if record.name in self._parts(each)]
-            return f"{record.name} is part of {' and '.join(owners) or 'replies'}"
+            return f"{record.name} is part of {_listed(owners, 'and') or 'replies'}"
 
         def listed(roles: tuple[str, ...]) -> str:
             own = [f"an {each}" for each in roles if each in ROLES]
             every = len(own) == len(ROLES)
-            return "any peer" if every else " or ".join(own) or "an observer"
+            return "any peer" if every else _listed(own, "or") or "an observer"
 
         ways = [f"from {listed(record.to_broker)}"] if record.to_broker else []
         ways += [f"to {listed(record.to_peer)}"] if record.to_peer else []
