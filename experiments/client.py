@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ import msgspec
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
-from dovetail.peer.link import Link
+from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 
@@ -170,8 +170,19 @@ class Experiment:
         name: str = "",
         token: str | None = None,
         wait: float | None = 10.0,
+        give_up: float | None = GIVE_UP,
+        idle: Callable[[], None] | None = None,
     ) -> Experiment:
         """Connect to a broker: at ``address``, or where DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the usual port.
+
+        Args:
+            address: a ZeroMQ endpoint.
+            name: what this experiment is called there.
+            token: the broker's access token.
+            wait: seconds to wait for the broker's first answer; None waits for ever.
+            give_up: seconds of silence after which whatever waits for the broker raises DovetailError;
+                None waits for ever.  A silent broker costs one warning of the logger ``dovetail``.
+            idle: called now and then while nothing comes; what it raises ends the wait.
 
         Raises:
             DovetailError: there is none at ``address``, or it refuses this peer.
@@ -179,7 +190,7 @@ class Experiment:
         address, token = broker(address, token)
         software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
-        return cls(Link(address, hello, wait))
+        return cls(Link(address, hello, wait, give_up=give_up, idle=idle))
 
     # -- what can be asked for -------------------------------------------------------------------
 
@@ -339,7 +350,7 @@ class Experiment:
         """Take what the broker has sent, waiting for it if there is nothing.
 
         Raises:
-            DovetailError: the broker is gone, or lost this session.
+            DovetailError: the broker is gone, was silent too long, or lost this session.
         """
         messages = self._connection.receive(timeout)
         for message in messages:

@@ -27,7 +27,7 @@ from dovetail.agent_servers.general.q_learning.table import (
     entries,
     restore,
 )
-from dovetail.peer import plugins
+from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 
@@ -41,8 +41,8 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         str,
         Meta(
             description="What a state is: bytes, the whole observation; components, those of the next option; "
-            "or a function of observation and seat that returns bytes or a number, as module:function or "
-            "path/to/file.py:function."
+            "or the name of a registered encoder, a function of observation and seat that returns bytes or a "
+            "number."
         ),
     ] = "bytes"
     components: Annotated[
@@ -116,11 +116,10 @@ class QLearning(Agent):
                 raise DovetailError(
                     f"{who}, option 'components': least {each.least:g} and most {each.most:g} make no range"
                 )
-        self._encode: Encode = whole
-        if given.encoder == "components":
-            self._encode = bucketed(given.components)
-        elif given.encoder != "bytes":
-            self._encode = plugins.function(given.encoder, f"{who}, option 'encoder'")
+        encoders = {"bytes": whole, "components": bucketed(given.components)}
+        self._encode: Encode = registered(
+            "encoder", given.encoder, encoders, who=f"{who}, option 'encoder'"
+        )
 
     def init(self, seat: Seat) -> None:
         spec = seat.spec

@@ -10,11 +10,13 @@ import typer
 
 from dovetail.cli.common import (
     MaybeConnect,
+    Register,
     Set,
     Token,
     UsageError,
     complete_agent,
     complete_environment,
+    register,
     settings,
 )
 from dovetail.protocol.errors import DovetailError
@@ -64,6 +66,7 @@ def play(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="For the same game again.")] = None,
     games: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
+    register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,
 ) -> None:
@@ -73,6 +76,9 @@ def play(
     """
     if kept is not None and (connect is None or state is not None):
         raise UsageError("--kept needs --connect, and excludes --state")
+    if register_ and connect is not None:
+        raise UsageError("--register is for a game in this program; leave out --connect")
+    register(register_)
     configuration = settings(set_)
     parameters = settings(set_agent, "--set-agent")
     data = None

@@ -12,6 +12,7 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
+from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -86,10 +87,16 @@ def _list(journal: Path) -> None:
 
 
 def _play(played: Played, name: str | None, delay: float) -> None:
+    # Who typed a name may import by it; the name in a journal is looked up.
+    try:
+        kind = find_environment(name) if name else registered("environment", played.environment)
+    except DovetailError as error:
+        if name:
+            raise
+        raise UsageError(f"{error}; --env FILE.py:Class says where another is") from None
+    result = played.result
     from dovetail.peer import options
 
-    kind = find_environment(name or played.environment)
-    result = played.result
     configuration = options.read(
         kind.Configuration, played.configuration, f"environment {played.environment}"
     )

@@ -9,12 +9,12 @@ from typing import Any
 
 from dovetail._version import __version__
 from dovetail.agent_servers.host import AgentHost
-from dovetail.cli.common import UsageError
+from dovetail.cli.common import UsageError, log_to_stderr
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
 from dovetail.experiments.client import Experiment
 from dovetail.peer import options, plugins
-from dovetail.peer.link import Link
+from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
@@ -56,13 +56,17 @@ def here(env: str, against: str) -> Iterator[Place]:
 @contextmanager
 def there(env: str, against: str, address: str, token: str | None) -> Iterator[Place]:
     """Play at a running broker."""
+    log_to_stderr()
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
-    seat = Link(address, m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software))
+    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
+    # The experiment's connection already tells the person when the broker falls silent.
+    seat = Link(address, hello, warn=lambda _: None)
     try:
         assert seat.session.welcome is not None
         name = seat.session.welcome.name
-        link = Link(address, m.Hello(m.VERSION, "experiment", token=token, software=software))
+        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
+        link = Link(address, hello, give_up=GIVE_UP)
         with Experiment(_Both(link, seat, host)) as experiment:
             yield experiment, _remote("environment", env), _remote("agent", against), name
     finally:

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dovetail.cli.common import Register, register
+
 TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
 """The study that has each trainer."""
 
@@ -43,5 +45,6 @@ group = typer.Typer(
 
 
 @group.callback()
-def _group() -> None:
+def _group(register_: Register = None) -> None:
     """Train a learner in compiled games; the file it writes is the agent's state."""
+    register(register_)
