@@ -141,6 +141,8 @@ def register(given: Sequence[str] | None) -> None:
     Raises:
         UsageError: one is not of the form, or is not there.
     """
+    from dovetail.peer import plugins
+
     for each in given or ():
         try:
             plugins.register(each)
