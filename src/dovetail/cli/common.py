@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def complain(error: Exception) -> int:
             text = f"{text.removesuffix('.')}; see `{context.command_path} --help`"
     elif isinstance(error, DovetailError):
         text, code = str(error), USAGE if isinstance(error, UsageError) else FAILED
+    elif (missing := absent(error)) is not None:
+        text, code = missing, FAILED
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text += "" if state.debug else " (--debug shows where)"

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
+from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
 
 Kind = Literal["environment", "agent", "encoder", "evaluation", "reward", "algorithm", "policy"]
@@ -93,7 +94,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return an exception's type and text in one line."""
+    """Return an exception in one line: what to install, or its type and text."""
+    missing = absent(error)
+    if missing is not None:
+        return missing
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
