@@ -110,7 +110,10 @@ class Link:
             frames = receive(socket)
         except zmq.Again:
             if self.session.silent(time.monotonic()):
-                self._connect()
+                if self.session.welcome is None:  # the hello or its welcome may have been lost
+                    socket.send(self.session.greet(time.monotonic()))
+                else:
+                    self._connect()
             return []
         while len(frames) < BATCH and waiting(socket):
             frames += receive(socket)

@@ -178,7 +178,7 @@ class Welcome(Message):
     version: int = VERSION
     """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
-    """Seconds between the broker's pings."""
+    """Seconds between the broker's pings; 0: none, since this connection cannot lose anything."""
     peer_timeout: Seconds = 30.0
     """Seconds of silence after which the broker gives up a peer that owes no answer."""
     limits: Limits = Limits()
@@ -457,8 +457,7 @@ class Clock(Part):
     decision: float | None = None
     """What this decision may take; nil is no limit."""
     left: float | None = None
-    """What the seat has left for the episode, this decision included; below 0 counts as 0; nil is
-    no limit."""
+    """What the seat has left for the episode, this decision included; nil is no limit."""
     last: float | None = None
     """What the seat's last answer took; nil before the first."""
 
@@ -1027,3 +1026,26 @@ ToAgent = (
 ToExperiment = (
     Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Progress | Done | WatchedTurn
 )
+
+Asked = (
+    Open
+    | EnvironmentStart
+    | EnvironmentStep
+    | EnvironmentLookahead
+    | EnvironmentMessage
+    | Create
+    | Init
+    | AgentStart
+    | AgentStep
+    | Save
+    | Load
+    | AgentMessage
+    | Cleanup
+)
+"""What the broker sends again until it is answered; ``init`` only an ``error`` answers."""
+
+Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done
+"""What the broker sends again until it has arrived."""
+
+Numbered = Asked | Delivered
+"""Every message from the broker that has a ``seq``."""

@@ -10,7 +10,7 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.broker.journal import Journal, read
-from dovetail.broker.records import Played
+from dovetail.broker.records import EpisodeRecord
 from dovetail.protocol import plugins
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def test_list(dovetail: Any, journal: Path) -> None:
 
 
 def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> None:
-    played = [each for each in read(journal) if isinstance(each, Played)]
+    played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
     for number, record in enumerate(played, 1):
         answer = dovetail("replay", str(journal), str(number), "--env", game)
         assert answer.code == 0, answer.err
@@ -55,7 +55,7 @@ def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> Non
 
 
 def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str) -> None:
-    played = [each for each in read(journal) if isinstance(each, Played)]
+    played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
     forged = journal.with_name("forged")
     writer = Journal(forged)
     record = played[0]

@@ -65,7 +65,7 @@ def play(
         Path | None,
         typer.Option(metavar="FILE", help="Put AGENT into a state that it saved.", dir_okay=False),
     ] = None,
-    kept: Annotated[
+    state_name: Annotated[
         str | None,
         typer.Option(
             metavar="NAME", help="With --connect: a state of AGENT that the broker keeps."
@@ -80,8 +80,8 @@ def play(
 
     Example: dovetail play connect_four --against td --seat 1
     """
-    if kept is not None and (connect is None or state is not None):
-        raise UsageError("--kept needs --connect, and excludes --state")
+    if state_name is not None and (connect is None or state is not None):
+        raise UsageError("--state-name needs --connect, and excludes --state")
     configuration = settings(set_)
     parameters = settings(set_agent, "--set-agent")
     data = None
@@ -113,7 +113,7 @@ def play(
                     seed=derive(seed, "opponent", number),
                     parameters=parameters,
                     state=data,
-                    kept=kept,
+                    state_name=state_name,
                 )
         run = experiment.run(
             name,
@@ -122,7 +122,7 @@ def play(
             episodes=games,
             seed=seed,
             mode="evaluate",
-            patience=None,
+            answer_timeout=None,
             retries=0,
         )
         scores = []
