@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from dovetail.protocol.messages import Clock, Mode, Position, Reason, Spec, Want
+from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Want
 
-__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Position", "Seat"]
+__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Preview", "Seat"]
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,13 +92,13 @@ class End(Struct, gc=False):
 class Lookahead(Struct, frozen=True):
     """A question to the environment: what would follow from these lines of actions?
 
-    A ``step`` that is a generator yields it and gets a list with a ``Position`` for each line; it
+    A ``step`` that is a generator yields it and gets a list with a ``Preview`` for each line; it
     returns its action in the end.  Needs a run that allows it; ``seat.lookahead`` says so.
 
     >>> class OneAhead(Agent):
     ...     def step(self, decision):
-    ...         positions = yield Lookahead([[a] for a in decision.legal])
-    ...         gains = [position.rewards[decision.seat.seat] for position in positions]
+    ...         previews = yield Lookahead([[a] for a in decision.legal])
+    ...         gains = [preview.rewards[decision.seat.seat] for preview in previews]
     ...         return decision.legal[gains.index(max(gains))]
     """
 

@@ -1,8 +1,8 @@
 """The program around agents: messages of the broker in, messages to the broker out.
 
 Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
-function call.  A host answers a decision that comes twice with the same action, without asking
-its agent again, so that a reconnection cannot make a learner learn twice.
+function call.  Its ``Inbox`` answers a decision that comes twice with the same action, without
+asking the agent again, so that a reconnection cannot make a learner learn twice.
 """
 
 from __future__ import annotations
@@ -10,30 +10,26 @@ from __future__ import annotations
 import itertools
 import logging
 import random
-from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from types import GeneratorType
 from typing import Any
 
 from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.peer import options
+from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import Code, DovetailError
 from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
-
-ANSWERS_KEPT = 64
-ENDED_KEPT = 4096
-"""Ended episodes that are remembered, so that what comes twice is not played twice."""
 
 
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "answer", "mode", "rng", "seat", "seed", "turn")
+    __slots__ = ("agent", "mode", "rng", "seat", "seed", "seq")
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
@@ -41,22 +37,32 @@ class _Play:
         self.mode = start.mode
         self.seed = start.seed
         self.rng = random.Random(start.seed)
-        self.turn = -1
-        self.answer: m.Action | m.Error | None = None
+        self.seq = 0
+        """The number of the frame with its last decision."""
+
+
+class _Asked:
+    """A decision to be answered."""
+
+    __slots__ = ("decision", "play", "seq")
+
+    def __init__(self, play: _Play, decision: Decision, seq: int) -> None:
+        self.play = play
+        self.decision = decision
+        self.seq = seq
 
 
 class _Thought:
     """A decision whose agent has asked the environment and waits for the answer."""
 
-    __slots__ = ("asked", "decision", "generator", "play")
+    __slots__ = ("asked", "generator", "question")
 
     def __init__(
-        self, play: _Play, decision: Decision, generator: Generator[Any, Any, Any]
+        self, asked: _Asked, generator: Generator[Any, Any, Any], question: m.AgentLookahead
     ) -> None:
-        self.play = play
-        self.decision = decision
+        self.asked = asked
         self.generator = generator
-        self.asked: m.AgentLookahead | None = None
+        self.question = question
 
 
 class AgentHost:
@@ -79,9 +85,8 @@ class AgentHost:
         self._instances: dict[int, Agent] = {}
         self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
         self._playing: dict[tuple[int, int], _Play] = {}
-        self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
-        self._answers: OrderedDict[int, m.Message] = OrderedDict()
-        self._waiting: dict[BatchAgent, list[tuple[_Play, Decision]]] = {}
+        self._inbox = Inbox()
+        self._waiting: dict[BatchAgent, list[_Asked]] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._asks = itertools.count(1)
 
@@ -104,9 +109,10 @@ class AgentHost:
                 between(out)
             kind = type(message)
             if kind is m.AgentStep or kind is m.AgentStart:
-                self._decision(message, out)  # type: ignore[arg-type]
-            elif kind is m.End:
-                self._end(message, out)  # type: ignore[arg-type]
+                if self._inbox.take(message.seq, out):  # type: ignore[attr-defined]
+                    self._decision(message, out)  # type: ignore[arg-type]
+            elif not self._inbox.take(getattr(message, "seq", 0), out):
+                continue
             else:
                 if self._waiting:
                     self._answer_waiting(out)
@@ -115,36 +121,39 @@ class AgentHost:
             self._answer_waiting(out)
         return out
 
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        if not isinstance(answer, m.AgentLookahead):
+            return self._inbox.failed(answer, text)
+        out: list[m.Message] = []
+        thought = self._thoughts.pop(answer.id)
+        self._crashed(thought.asked, DovetailError(text), out)
+        return out[0]
+
     # -- decisions ----------------------------------------------------------------------------------
 
     def _decision(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
         key = (message.episode, message.seat)
-        play = self._playing.get(key)
-        first = type(message) is m.AgentStart
-        if play is None:
-            if not isinstance(message, m.AgentStart) or key in self._ended:
-                return
+        seq = message.seq
+        first = isinstance(message, m.AgentStart)
+        if isinstance(message, m.AgentStart):
             found = self._seats.get((message.match, message.seat))
-            if found is None:
-                return
-            play = self._playing[key] = _Play(*found, message)
-        if message.turn <= play.turn:
-            if message.turn == play.turn:
-                if play.answer is not None:
-                    out.append(play.answer)
-                out += [each.asked for each in self._thoughts_of(play) if each.asked is not None]
+            if found is not None:
+                self._playing[key] = _Play(*found, message)
+        play = self._playing.get(key)
+        if play is None:
+            text = f"no agent here holds seat {message.seat} of episode {message.episode}"
+            self._fail(seq, "unknown", text, out)
             return
-        play.turn = message.turn
-        play.answer = None
+        self._inbox.forget(play.seq)
+        play.seq = seq
         legal = message.legal
         try:
             observation = codec.opened(message.observation)
             afterstates = codec.opened(message.afterstates)
             scene = codec.opened(message.scene)
         except DovetailError as error:
-            text = f"turn {message.turn} cannot be read: {error}"
-            play.answer = m.Error("malformed", text, episode=message.episode, seat=message.seat)
-            out.append(play.answer)
+            self._fail(seq, "malformed", f"turn {message.turn} cannot be read: {error}", out)
             return
         turn = Decision(
             play.seat,
@@ -162,91 +171,87 @@ class AgentHost:
             play.seed,
         )
         agent = play.agent
+        asked = _Asked(play, turn, seq)
         if isinstance(agent, BatchAgent):
-            self._waiting.setdefault(agent, []).append((play, turn))
+            self._waiting.setdefault(agent, []).append(asked)
             return
         try:
             action = agent.start(turn) if first else agent.step(turn)
         except Exception as error:  # whatever an agent raises is its own crash and nobody else's
-            self._crashed(play, turn, error, out)
+            self._crashed(asked, error, out)
             return
-        self._act(play, turn, action, out)
+        self._act(asked, action, out)
 
-    def _act(self, play: _Play, turn: Decision, action: Any, out: list[m.Message]) -> None:
+    def _act(self, asked: _Asked, action: Any, out: list[m.Message]) -> None:
         if type(action) is not int:
             if type(action) is GeneratorType:
-                self._think(_Thought(play, turn, action), None, out)
+                self._think(asked, action, None, out)
                 return
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
-                self._crashed(play, turn, DovetailError(f"the action cannot travel: {error}"), out)
+                self._crashed(asked, DovetailError(f"the action cannot travel: {error}"), out)
                 return
-        play.answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
-        out.append(play.answer)
+        turn = asked.decision
+        answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
+        self._inbox.answer(asked.seq, answer, out)
 
     def _think(
-        self, thought: _Thought, answer: list[m.Position] | Exception | None, out: list[m.Message]
+        self,
+        asked: _Asked,
+        generator: Generator[Any, Any, Any],
+        answer: list[m.Preview] | Exception | None,
+        out: list[m.Message],
     ) -> None:
         """Let an agent go on until its next question or its action."""
-        play, decision, generator = thought.play, thought.decision, thought.generator
         try:
             if isinstance(answer, Exception):
-                asked = generator.throw(answer)
+                yielded = generator.throw(answer)
             else:
-                asked = generator.send(answer)
-            if not isinstance(asked, Lookahead):
-                raise DovetailError(f"an agent's step may yield Lookahead only, not {asked!r}")
+                yielded = generator.send(answer)
+            if not isinstance(yielded, Lookahead):
+                raise DovetailError(f"an agent's step may yield Lookahead only, not {yielded!r}")
             lines = [
                 [list(each) if isinstance(each, tuple) else [each] for each in line]
-                for line in asked.lines
+                for line in yielded.lines
             ]
         except StopIteration as end:
-            self._act(play, decision, end.value, out)
+            self._act(asked, end.value, out)
             return
         except Exception as error:
-            self._crashed(play, decision, error, out)
+            self._crashed(asked, error, out)
             return
+        turn = asked.decision
         number = next(self._asks)
-        thought.asked = m.AgentLookahead(
-            number, decision.episode, play.seat.seat, decision.turn, lines, asked.seed
+        question = m.AgentLookahead(
+            number, turn.episode, turn.seat.seat, turn.turn, lines, yielded.seed
         )
-        self._thoughts[number] = thought
-        out.append(thought.asked)
-
-    def _thoughts_of(self, play: _Play) -> list[_Thought]:
-        return [each for each in self._thoughts.values() if each.play is play]
+        self._thoughts[number] = _Thought(asked, generator, question)
+        out.append(question)
 
     def _answer_waiting(self, out: list[m.Message]) -> None:
         waiting, self._waiting = self._waiting, {}
-        for agent, pairs in waiting.items():
-            decisions = [decision for _, decision in pairs]
+        for agent, batch in waiting.items():
             try:
-                actions = agent.step_batch(decisions)
-                if len(actions) != len(decisions):
-                    raise DovetailError(f"{len(actions)} answers to {len(decisions)} decisions")
+                actions = agent.step_batch([asked.decision for asked in batch])
+                if len(actions) != len(batch):
+                    raise DovetailError(f"{len(actions)} answers to {len(batch)} decisions")
             except Exception as error:
-                for play, turn in pairs:
-                    self._crashed(play, turn, error, out)
+                for asked in batch:
+                    self._crashed(asked, error, out)
                 continue
-            for (play, turn), action in zip(pairs, actions, strict=True):
-                self._act(play, turn, action, out)
+            for asked, action in zip(batch, actions, strict=True):
+                self._act(asked, action, out)
 
-    def _crashed(self, play: _Play, turn: Decision, error: Exception, out: list[m.Message]) -> None:
-        text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
-        play.answer = m.Error("crashed", text, episode=turn.episode, seat=turn.seat.seat)
-        out.append(play.answer)
+    def _crashed(self, asked: _Asked, error: Exception, out: list[m.Message]) -> None:
+        where = f"{type(asked.play.agent).__name__} in turn {asked.decision.turn}"
+        self._fail(asked.seq, "crashed", describe(error, where), out)
 
-    def _end(self, message: m.End, out: list[m.Message]) -> None:
-        if self._waiting:
-            self._answer_waiting(out)
-        key = (message.episode, message.seat)
-        if key in self._ended:
-            return
-        self._ended[key] = None
-        if len(self._ended) > ENDED_KEPT:
-            self._ended.popitem(last=False)
-        play = self._playing.pop(key, None)
+    def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
+        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
+
+    def _end(self, message: m.End) -> None:
+        play = self._playing.pop((message.episode, message.seat), None)
         if play is None:  # the episode ended before this seat had to decide
             found = self._seats.get((message.match, message.seat))
             if found is None:
@@ -254,9 +259,8 @@ class AgentHost:
             agent, seat = found
         else:
             agent, seat = play.agent, play.seat
-            for thought in self._thoughts_of(play):
-                assert thought.asked is not None
-                del self._thoughts[thought.asked.id]
+            for thought in [each for each in self._thoughts.values() if each.asked.play is play]:
+                del self._thoughts[thought.question.id]
                 thought.generator.close()
         try:
             observation, scene = codec.opened(message.observation), codec.opened(message.scene)
@@ -279,67 +283,55 @@ class AgentHost:
         try:
             agent.end(end)
         except Exception as error:
-            text = describe(error, f"{type(agent).__name__} at the end of an episode")
-            out.append(m.Error("crashed", text, episode=message.episode, seat=message.seat))
+            describe(error, f"{type(agent).__name__} at the end of an episode")
 
     # -- everything else -----------------------------------------------------------------------------
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:
+            case m.End():
+                self._end(message)
             case m.Welcome():
-                if not message.resumed:
-                    self._reset(out)
+                self._inbox.begin(message)
+                if message.resumed:
+                    out += [thought.question for thought in self._thoughts.values()]
+                else:
+                    self._reset()
             case m.Bye():
-                self._reset(out)
+                self._reset()
                 if self.single is not None:
                     _let_go(self.single)
+            case m.Ping():
+                self._inbox.settle(message.settled)
             case m.Init():
                 self._init(message, out)
             case m.Reply() | m.Error():
                 thought = self._thoughts.pop(message.id or 0, None)
                 if thought is not None:
-                    self._think(thought, _answered(message, thought), out)
+                    self._think(thought.asked, thought.generator, _answered(message, thought), out)
             case m.Leave():
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
             case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
-                answer = self._answers.get(message.id)
-                if answer is None:
-                    answer = self._request(message)
-                    self._remember(message.id, answer)
-                out.append(answer)
+                self._inbox.answer(message.seq, self._request(message), out)
             case _:
                 pass
 
-    def _remember(self, key: int, answer: m.Message) -> None:
-        self._answers[key] = answer
-        if len(self._answers) > ANSWERS_KEPT:
-            self._answers.popitem(last=False)
-
     def _init(self, message: m.Init, out: list[m.Message]) -> None:
+        key = (message.match, message.seat)
+        self._seats.pop(key, None)
         agent = self._instances.get(message.instance, self.single)
         if agent is None:
-            out.append(
-                m.Error("unknown", f"there is no agent {message.instance}", match=message.match)
-            )
+            self._fail(message.seq, "unknown", f"there is no agent {message.instance}", out)
             return
         seat = Seat(message.match, message.seat, message.spec, message.lookahead)
-        key = (message.match, message.seat)
-        known = self._seats.get(key)
-        if known is not None and known[0] is agent:
-            return
-        self._seats[key] = (agent, seat)
         try:
             agent.init(seat)
         except Exception as error:
-            out.append(
-                m.Error(
-                    "unavailable",
-                    describe(error, f"{type(agent).__name__} taking a seat"),
-                    match=message.match,
-                    seat=message.seat,
-                )
-            )
+            text = describe(error, f"{type(agent).__name__} taking a seat")
+            self._fail(message.seq, _code(error), text, out)
+            return
+        self._seats[key] = (agent, seat)
 
     def _request(
         self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup
@@ -365,11 +357,9 @@ class AgentHost:
             return m.Reply(number)
         except Exception as error:
             kind = type(message).__name__.lower()
-            return m.Error("crashed", describe(error, kind), id=number)
+            return m.Error(_code(error), describe(error, kind), id=number)
 
     def _create(self, message: m.Create) -> None:
-        if message.instance in self._instances:
-            return
         kind = self.types.get(message.agent)
         if kind is None:
             raise DovetailError(f"this program makes no agent {message.agent!r}")
@@ -379,18 +369,21 @@ class AgentHost:
             agent.load(message.state)
         self._instances[message.instance] = agent
 
-    def _reset(self, out: list[m.Message]) -> None:
-        """Let go of everything: the session is over, and every seat hears the end."""
+    def _reset(self) -> None:
+        """Forget everything: the session is over, and every seat hears the end."""
         for (episode, number), play in list(self._playing.items()):
             self._end(
-                m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode), out
+                m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode)
             )
         self._seats.clear()
-        self._ended.clear()
-        self._answers.clear()
         for agent in self._instances.values():
             _let_go(agent)
         self._instances.clear()
+
+
+def _code(error: Exception) -> Code:
+    """Return whether a program says that it cannot, or tried and failed."""
+    return "unavailable" if isinstance(error, DovetailError) else "crashed"
 
 
 def _let_go(agent: Agent) -> None:
@@ -400,23 +393,22 @@ def _let_go(agent: Agent) -> None:
         describe(error, "cleanup")
 
 
-def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Position] | Exception:
+def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:
     if isinstance(message, m.Error):
         return DovetailError(message.message)
     try:
-        positions = [_position(each) for each in message.body]
+        previews = [_preview(each) for each in message.body]
     except (TypeError, AttributeError) as error:
         return DovetailError(f"the environment's answer to a lookahead cannot be read: {error}")
-    assert thought.asked is not None
-    if len(positions) != len(thought.asked.lines):
-        return DovetailError(f"{len(positions)} answers to {len(thought.asked.lines)} lines")
-    return positions
+    if len(previews) != len(thought.question.lines):
+        return DovetailError(f"{len(previews)} answers to {len(thought.question.lines)} lines")
+    return previews
 
 
-def _position(body: Any) -> m.Position:
-    if isinstance(body, m.Position):
+def _preview(body: Any) -> m.Preview:
+    if isinstance(body, m.Preview):
         return body
-    return m.Position(**{**body, "seats": [m.View(**view) for view in body.get("seats", ())]})
+    return m.Preview(**{**body, "seats": [m.View(**view) for view in body.get("seats", ())]})
 
 
 def type_name(kind: type[Agent]) -> str:

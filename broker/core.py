@@ -6,8 +6,7 @@ nobody is told a result that is not on disk.  No method raises for anything that
 and none reads a clock, draws a random number or blocks.
 
 This module hands each message to the part of the broker that it is for: ``sessions``,
-``requests``, ``runs`` (the game itself is played in ``match``) and ``watching``, which share the
-tables of ``state``.
+``requests``, ``runs`` and ``episodes`` (by the rules of ``episode``), and ``watching``.
 """
 
 from __future__ import annotations
@@ -15,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.broker.match import FOREVER
-from dovetail.broker.peers import Connection, Peer
+from dovetail.broker.catalogue import catalogue
+from dovetail.broker.clocks import FOREVER
+from dovetail.broker.instances import Instances
+from dovetail.broker.outbox import Address, Out
+from dovetail.broker.peers import Peer
 from dovetail.broker.records import AnyRecord
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.sessions import Sessions
-from dovetail.broker.state import Settings, State
+from dovetail.broker.tables import Settings, Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
@@ -40,11 +42,15 @@ class Core:
     """The broker's state machine."""
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
-        self.state = State(settings)
-        self._watching = watching = Watching(self.state)
-        self._requests = requests = Requests(self.state)
-        self._runs = runs = Runs(self.state, watching)
-        self._sessions = sessions = Sessions(self.state, requests, runs, watching, secret)
+        self.tables = tables = Tables(settings)
+        self.instances = instances = Instances()
+        self._watching = Watching()
+        self.runs = runs = Runs(tables, instances, self._watching)
+        self._episodes = episodes = runs.episodes
+        self._requests = requests = Requests(tables, instances, runs)
+        self._sessions = sessions = Sessions(
+            tables, instances, requests, runs, self._watching, secret
+        )
         self._heartbeat = -FOREVER
         everybody: dict[type, Handler] = {
             m.Ping: sessions.on_ping,
@@ -54,19 +60,19 @@ class Core:
         }
         observer: dict[type, Handler] = {
             **everybody,
-            m.Catalogue: watching.on_catalogue,
-            m.Watch: watching.on_watch,
+            m.Catalogue: self._on_catalogue,
+            m.Watch: self._on_watch,
         }
         self._handlers: dict[str, dict[type, Handler]] = {
             "environment": {
                 **everybody,
-                m.Turn: runs.on_turn,
+                m.Turn: episodes.on_turn,
                 m.Spec: runs.on_spec,
                 m.Reply: requests.on_reply,
             },
             "agent": {
                 **everybody,
-                m.Action: runs.on_action,
+                m.Action: episodes.on_action,
                 m.AgentLookahead: requests.on_lookahead,
                 m.Saved: requests.on_saved,
                 m.Reply: requests.on_reply,
@@ -75,11 +81,11 @@ class Core:
             "experiment": {
                 **observer,
                 m.Run: runs.on_run,
-                m.Pause: runs.on_run_command,
-                m.Drain: runs.on_run_command,
-                m.Cancel: runs.on_run_command,
-                m.ExperimentStart: runs.on_experiment_start,
-                m.ExperimentStep: runs.on_experiment_step,
+                m.Pause: runs.on_command,
+                m.Drain: runs.on_command,
+                m.Cancel: self._on_cancel,
+                m.ExperimentStart: runs.on_start,
+                m.ExperimentStep: runs.on_step,
                 m.ExperimentCreate: requests.on_create,
                 m.Save: requests.on_instance_request,
                 m.Load: requests.on_instance_request,
@@ -90,109 +96,163 @@ class Core:
 
     # -- what happened ---------------------------------------------------------------------------
 
-    def receive(self, connection: Connection, message: m.Message, now: float) -> None:
+    def receive(self, address: Address, message: m.Message, now: float) -> None:
         """Take a message that came over a connection."""
-        state = self.state
-        peer = state.connections.get(connection)
         if type(message) is m.Hello:
-            self._sessions.greet(connection, peer, message, now)
+            self._sessions.greet(address, message, now)
             return
+        peer = self.tables.connections.get(address)
         if peer is None:
-            state.out.append((connection, m.Error("hello-first", UNGREETED)))
+            self.tables.out.append((address, m.Error("hello-first", UNGREETED)))
             return
         peer.heard = now
+        peer.greeting = None
         handler = self._handlers[peer.role].get(type(message))
         if handler is None:
             kind = type(message).__struct_config__.tag
-            state.complain(peer, "wrong-state", f"{kind!r} is no message of an {peer.role}")
+            peer.complain("wrong-state", f"{kind!r} is no message of an {peer.role}")
             return
         handler(peer, message, now)
 
-    def refuse(self, connection: Connection, error: ProtocolError, now: float) -> None:
+    def refuse(self, address: Address, error: ProtocolError, now: float) -> None:
         """Take a frame that could not be decoded."""
-        state = self.state
-        state.counters["refused"] += 1
-        peer = state.connections.get(connection)
+        self.tables.counters["refused"] += 1
+        peer = self.tables.connections.get(address)
         if peer is not None:
             peer.heard = now
             self._refuse(peer, error, now)
-        elif error.code == "unknown-type":
-            state.out.append((connection, m.Error("hello-first", UNGREETED)))
-        else:
-            state.out.append((connection, m.Error(error.code, str(error))))
+            return
+        answer = m.Error(error.code, str(error))
+        if error.code == "unknown-type":
+            answer = m.Error("hello-first", UNGREETED)
+        self.tables.out.append((address, answer))
 
-    def lost(self, connection: Connection, now: float) -> None:
+    def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
-        self._sessions.lost(connection, now)
+        self._sessions.lost(address, now)
 
     def tick(self, now: float) -> None:
         """Take the time: clocks that ran out, heartbeats, grace periods that are over."""
-        self._runs.tick(now)
+        self.tables.timers.tick(now)
         if now >= self._heartbeat:
-            self._heartbeat = now + self.state.settings.heartbeat
+            self._heartbeat = now + self.tables.settings.heartbeat
             self._sessions.beat(now)
-            self._runs.report()
+            self.runs.report()
 
     def stop(self, now: float) -> None:
         """Start no new episodes; ``idle`` tells when the last one is over."""
-        self.state.stopping = True
-        self._runs.drain(now)
+        self.tables.stopping = True
+        self.runs.drain(now)
 
     def close(self, now: float) -> None:
         """End everything now and say goodbye to everybody."""
-        state = self.state
-        state.stopping = True
-        self._runs.cancel(SHUTDOWN, now)
-        for connection in state.connections:
-            state.out.append((connection, m.Bye(SHUTDOWN)))
-        state.connections.clear()
+        self.tables.stopping = True
+        self.runs.cancel(SHUTDOWN, now)
+        self._sessions.close(SHUTDOWN)
 
-    def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
-        """Tell a peer; if it was an answer, whoever waits for it need not any longer."""
-        about = error.about
-        if error.kind in ANSWERS.get(peer.role, ()):
-            text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
-            self._on_error(peer, m.Error(error.code, text, **about), now)
-            about = {name: about[name] for name in about if name != "id"}  # our number, not its
-        self.state.complain(peer, error.code, str(error), **about)
+    # -- for more than one part ------------------------------------------------------------------
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
-        """Take a peer's word that something went wrong on its side."""
+        """Take a peer's word that it cannot, or failed at, what it was asked."""
         if error.id is not None:
-            self._requests.failed(peer, error.id, error.message)
+            self._requests.failed(peer, error.id, error.code, error.message)
+            return
+        match peer.outbox.awaits(error.answers):
+            case None:
+                self.tables.ignore()
+            case m.Open() | m.Init() as asked:
+                self.runs.refused(asked, error.message, now)
+            case (
+                m.EnvironmentStart() | m.EnvironmentStep() | m.AgentStart() | m.AgentStep() as asked
+            ):
+                self._episodes.failed(asked, error, now)
+            case asked:
+                self._requests.failed(peer, asked.id, error.code, error.message)
+
+    def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
+        """Report a bad frame to its sender; if it was an answer, nobody waits for it any longer."""
+        if error.kind in ANSWERS.get(peer.role, ()):
+            peer.complain(error.code, str(error))
+            text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
+            about = error.about
+            answered = m.Error("crashed", text, about.get("id"), self._answers(peer, error))
+            self._on_error(peer, answered, now)
+        elif "id" in error.about:
+            peer.refuse(error.about["id"], error.code, str(error))
         else:
-            self._runs.failed(peer, error, now)
+            peer.complain(error.code, str(error))
 
-    # -- what there is to do ----------------------------------------------------------------------
+    def _answers(self, peer: Peer, error: ProtocolError) -> int | None:
+        """Return the ``seq`` of what a frame that cannot be read answers, as far as it says."""
+        about = error.about
+        match = self.runs.match(about.get("match", 0))
+        play = self._episodes.get(about.get("episode", 0))
+        if error.kind == "spec":
+            return match.asked if match is not None and match.environment is peer else None
+        if error.kind == "error" or play is None:
+            return about.get("answers")
+        if error.kind == "turn":
+            awaited = play.episode.awaits(about.get("turn", play.episode.latest.turn + 1))
+            return play.asked if awaited and play.match.environment is peer else None
+        seat = about.get("seat", -1)
+        if not play.episode.owes(seat, about.get("turn", play.episode.latest.turn)):
+            return None
+        sitter = play.match.sitters[seat]
+        return sitter.asked if sitter.instance.peer is peer else None
 
-    def take(self) -> tuple[list[AnyRecord], list[tuple[Connection, m.Message]]]:
+    def _on_cancel(self, peer: Peer, cancel: m.Cancel, now: float) -> None:
+        if not peer.asks(cancel.id):
+            return
+        if cancel.run is not None:
+            self.runs.on_cancel(peer, cancel.id, cancel.run, now)
+        elif cancel.request is None:
+            peer.refuse(cancel.id, "invalid", "name the `run` or the `request` to be cancelled")
+        elif self._requests.cancel(peer, cancel.request):
+            peer.reply(cancel.id)
+        else:
+            peer.refuse(cancel.id, "unknown", f"you have no open request {cancel.request}")
+
+    def _on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
+        if not peer.asks(watch.id):
+            return
+        if watch.run is not None and self.runs.get(watch.run) is None:
+            peer.refuse(watch.id, "unknown", f"there is no run {watch.run}")
+            return
+        self._watching.watch(peer, watch.run, on=watch.on)
+        peer.reply(watch.id)
+
+    def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
+        if peer.asks(asked.id):
+            peer.reply(asked.id, catalogue(self.tables, self.instances, self.runs))
+
+    # -- what there is to do ---------------------------------------------------------------------
+
+    def take(self) -> tuple[list[AnyRecord], Out]:
         """Return what to write down, then who is to be sent what."""
-        state = self.state
-        records, state.records = state.records, []
-        out, state.out = state.out, []
+        tables = self.tables
+        records, tables.records = tables.records, []
+        out = tables.out.copy()
+        tables.out.clear()
         return records, out
 
     def deadline(self) -> float:
         """Return when ``tick`` must be called at the latest."""
-        return min(self._heartbeat, self._runs.deadline)
+        return min(self._heartbeat, self.tables.timers.first)
 
     @property
     def idle(self) -> bool:
         """Whether no episode is in progress."""
-        return not self.state.episodes
+        return not len(self._episodes)
 
-    def role(self, connection: Connection) -> str | None:
+    def role(self, address: Address) -> str | None:
         """Return the role of the peer at a connection, None before its ``hello``."""
-        peer = self.state.connections.get(connection)
+        peer = self.tables.connections.get(address)
         return None if peer is None else peer.role
 
-    def experiments(self) -> list[Connection]:
+    def experiments(self) -> list[Address]:
         """Return the connections of the experiments that are present."""
-        return [
-            peer.connection
-            for peer in self.state.sessions.values()
-            if peer.role == "experiment" and peer.connection is not None
-        ]
+        peers = self.tables.connections.items()
+        return [address for address, peer in peers if peer.role == "experiment"]
 
 
 __all__ = ["Core", "Settings"]

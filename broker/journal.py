@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.broker.records import AnyRecord, Kept, Played
+from dovetail.broker.records import AnyRecord, EpisodeRecord, StateRecord
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
@@ -32,15 +32,15 @@ class Journal:
         self.path = path
         self.sync = sync
         """Whether to force each write to the device, against loss of power."""
-        self.kept: dict[str, bytes] = {}
+        self.states: dict[str, bytes] = {}
         end = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file():
                 for position, record in _scan(path):
                     end = position
-                    if isinstance(record, Kept):
-                        self.kept[record.name] = record.state
+                    if isinstance(record, StateRecord):
+                        self.states[record.name] = record.state
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             if path.is_file():
                 os.ftruncate(self._file, end)
@@ -77,16 +77,16 @@ class Journal:
         os.close(self._file)
 
 
-def episodes(path: Path) -> Iterator[tuple[int, Played]]:
+def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
     """Yield the episodes of a journal and their numbers, from 1; errors as of ``read``."""
     number = 0
     for record in read(path):
-        if isinstance(record, Played):
+        if isinstance(record, EpisodeRecord):
             number += 1
             yield number, record
 
 
-def episode(path: Path, which: str) -> tuple[int, Played]:
+def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
     """Return an episode of a journal and its number.
 
     Args:

@@ -1,25 +1,22 @@
-"""Peers as the broker knows them: sessions, what they offer, the agent instances they hold.
-
-A session outlives its connection.  What must arrive is kept until a ``pong`` confirms it and sent
-again after a resumption; decisions are sent again from the state of their match.
-"""
+"""Peers as the broker knows them.  A session outlives its connection."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
-from dovetail.protocol.messages import Message, Offer, Reply, Role, Saved
+from dovetail.broker.outbox import Outbox
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code
+from dovetail.protocol.states import SESSION, Machine, SessionState
 
-if TYPE_CHECKING:
-    from dovetail.broker.match import Match
+COMPLAINTS = 100
+"""Errors about no request that a peer is told; no more until its next ``pong``."""
+BEFORE_ANY = -(1 << 63) - 1
 
-Connection = Hashable
-"""Whatever the shell calls a connection; it changes when a peer reconnects."""
 
-ANSWERS_KEPT = 64
+def _new() -> Machine[SessionState]:
+    return Machine(SESSION, "new")
 
 
 @dataclass(eq=False, slots=True)
@@ -28,61 +25,52 @@ class Peer:
 
     session: str
     name: str
-    role: Role
-    offers: dict[str, Offer]
-    connection: Connection | None
+    role: m.Role
+    offers: dict[str, m.Offer]
+    outbox: Outbox
     heard: float
     """When its last frame came, in the core's seconds."""
+    greeting: m.Hello | None
+    """Its first ``hello``, until it says anything else."""
     software: str = ""
-    state: str = "ready"
+    machine: Machine[SessionState] = field(default_factory=_new)
     lost: float = 0.0
-    """When its connection went, while ``state`` is ``away``."""
+    """When its connection went, while it is away."""
     ping: int = 0
-    unconfirmed: deque[tuple[int, Message]] = field(default_factory=deque)
-    """What must arrive, with the number of the ping that will confirm it."""
-    matches: set[Match] = field(default_factory=set)
-    """For environments: the matches that it serves."""
-    instances: dict[int, Instance] = field(default_factory=dict)
-    answered: OrderedDict[int, Reply | Saved] = field(default_factory=OrderedDict)
-    """For experiments: recent answers by request, for requests that come twice."""
+    request: int = BEFORE_ANY
+    """The highest ``id`` of a request that it has made."""
     watching: set[int | None] = field(default_factory=set)
     """Runs whose turns it is sent; None is all runs."""
     complaints: int = 0
 
-    def confirm(self, ping: int) -> None:
-        """Forget what was sent before the ping of that number."""
-        while self.unconfirmed and self.unconfirmed[0][0] <= ping:
-            self.unconfirmed.popleft()
+    @property
+    def away(self) -> bool:
+        """Whether its connection is gone, and it may yet come back."""
+        return self.machine.state == "away"
 
-    def remember(self, answer: Reply | Saved) -> None:
-        """Keep an answer for a request that comes twice."""
-        self.answered[answer.id] = answer
-        if len(self.answered) > ANSWERS_KEPT:
-            self.answered.popitem(last=False)
+    def asks(self, request: int) -> bool:
+        """Take the ``id`` of a request; return whether it is a new one.
 
+        One that came before is answered as before, once it was.
+        """
+        if request > self.request:
+            self.request = request
+            return True
+        answer = self.outbox.reply_to(request)
+        if answer is not None:
+            self.outbox.tell(answer)
+        return False
 
-@dataclass(eq=False, slots=True)
-class Instance:
-    """An agent: something that can sit down."""
+    def reply(self, request: int, body: Any = None) -> None:
+        """Answer a request."""
+        self.outbox.deliver(m.Reply(request, body))
 
-    number: int
-    agent: str
-    """The agent type, or the name of a program that is one agent."""
-    offer: Offer
-    peer: Peer
-    owner: Peer | None = None
-    """The experiment that had it made; it is let go when that experiment is gone."""
-    ready: bool = False
-    """Whether the peer has made it."""
-    busy: int = 0
-    """Episodes in progress."""
-    stalled: bool = False
-    """It left a decision unanswered; it is seated again once its peer is heard."""
-    gone: bool = False
-    matches: set[Match] = field(default_factory=set)
+    def refuse(self, request: int, code: str, text: str) -> None:
+        """Answer a request with an error."""
+        self.outbox.deliver(m.Error(code, text, id=request))
 
-    def free(self) -> bool:
-        """Whether it can begin another episode now."""
-        return not (self.stalled or self.gone) and (
-            self.offer.capacity == 0 or self.busy < self.offer.capacity
-        )
+    def complain(self, code: Code, text: str) -> None:
+        """Tell the peer of a mistake, unless it was told of too many already."""
+        self.complaints += 1
+        if self.complaints <= COMPLAINTS:
+            self.outbox.tell(m.Error(code, text))

@@ -13,7 +13,7 @@ class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
     """A map in the journal whose ``record`` names its kind."""
 
 
-class Played(Record):
+class EpisodeRecord(Record, tag="played"):
     """An episode, complete enough to be replayed from its seed and actions."""
 
     result: Episode
@@ -28,8 +28,8 @@ class Played(Record):
     """When it was written; seconds since 1970, UTC."""
 
 
-class Kept(Record):
-    """The state of an agent under a name."""
+class StateRecord(Record, tag="kept"):
+    """The saved state of an agent under a name."""
 
     name: str
     agent: str
@@ -37,4 +37,4 @@ class Kept(Record):
     time: float = 0.0
 
 
-AnyRecord = Played | Kept
+AnyRecord = EpisodeRecord | StateRecord

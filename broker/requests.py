@@ -2,208 +2,288 @@
 
 from __future__ import annotations
 
-from dovetail.broker.peers import Instance, Peer
-from dovetail.broker.records import Kept
-from dovetail.broker.state import Request, State
+from dataclasses import dataclass
+
+from dovetail.broker.clocks import FOREVER
+from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.peers import Peer
+from dovetail.broker.records import StateRecord
+from dovetail.broker.runs import Runs
+from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
 
+Passed = (
+    m.Create
+    | m.Save
+    | m.Load
+    | m.AgentMessage
+    | m.Cleanup
+    | m.EnvironmentMessage
+    | m.EnvironmentLookahead
+)
+"""What a request becomes on its way to the program that is to answer it."""
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """Something asked of an agent's or environment's program on behalf of another peer."""
+
+    peer: Peer
+    """Who is to answer."""
+    message: Passed
+    asker: Peer
+    id: int
+    """The asker's own number of it."""
+    seconds: float | None
+    """How long the asker waits."""
+    deadline: float
+    state_name: str | None = None
+    """For ``save``: the name under which to keep the state."""
+    agent: str = ""
+    """For ``save``: the type of the agent."""
+    given_up: bool = False
+    """Nobody waits for the answer any more."""
+    timer: float = FOREVER
+
 
 class Requests:
-    """Agents made, saved, loaded and let go; messages; lookahead."""
+    """Agents made, saved, loaded and cleaned up; messages; lookahead."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+        self._all: dict[int, Request] = {}
+        """By the broker's ``id``."""
+
+    # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if self._state.repeated(peer, create.id):
+        if not peer.asks(create.id):
             return
+        state = create.state
+        if create.state_name is not None:
+            state = self._tables.states.get(create.state_name)
+            if state is None:
+                self._no_state(peer, create.id, create.state_name)
+                return
         makers = [
             each
-            for each in self._state.sessions.values()
+            for each in self._tables.sessions.values()
             if each.role == "agent"
             and create.agent in each.offers
             and not each.offers[create.agent].instance
             and (create.peer is None or create.peer == each.name)
         ]
-        state = create.state
-        if create.kept is not None:
-            state = self._state.kept.get(create.kept)
-            if state is None:
-                self._state.complain(
-                    peer, "unknown", f"nothing is kept under {create.kept!r}", id=create.id
-                )
-                return
         if not makers:
             where = f" at {create.peer!r}" if create.peer else ""
-            self._state.complain(
-                peer,
-                "unknown",
+            text = (
                 f"no agent type {create.agent!r} is offered{where}; start one with "
-                f"`dovetail agent {create.agent}`",
-                id=create.id,
+                f"`dovetail agent {create.agent}`"
             )
+            peer.refuse(create.id, "unknown", text)
             return
-        maker = min(makers, key=lambda each: len(each.instances))
-        number = self._state.number()
-        instance = Instance(number, create.agent, maker.offers[create.agent], maker, owner=peer)
-        self._state.instances[number] = maker.instances[number] = instance
-        request_number = self._state.number()
+        maker = min(makers, key=lambda each: len(self._instances.at(each)))
+        instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
+        self._instances.add(instance)
+        number = self._tables.number()
         message = m.Create(
-            request_number, number, create.agent, create.parameters, create.seed, state
+            number, instance.number, create.agent, create.parameters, create.seed, state
         )
-        self._request(Request(maker, message, peer, create.id, instance), request_number)
+        self._pass(maker, message, peer, create.id, create.timeout, now)
 
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if self._state.repeated(peer, asked.id):
+        if not peer.asks(asked.id):
             return
-        instance = self._state.instances.get(asked.instance)
+        instance = self._instances.get(asked.instance)
         if instance is None:
-            self._state.complain(
-                peer, "unknown", f"there is no agent {asked.instance}", id=asked.id
-            )
+            peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
             return
-        number = self._state.number()
-        request = Request(instance.peer, asked, peer, asked.id, instance)
+        number = self._tables.number()
+        message: Passed
+        name = None
         if isinstance(asked, m.Save):
-            request.keep = asked.keep
-            request.message = m.Save(number, instance.number)
+            name = asked.state_name
+            message = m.Save(number, instance.number)
         elif isinstance(asked, m.Load):
-            state = asked.state if asked.kept is None else self._state.kept.get(asked.kept)
-            if state is None:
-                self._state.complain(
-                    peer, "unknown", f"nothing is kept under {asked.kept!r}", id=asked.id
-                )
-                return
-            request.message = m.Load(number, instance.number, state)
+            state: bytes | None = asked.state
+            if asked.state_name is not None:
+                state = self._tables.states.get(asked.state_name)
+                if state is None:
+                    self._no_state(peer, asked.id, asked.state_name)
+                    return
+            message = m.Load(number, instance.number, state or b"")
         else:
-            if any(run for run in self._state.runs.values() if instance in run.agents):
-                self._state.complain(
-                    peer,
-                    "wrong-state",
-                    f"agent {instance.number} is in a run; cancel the run first",
-                    id=asked.id,
-                )
+            if self._runs.uses(instance):
+                text = f"agent {instance.number} is in a run; cancel the run first"
+                peer.refuse(asked.id, "wrong-state", text)
                 return
-            request.message = m.Cleanup(number, instance.number)
-            self._forget_instance(instance)
-        self._request(request, number)
+            message = m.Cleanup(number, instance.number)
+            self._instances.drop(instance)
+        passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
+        passed.state_name, passed.agent = name, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if self._state.repeated(peer, message.id):
+        if not peer.asks(message.id):
             return
-        number = self._state.number()
+        number = self._tables.number()
         if message.instance is not None:
-            instance = self._state.instances.get(message.instance)
+            instance = self._instances.get(message.instance)
             if instance is not None:
-                out = m.AgentMessage(number, instance.number, message.body)
-                self._request(Request(instance.peer, out, peer, message.id, instance), number)
+                passed = m.AgentMessage(number, instance.number, message.body)
+                self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
                 return
         elif message.run is not None:
-            run = self._state.runs.get(message.run)
+            run = self._runs.get(message.run)
             if run is not None and run.matches:
-                match = min(run.matches, key=lambda each: each.number)
+                match = run.matches[min(run.matches)]
                 body = m.EnvironmentMessage(number, match.number, message.body)
-                self._request(Request(match.environment, body, peer, message.id), number)
+                self._pass(match.environment, body, peer, message.id, message.timeout, now)
                 return
-        self._state.complain(
-            peer,
-            "unknown",
-            "name the `instance` or the `run` that the message is for",
-            id=message.id,
-        )
+        text = "name the `instance` or the `run` that the message is for"
+        peer.refuse(message.id, "unknown", text)
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
-        if self._state.repeated(peer, asked.id):
+        if not peer.asks(asked.id):
             return
-        match = self._state.episodes.get(asked.episode)
-        seat = None
-        if match is not None and 0 <= asked.seat < len(match.seats):
-            seat = match.seats[asked.seat]
+        play = self._runs.episodes.get(asked.episode)
         if (
-            match is None
-            or seat is None
-            or seat.instance is None
-            or seat.instance.peer is not peer
-            or seat.state != "deciding"
-            or match.turn != asked.turn
+            play is None
+            or not play.episode.owes(asked.seat, asked.turn)
+            or play.match.sitters[asked.seat].instance.peer is not peer
         ):
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
-            self._state.complain(peer, "wrong-state", text, id=asked.id)
+            peer.refuse(asked.id, "wrong-state", text)
             return
-        if not match.rules.lookahead:
+        if not play.episode.rules.lookahead:
             text = "this run allows no lookahead; its field `lookahead` would"
-            self._state.complain(peer, "unavailable", text, id=asked.id)
+            peer.refuse(asked.id, "unavailable", text)
             return
-        number = self._state.number()
-        out = m.EnvironmentLookahead(
-            number, asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
+        passed = m.EnvironmentLookahead(
+            self._tables.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
         )
-        self._request(Request(match.environment, out, peer, asked.id, seat.instance), number)
+        # The clock of its decision bounds how long the agent waits.
+        self._pass(play.match.environment, passed, peer, asked.id, None, now)
+
+    def _no_state(self, peer: Peer, number: int, name: str) -> None:
+        peer.refuse(number, "unknown", f"no state is saved under {name!r}")
+
+    def _pass(
+        self,
+        peer: Peer,
+        message: Passed,
+        asker: Peer,
+        number: int,
+        seconds: float | None,
+        now: float,
+    ) -> Request:
+        deadline = FOREVER if seconds is None else now + seconds
+        request = Request(peer, message, asker, number, seconds, deadline)
+        self._all[message.id] = request
+        peer.outbox.ask(message)
+        self._tables.timers.watch(request, self._overdue)
+        return request
+
+    # -- the answers -----------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
-        request = self._state.requests.get(reply.id)
-        if request is None or request.peer is not peer:
+        request = self._answered(peer, reply.id)
+        if request is None or request.given_up:
             return
-        del self._state.requests[reply.id]
         body = reply.body
-        if isinstance(request.message, m.Create) and request.instance is not None:
-            request.instance.ready = True
-            body = {"instance": request.instance.number}
-        if request.asker is not None:
-            self._state.reply(request.asker, request.id, body)
+        message = request.message
+        if isinstance(message, m.Create):
+            instance = self._instances.get(message.instance)
+            if instance is not None:
+                instance.ready = True
+            body = {"instance": message.instance}
+        request.asker.reply(request.id, body)
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
-        request = self._state.requests.get(saved.id)
-        if request is None or request.peer is not peer or not isinstance(request.message, m.Save):
+        request = self._answered(peer, saved.id)
+        if request is None or request.given_up:
             return
-        del self._state.requests[saved.id]
-        if request.keep is not None and request.instance is not None:
-            self._state.kept[request.keep] = saved.state
-            self._state.records.append(Kept(request.keep, request.instance.agent, saved.state))
-        if request.asker is not None:
-            answer = m.Saved(request.id, saved.state)
-            request.asker.remember(answer)
-            self._state.send(request.asker, answer, True)
+        name = request.state_name
+        if name is not None:
+            self._tables.states[name] = saved.state
+            self._tables.records.append(StateRecord(name, request.agent, saved.state))
+        request.asker.outbox.deliver(m.Saved(request.id, saved.state))
 
-    def failed(self, peer: Peer, number: int, message: str) -> None:
+    def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
         """Take a peer's word that it could not do what was asked."""
-        request = self._state.requests.get(number)
-        if request is None or request.peer is not peer:
+        request = self._answered(peer, number)
+        if request is None:
             return
-        del self._state.requests[number]
-        if isinstance(request.message, m.Create) and request.instance is not None:
-            self._forget_instance(request.instance)
-        self._answer_error(request, "unavailable", message)
+        self._unmade(request)
+        if not request.given_up:
+            # A program that cannot is told from one that tried and failed; all else is detail.
+            known: Code = "crashed" if code == "crashed" else "unavailable"
+            request.asker.refuse(request.id, known, text)
 
-    def abandon(self, peer: Peer, what: str) -> None:
-        """Let go of all that was asked of a peer, or by it, that is gone."""
-        for number, request in list(self._state.requests.items()):
-            if request.peer is peer:
-                del self._state.requests[number]
-                self._answer_error(request, "unavailable", f"{peer.name} {what}")
-            elif request.asker is peer:
-                request.asker = None
+    def _answered(self, peer: Peer, number: int) -> Request | None:
+        request = self._all.get(number)
+        if request is None or request.peer is not peer:
+            self._tables.ignore()
+            return None
+        self._forget(request)
+        return request
+
+    def _forget(self, request: Request) -> None:
+        del self._all[request.message.id]
+        request.deadline = FOREVER
+        request.peer.outbox.answered(request.message.seq)
+
+    # -- given up --------------------------------------------------------------------------------
+
+    def cancel(self, peer: Peer, number: int) -> bool:
+        """Give up a peer's request; return whether there is one that nobody has answered."""
+        for request in self._all.values():
+            if request.asker is peer and request.id == number and not request.given_up:
+                self._give_up(request)
+                peer.refuse(number, "cancelled", "the request was given up")
+                return True
+        return False
+
+    def _overdue(self, request: Request, now: float) -> None:
+        self._give_up(request)
+        text = f"{request.peer.name} did not answer within {request.seconds:g} s"
+        request.asker.refuse(request.id, "timeout", text)
+
+    def _give_up(self, request: Request) -> None:
+        """Wait for an answer no longer.
+
+        The program is still at work on it, and may be silent as long.
+        """
+        request.given_up = True
+        request.deadline = FOREVER
+        message = request.message
+        if isinstance(message, m.Create):
+            instance = self._instances.get(message.instance)
+            if instance is not None:  # made too late, it is cleaned up again
+                self.dismiss(instance)
+
+    def _unmade(self, request: Request) -> None:
+        if isinstance(request.message, m.Create):
+            instance = self._instances.get(request.message.instance)
+            if instance is not None:
+                self._instances.drop(instance)
 
     def dismiss(self, instance: Instance) -> None:
-        """Have an agent let go that nobody asks for any more."""
-        self._forget_instance(instance)
-        number = self._state.number()
-        message = m.Cleanup(number, instance.number)
-        if instance.peer.state != "gone":
-            self._request(Request(instance.peer, message, None, 0), number)
+        """Have an agent cleaned up that nobody asks for any more."""
+        self._instances.drop(instance)
+        cleanup = m.Cleanup(self._tables.number(), instance.number)
+        instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
 
-    def _answer_error(self, request: Request, code: Code, text: str) -> None:
-        if request.asker is not None:
-            self._state.send(request.asker, m.Error(code, text, id=request.id), True)
-
-    def _request(self, request: Request, number: int) -> None:
-        self._state.requests[number] = request
-        self._state.send(request.peer, request.message, True)
-
-    def _forget_instance(self, instance: Instance) -> None:
-        instance.gone = True
-        self._state.instances.pop(instance.number, None)
-        instance.peer.instances.pop(instance.number, None)
+    def abandon(self, peer: Peer, what: str) -> None:
+        """Give up all that was asked of a peer, or by it, that is gone."""
+        for request in list(self._all.values()):
+            if request.peer is peer:
+                self._forget(request)
+                self._unmade(request)
+                if not request.given_up:
+                    request.asker.refuse(request.id, "unavailable", f"{peer.name} {what}")
+            elif request.asker is peer and not request.given_up:
+                self._give_up(request)

@@ -1,89 +1,122 @@
-"""A run: what an experiment asked for, how far it is, and which episode comes next.  Pure."""
+"""A run: what an experiment asked for, how far it is, and which episode comes next."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
 
-from dovetail.broker.match import Match, Rules
-from dovetail.broker.peers import Instance, Peer
-from dovetail.protocol.messages import Progress, Run
+from dovetail.broker.episode import Rules
+from dovetail.broker.instances import Instance
+from dovetail.broker.match import Match, Play
+from dovetail.broker.peers import Peer
+from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
+from dovetail.protocol.states import RUN, Machine, RunState
+
+
+class Schedule:
+    """The episodes of a run in their order; which are to be played, and with what.  Pure."""
+
+    def __init__(self, asked: m.Run) -> None:
+        self._asked = asked
+        self._next = asked.first_index
+        """The index of the first episode that was never begun."""
+        self._last = asked.first_index + asked.episodes
+        self._again: deque[int] = deque()
+        """Indices of interrupted episodes to be played again."""
+        self._tries: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any episode is left to begin."""
+        return bool(self._again) or self._next < self._last
+
+    def peek(self) -> int:
+        """Return the index of the next episode."""
+        return self._again[0] if self._again else self._next
+
+    def take(self) -> int:
+        """Return the index of the next episode and move on."""
+        if self._again:
+            return self._again.popleft()
+        self._next += 1
+        return self._next - 1
+
+    def retry(self, index: int) -> bool:
+        """Note that an episode was interrupted; return whether it is to be played again."""
+        tries = self._tries.get(index, 0)
+        if tries >= self._asked.retries:
+            self._tries.pop(index, None)
+            return False
+        self._tries[index] = tries + 1
+        self._again.append(index)
+        return True
+
+    def seating(self, index: int) -> list[int]:
+        """Return who sits where in an episode: by seat, a place in the list of agents."""
+        seats = len(self._asked.agents)
+        shift = index % seats if self._asked.rotate else 0
+        return [(seat - shift) % seats for seat in range(seats)]
+
+    def seed(self, index: int) -> int:
+        """Return the environment's seed of an episode."""
+        asked = self._asked
+        if asked.seeds is not None:
+            return asked.seeds[index - asked.first_index]
+        return derive(asked.seed, "episode", index // len(asked.agents) if asked.rotate else index)
+
+
+def _running() -> Machine[RunState]:
+    return Machine(RUN, "running")
 
 
 @dataclass(eq=False, slots=True)
-class Running:
+class Run:
     """A run in progress."""
 
     number: int
     experiment: Peer
-    asked: Run
+    asked: m.Run
     agents: list[Instance]
     rules: Rules
-    state: str = "running"
-    matches: set[Match] = field(default_factory=set)
+    schedule: Schedule
+    told: m.Progress
+    """The last ``progress``."""
+    machine: Machine[RunState] = field(default_factory=_running)
+    matches: dict[int, Match] = field(default_factory=dict)
     idle: list[Match] = field(default_factory=list)
-    following: int = 0
-    """The index of the next episode that was never begun."""
-    again: deque[int] = field(default_factory=deque)
-    """Indices of interrupted episodes to be played again."""
-    tries: dict[int, int] = field(default_factory=dict)
-    playing: int = 0
+    playing: dict[Match, Play] = field(default_factory=dict)
     finished: int = 0
-    told: int = 0
-    """``finished`` in the last ``progress``."""
     permits: int = 0
     """Stepwise: episodes that the experiment has asked to begin."""
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
 
-    def __post_init__(self) -> None:
-        self.following = self.asked.first
-
     @property
-    def last(self) -> int:
-        """One past the index of the last episode."""
-        return self.asked.first + self.asked.episodes
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.machine.state == "over"
 
-    def waiting(self) -> bool:
-        """Whether any episode remains to be begun."""
-        return bool(self.again) or self.following < self.last
+    def instances(self) -> set[Instance]:
+        """Return its agents, each once."""
+        return set(self.agents)
 
-    def peek(self) -> int:
-        """Return the index of the next episode."""
-        return self.again[0] if self.again else self.following
-
-    def take(self) -> int:
-        """Return the index of the next episode and move on."""
-        if self.again:
-            return self.again.popleft()
-        self.following += 1
-        return self.following - 1
-
-    def seating(self, index: int) -> list[int]:
-        """Return who sits where in an episode: by seat, a place in ``agents``."""
-        seats = len(self.agents)
-        shift = index % seats if self.asked.rotate else 0
-        return [(seat - shift) % seats for seat in range(seats)]
-
-    def seed(self, index: int) -> int:
-        """Return the environment's seed of an episode."""
-        if self.asked.seeds is not None:
-            return self.asked.seeds[index - self.asked.first]
-        if self.asked.rotate:
-            index //= len(self.agents)
-        return derive(self.asked.seed, "episode", index)
-
-    def interrupted(self, index: int) -> bool:
-        """Note that an episode was interrupted; return whether it is to be played again."""
-        tries = self.tries.get(index, 0)
-        if tries >= self.asked.retries or self.state not in ("running", "paused"):
-            self.tries.pop(index, None)
-            return False
-        self.tries[index] = tries + 1
-        self.again.append(index)
-        return True
-
-    def progress(self) -> Progress:
+    def progress(self) -> m.Progress:
         """Return how far the run is."""
-        return Progress(self.number, self.finished, self.playing, self.asked.episodes)
+        return m.Progress(self.number, self.finished, len(self.playing), self.asked.episodes)
+
+
+def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -> Run:
+    """Return a run as an experiment asks for it."""
+    rules = Rules(
+        asked.mode,
+        asked.clock,
+        asked.answer_timeout,
+        asked.max_turns,
+        asked.on_timeout,
+        asked.on_illegal,
+        asked.check,
+        asked.stepwise,
+        asked.lookahead,
+    )
+    told = m.Progress(number, 0, 0, asked.episodes)
+    return Run(number, experiment, asked, agents, rules, Schedule(asked), told)

@@ -20,7 +20,7 @@ import zmq
 
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.journal import Journal
-from dovetail.broker.peers import Connection
+from dovetail.broker.outbox import Address
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -68,9 +68,9 @@ class Server:
         self.core = Core(self.settings, secrets.token_bytes(16))
         self.journal = journal
         if journal is not None:
-            self.core.state.kept.update(journal.kept)
+            self.core.tables.states.update(journal.states)
         self.address: str | None = None
-        self._held: list[tuple[Connection, m.Message]] = []
+        self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._sleep = -1
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
@@ -131,7 +131,7 @@ class Server:
             timeout = 0.0
         if self._socket is not None:
             self._read(timeout, now)
-        elif timeout > 0 and not core.state.out and not self._held:
+        elif timeout > 0 and not core.tables.out and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
             core.tick(now)
@@ -183,8 +183,8 @@ class Server:
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
-        state = self.core.state
-        while state.out or state.records or self._held:
+        tables = self.core.tables
+        while tables.out or tables.records or self._held:
             records, out = self.core.take()
             if self._held:
                 if now < self._retry and not records:
@@ -201,7 +201,7 @@ class Server:
                     return
             self._tell(out, now)
 
-    def _hold(self, out: list[tuple[Connection, m.Message]], error: OSError, now: float) -> None:
+    def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Keep back everything until the journal can be written again."""
         assert self.journal is not None
         self._held = out
@@ -215,7 +215,7 @@ class Server:
                 self._transmit(connection, [m.Error("journal", text)], now)
         self._retry = now + RETRY_JOURNAL
 
-    def _tell(self, out: list[tuple[Connection, m.Message]], now: float) -> None:
+    def _tell(self, out: list[tuple[Address, m.Message]], now: float) -> None:
         if len(out) == 1:
             connection, message = out[0]
             if type(connection) is bytes:
@@ -223,7 +223,7 @@ class Server:
             else:
                 self._deliver(connection, [message])  # type: ignore[arg-type]
             return
-        bundles: dict[Connection, list[m.Message]] = {}
+        bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
             bundle = bundles.get(connection)
             if bundle is None:
@@ -244,7 +244,7 @@ class Server:
         if answers:
             self._local.append((local, answers))
 
-    def _transmit(self, connection: Connection, messages: list[m.Message], now: float) -> None:
+    def _transmit(self, connection: Address, messages: list[m.Message], now: float) -> None:
         assert self._socket is not None
         assert isinstance(connection, bytes)
         frames = [connection]

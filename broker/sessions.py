@@ -5,196 +5,233 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from dovetail.broker.peers import Connection, Instance, Peer
+from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.outbox import Address, Outbox
+from dovetail.broker.peers import Peer
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import Runs
-from dovetail.broker.state import State
+from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code
+from dovetail.protocol.errors import ProtocolError
+
+AT_WORK = 10
+"""How many times longer than others a peer may be silent that is at work on a request."""
+TURNS = m.Open | m.EnvironmentStart | m.EnvironmentStep | m.AgentStart | m.AgentStep
+"""What clocks bound, so that a peer may be silent while it owes the answer."""
 
 
 class Sessions:
     """The peers, known by their session token wherever they connect from."""
 
     def __init__(
-        self, state: State, requests: Requests, runs: Runs, watching: Watching, secret: bytes
+        self,
+        tables: Tables,
+        instances: Instances,
+        requests: Requests,
+        runs: Runs,
+        watching: Watching,
+        secret: bytes,
     ) -> None:
-        self._state = state
+        self._tables = tables
+        self._instances = instances
         self._requests = requests
         self._runs = runs
         self._watching = watching
         self._secret = secret
 
-    def greet(self, connection: Connection, known: Peer | None, hello: m.Hello, now: float) -> None:
-        """Take a ``hello`` from a connection, and the peer that has said one there before."""
-        problem = self._hello_problem(known, hello)
-        if problem is not None:
-            self._state.out.append((connection, m.Error(*problem)))
-            return
-        peer = self._resumed(hello)
-        if peer is not None:
-            self._resume(connection, peer, now)
-            return
-        number = self._state.number()
-        session = hashlib.sha256(self._secret + b"/%d" % number).hexdigest()[:32]
-        peer = Peer(
-            session=session,
-            name=hello.name or f"{hello.role}-{number}",
-            role=hello.role,
-            offers={offer.name: offer for offer in hello.offers},
-            connection=connection,
-            heard=now,
-            software=hello.software,
-        )
-        self._state.connections[connection] = peer
-        self._state.sessions[session] = peer
-        for offer in hello.offers:
-            if hello.role == "agent" and offer.instance:
-                instance = Instance(self._state.number(), offer.name, offer, peer, ready=True)
-                self._state.instances[instance.number] = peer.instances[instance.number] = instance
-        self._state.out.append((connection, self._welcome(peer, resumed=False)))
+    # -- hello -----------------------------------------------------------------------------------
 
-    def _hello_problem(self, known: Peer | None, hello: m.Hello) -> tuple[Code, str] | None:
+    def greet(self, address: Address, hello: m.Hello, now: float) -> None:
+        """Take a ``hello`` from a connection."""
+        known = self._tables.connections.get(address)
+        if known is not None and known.greeting == hello:  # its welcome may have been lost
+            self._welcome(known, resumed=False)
+            return
+        try:
+            self._check(known, hello)
+            peer = self._resumed(hello)
+            if peer is not None:
+                self._resume(address, peer, hello.seen, now)
+                return
+            holders = self._holders(hello)
+        except ProtocolError as error:
+            self._tables.out.append((address, m.Error(error.code, str(error))))
+            return
+        for holder in holders:
+            self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
+        self._begin(address, hello, now)
+
+    def _check(self, known: Peer | None, hello: m.Hello) -> None:
+        """Raise ProtocolError if a ``hello`` is refused as it is."""
         if hello.version != m.VERSION:
-            return "version", f"protocol version {hello.version}; this broker speaks {m.VERSION}"
-        token = self._state.settings.token
-        if token is not None and not hmac.compare_digest(
-            token.encode(), (hello.token or "").encode()
-        ):
-            return "access", "the access token is missing or wrong; ask whoever runs this broker"
+            text = f"protocol version {hello.version}; this broker speaks {m.VERSION}"
+            raise ProtocolError("version", text)
+        token = self._tables.settings.token
+        given = (hello.token or "").encode(errors="surrogatepass")
+        if token is not None and not hmac.compare_digest(token.encode(), given):
+            text = "the access token is missing or wrong; ask whoever runs this broker"
+            raise ProtocolError("access", text)
         if known is not None and hello.resume != known.session:
-            return "wrong-state", "this connection has said hello already"
-        if self._resumed(hello) is not None:
-            return None
-        if hello.name and any(peer.name == hello.name for peer in self._state.sessions.values()):
-            return "name-taken", f"another peer is called {hello.name!r}; choose another name"
-        if hello.role == "agent":
-            taken = {each.agent for each in self._state.instances.values() if each.offer.instance}
-            for offer in hello.offers:
-                if offer.instance and offer.name in taken:
-                    return (
-                        "name-taken",
-                        f"another agent is called {offer.name!r}; choose another name",
-                    )
-        return None
+            raise ProtocolError("wrong-state", "this connection has said hello already")
+        if hello.offers and hello.role not in ("environment", "agent"):
+            raise ProtocolError("invalid", f"an {hello.role} has no offers")
+        names = [offer.name for offer in hello.offers]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ProtocolError(
+                "invalid", f"{twice!r} is offered twice; give each a name of its own"
+            )
 
     def _resumed(self, hello: m.Hello) -> Peer | None:
         """Return the peer that comes back, if the session that it names is its own."""
-        peer = self._state.sessions.get(hello.resume) if hello.resume else None
+        peer = self._tables.sessions.get(hello.resume) if hello.resume else None
         return peer if peer is not None and peer.role == hello.role else None
 
-    def _welcome(self, peer: Peer, *, resumed: bool) -> m.Welcome:
-        settings = self._state.settings
-        return m.Welcome(
-            session=peer.session,
-            name=peer.name,
-            resumed=resumed,
-            heartbeat=settings.heartbeat,
-            patience=settings.patience,
-            limits=settings.limits,
+    def _holders(self, hello: m.Hello) -> list[Peer]:
+        """Return the peers that are away and hold a name that a newcomer asks for.
+
+        Raises:
+            ProtocolError: code ``name-taken``: one that is present holds it.
+        """
+        held: dict[str, Peer] = {}
+        named = self._named(hello.name) if hello.name else None
+        if named is not None:
+            held[f"another peer is called {hello.name!r}"] = named
+        if hello.role == "agent":
+            for offer in hello.offers:
+                instance = self._instances.called(offer.name) if offer.instance else None
+                if instance is not None:
+                    held[f"another agent is called {offer.name!r}"] = instance.peer
+        for text, peer in held.items():
+            if not peer.away:
+                raise ProtocolError("name-taken", f"{text}; choose another name")
+        return list(dict.fromkeys(held.values()))
+
+    def _named(self, name: str) -> Peer | None:
+        return next((p for p in self._tables.sessions.values() if p.name == name), None)
+
+    def _begin(self, address: Address, hello: m.Hello, now: float) -> None:
+        number = self._tables.number()
+        session = hashlib.sha256(self._secret + b"/%d" % number).hexdigest()[:32]
+        name = hello.name or f"{hello.role}-{number}"
+        while not hello.name and self._named(name) is not None:
+            name = f"{hello.role}-{self._tables.number()}"
+        peer = Peer(
+            session=session,
+            name=name,
+            role=hello.role,
+            offers={offer.name: offer for offer in hello.offers},
+            outbox=Outbox(self._tables.out, address),
+            heard=now,
+            greeting=hello,
+            software=hello.software,
+        )
+        peer.machine.on("hello")
+        self._tables.connections[address] = peer
+        self._tables.sessions[session] = peer
+        for offer in hello.offers:
+            if hello.role == "agent" and offer.instance:
+                instance = Instance(self._tables.number(), offer, peer, peer, ready=True)
+                self._instances.add(instance)
+        self._welcome(peer, resumed=False)
+
+    def _resume(self, address: Address, peer: Peer, seen: int, now: float) -> None:
+        if not peer.away:
+            self._tables.connections.pop(peer.outbox.address, None)
+        peer.machine.on("hello")
+        peer.heard = now
+        peer.greeting = None
+        self._tables.connections[address] = peer
+        peer.outbox.connect(address)
+        self._welcome(peer, resumed=True)
+        peer.outbox.replay(seen)
+
+    def _welcome(self, peer: Peer, *, resumed: bool) -> None:
+        settings = self._tables.settings
+        peer.outbox.tell(
+            m.Welcome(
+                session=peer.session,
+                name=peer.name,
+                resumed=resumed,
+                heartbeat=0.0 if peer.outbox.reliable else settings.heartbeat,
+                peer_timeout=settings.peer_timeout,
+                limits=settings.limits,
+            )
         )
 
-    def _resume(self, connection: Connection, peer: Peer, now: float) -> None:
-        if peer.connection is not None and peer.connection != connection:
-            self._state.connections.pop(peer.connection, None)
-        peer.connection = connection
-        peer.state = "ready"
-        peer.heard = now
-        self._state.connections[connection] = peer
-        self._state.out.append((connection, self._welcome(peer, resumed=True)))
-        waiting = [message for _, message in peer.unconfirmed]
-        known = {id(message) for message in waiting}
-        for request in self._state.requests.values():
-            if request.peer is peer and id(request.message) not in known:
-                self._state.out.append((connection, request.message))
-        self._state.out.extend((connection, message) for message in waiting)
-        for match in peer.matches:
-            if match.state == "opening" and id(match.open) not in known:
-                self._state.out.append((connection, match.open))
-            elif match.asked is not None:
-                self._state.out.append((connection, match.asked))
-        for instance in peer.instances.values():
-            for match in instance.matches:
-                for seat in match.seats:
-                    if seat.instance is instance and seat.state == "deciding" and seat.decision:
-                        self._state.out.append((connection, seat.decision))
+    # -- heartbeats ------------------------------------------------------------------------------
 
     def on_ping(self, peer: Peer, message: m.Ping, now: float) -> None:
-        self._state.send(peer, m.Pong(message.number))
+        peer.outbox.tell(m.Pong(message.number))
 
     def on_pong(self, peer: Peer, message: m.Pong, now: float) -> None:
-        peer.confirm(message.number)
+        peer.outbox.arrived(message.seen)
         peer.complaints = 0
         self._runs.revive(peer, now)
 
-    def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
-        self._forget(peer, "left", now)
-
-    def lost(self, connection: Connection, now: float) -> None:
-        """Take the news that a connection is gone."""
-        peer = self._state.connections.pop(connection, None)
-        if peer is not None:
-            peer.connection = None
-            peer.state = "away"
-            peer.lost = now
-
     def beat(self, now: float) -> None:
-        """Ping every peer; let go of those that were silent or away for too long."""
-        settings = self._state.settings
-        for peer in list(self._state.sessions.values()):
-            if peer.connection is None:
-                if now - peer.lost >= settings.grace:
-                    self._forget(peer, "did not come back", now)
-            elif not getattr(peer.connection, "reliable", False):
-                silence = now - peer.heard
-                if (
-                    silence > settings.patience
-                    and peer.role in ("environment", "agent")
-                    and not self._owes(peer, silence)
-                ):
-                    self.lost(peer.connection, now)
+        """Ping every peer; give up those that were silent or away for too long."""
+        grace = self._tables.settings.grace
+        for peer in list(self._tables.sessions.values()):
+            if peer.away:
+                if now - peer.lost >= grace:
+                    self._forget(peer, "grace over", "did not come back", now)
+            elif not peer.outbox.reliable and peer.machine.state == "ready":
+                if self._silent(peer, now - peer.heard):
+                    self.lost(peer.outbox.address, now)
                     continue
                 peer.ping += 1
-                self._state.out.append((peer.connection, m.Ping(peer.ping)))
+                peer.outbox.tell(m.Ping(peer.ping, peer.outbox.settled))
 
-    def _owes(self, peer: Peer, silence: float) -> bool:
-        """Whether the peer is at work on something, and so may be silent.
+    def _silent(self, peer: Peer, silence: float) -> bool:
+        """Whether a peer was silent for too long.
 
-        Clocks bound how long it may be at work on a turn; a request may take ten times the
-        patience.
+        One that is at work on something may be: clocks bound how long it may be at work on a turn;
+        a request may take longer.
         """
-        if silence < 10 * self._state.settings.patience and any(
-            request.peer is peer for request in self._state.requests.values()
-        ):
-            return True
-        if any(match.state in ("opening", "transition") for match in peer.matches):
-            return True
-        return any(
-            seat.state == "deciding" and seat.instance is instance
-            for instance in peer.instances.values()
-            for match in instance.matches
-            for seat in match.seats
-        )
+        patience = self._tables.settings.peer_timeout
+        if silence <= patience or peer.role not in ("environment", "agent"):
+            return False
+        asking = [each for each in peer.outbox.asking() if not isinstance(each, m.Init)]
+        if any(isinstance(each, TURNS) for each in asking):
+            return False
+        return not asking or silence >= AT_WORK * patience
 
-    def _forget(self, peer: Peer, what: str, now: float) -> None:
+    # -- the end of a session --------------------------------------------------------------------
+
+    def lost(self, address: Address, now: float) -> None:
+        """Take the news that a connection is gone."""
+        peer = self._tables.connections.pop(address, None)
+        if peer is not None:
+            peer.machine.on("lost")
+            peer.outbox.disconnect()
+            peer.lost = now
+
+    def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
+        self._forget(peer, "bye", "left", now)
+
+    def close(self, why: str) -> None:
+        """Say goodbye to everybody who is present."""
+        for peer in self._tables.connections.values():
+            peer.outbox.tell(m.Bye(why))
+            peer.machine.on("bye")
+        self._tables.connections.clear()
+
+    def _forget(self, peer: Peer, event: str, what: str, now: float) -> None:
         """End a session and everything that depended on it."""
-        peer.state = "gone"
-        self._state.sessions.pop(peer.session, None)
-        if peer.connection is not None:
-            self._state.connections.pop(peer.connection, None)
-            peer.connection = None
-        peer.unconfirmed.clear()
-        self._watching.leave(peer)
+        peer.machine.on(event)
+        self._tables.sessions.pop(peer.session, None)
+        if self._tables.connections.get(peer.outbox.address) is peer:
+            del self._tables.connections[peer.outbox.address]
+        peer.outbox.close()
+        self._watching.forget(peer)
         self._requests.abandon(peer, what)
         if peer.role == "experiment":
-            for run in [run for run in self._state.runs.values() if run.experiment is peer]:
-                self._runs.finish_run(run, "cancelled", f"the experiment {what}", now)
-            for instance in [i for i in self._state.instances.values() if i.owner is peer]:
+            self._runs.experiment_gone(peer, f"the experiment {what}", now)
+            for instance in self._instances.made_for(peer):
                 self._requests.dismiss(instance)
-        for instance in list(peer.instances.values()):
-            instance.gone = True
-            self._state.instances.pop(instance.number, None)
+        for instance in self._instances.at(peer):
+            self._instances.drop(instance)
             self._runs.agent_gone(instance, f"{instance.agent} ({peer.name}) {what}", now)
-        for match in list(peer.matches):
-            self._runs.environment_gone(match, f"environment {peer.name} {what}", now)
+        self._runs.environment_gone(peer, f"environment {peer.name} {what}", now)

@@ -75,7 +75,7 @@ class Simulator:
 
     seed: int
     faults: Faults
-    settings: Settings = field(default_factory=lambda: Settings(grace=5.0, patience=8.0))
+    settings: Settings = field(default_factory=lambda: Settings(grace=5.0, peer_timeout=8.0))
     now: float = 0.0
     faulty: bool = True
     """Set it to False to let everything end in peace."""

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
-from dovetail.broker.match import Match, Over
+from dovetail.broker.episode import Ending
+from dovetail.broker.match import Play
 from dovetail.broker.peers import Peer
-from dovetail.broker.run import Running
-from dovetail.broker.state import State
+from dovetail.broker.run import Run
 from dovetail.protocol import messages as m
 
 
 class Watching:
-    """The turns for those who watch, and the catalogue for those who ask."""
+    """The peers that watch; nothing else changes what they see."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self) -> None:
         self._peers: list[Peer] = []
 
-    def on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
-        if watch.run is not None and watch.run not in self._state.runs:
-            self._state.complain(peer, "unknown", f"there is no run {watch.run}", id=watch.id)
-            return
-        if watch.on:
-            peer.watching.add(watch.run)
+    def watch(self, peer: Peer, run: int | None, *, on: bool) -> None:
+        """Begin or end to send a peer the turns of a run, or of all runs."""
+        if on:
+            peer.watching.add(run)
+            if peer not in self._peers:
+                self._peers.append(peer)
         else:
-            peer.watching.discard(watch.run)
-        self._peers = [each for each in self._state.sessions.values() if each.watching]
-        self._state.reply(peer, watch.id, None)
+            peer.watching.discard(run)
+            self._leave()
 
-    def on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
-        self._state.reply(peer, asked.id, self.catalogue())
-
-    def of(self, run: Running) -> list[Peer]:
+    def of(self, run: Run) -> list[Peer]:
         """Return who watches a run."""
         if not self._peers or run.asked.secret:
             return []
@@ -42,86 +33,49 @@ class Watching:
             peer for peer in self._peers if None in peer.watching or run.number in peer.watching
         ]
 
-    def over(self, run: Running) -> None:
+    def tell(self, run: Run, message: m.Progress | m.Done) -> None:
+        """Tell those who watch a run, but its own experiment; it may be lost."""
+        for peer in self.of(run):
+            if peer is not run.experiment:
+                peer.outbox.tell(message)
+
+    def over(self, run: Run) -> None:
         """Take a run off everybody's list."""
         for peer in self._peers:
             peer.watching.discard(run.number)
+        self._leave()
+
+    def forget(self, peer: Peer) -> None:
+        """Send a peer nothing any more."""
+        peer.watching.clear()
+        self._leave()
+
+    def _leave(self) -> None:
         self._peers = [peer for peer in self._peers if peer.watching]
 
-    def leave(self, peer: Peer) -> None:
-        """Send a peer nothing any more."""
-        if peer.watching:
-            self._peers.remove(peer)
 
-    def show(self, match: Match, turn: m.Turn, over: Over | None, watchers: list[Peer]) -> None:
-        """Send a turn to those who watch, and to the experiment that drives step by step."""
-        run: Running = match.run
-        assert match.spec is not None
-        rewards = [0.0] * len(match.seats)
-        for view in turn.seats:
-            rewards[view.seat] = view.reward
-        shown = m.WatchedTurn(
-            run=run.number,
-            match=match.number,
-            index=match.index,
-            episode=match.episode,
-            turn=turn.turn,
-            to_act=turn.to_act if over is None else [],
-            actions=match.history[-1] if match.history else [],
-            rewards=rewards,
-            observations=[(view.seat, view.observation) for view in turn.seats]
-            if match.spec.perfect_information
-            else [],
-            agents=[seat.instance.agent for seat in match.seats if seat.instance is not None],
-            terminated=turn.terminated,
-            truncated=turn.truncated,
-            outcome=turn.outcome if over is None else over.outcome,
-            reason=None if over is None else over.reason,
-            text=turn.text,
-        )
-        for peer in watchers:
-            self._state.send(peer, shown)
-        if run.request is not None:
-            number, run.request = run.request, None
-            self._state.reply(run.experiment, number, shown)
-
-    def catalogue(self) -> dict[str, Any]:
-        """Return what is connected; the form is SPEC.md's."""
-        peers = self._state.sessions.values()
-        return {
-            "peers": [
-                {"name": p.name, "role": p.role, "state": p.state, "software": p.software}
-                for p in peers
-            ],
-            "environments": [
-                {"peer": p.name, **msgspec.to_builtins(offer)}
-                for p in peers
-                if p.role == "environment"
-                for offer in p.offers.values()
-            ],
-            "agents": [
-                {"peer": p.name, **msgspec.to_builtins(offer)}
-                for p in peers
-                if p.role == "agent"
-                for offer in p.offers.values()
-            ],
-            "instances": [
-                {"instance": i.number, "agent": i.agent, "peer": i.peer.name, "busy": i.busy}
-                for i in self._state.instances.values()
-                if i.ready
-            ],
-            "runs": [
-                {
-                    "run": r.number,
-                    "environment": r.asked.environment,
-                    "agents": [i.agent for i in r.agents],
-                    "state": r.state,
-                    "finished": r.finished,
-                    "playing": r.playing,
-                    "episodes": r.asked.episodes,
-                }
-                for r in self._state.runs.values()
-            ],
-            "kept": sorted(self._state.kept),
-            "counters": dict(self._state.counters),
-        }
+def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
+    """Return the latest turn of an episode as a watcher may see it."""
+    episode = play.episode
+    turn = episode.latest
+    rewards = [0.0] * len(episode.places)
+    for view in turn.seats:
+        rewards[view.seat] = view.reward
+    seen = turn.seats if episode.spec.perfect_information else []
+    return m.WatchedTurn(
+        run=run.number,
+        match=episode.match,
+        index=episode.index,
+        episode=episode.number,
+        turn=turn.turn,
+        to_act=turn.to_act if ending is None else [],
+        actions=episode.history[-1] if episode.history else [],
+        rewards=rewards,
+        observations=[(view.seat, view.observation) for view in seen],
+        agents=[sitter.instance.agent for sitter in play.match.sitters],
+        terminated=turn.terminated,
+        truncated=turn.truncated,
+        outcome=turn.outcome if ending is None else ending.outcome,
+        reason=None if ending is None else ending.reason,
+        text=turn.text,
+    )

@@ -1,29 +1,27 @@
 """The program around environments: messages of the broker in, messages to the broker out.
 
-Sans I/O; ``serve`` puts a socket around it and the in-process mode a function call.  A step that
-comes twice is answered with the same turn, without stepping again.
+Sans I/O; ``serve`` puts a socket around it and the in-process mode a function call.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.lookahead import positions
+from dovetail.env_servers.lookahead import previews
 from dovetail.peer import options
+from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.errors import Code, DovetailError, IllegalAction
 
 log = logging.getLogger("dovetail.environment")
 
-ANSWERS_KEPT = 64
 LEGAL = {type(None), list, tuple, bytes}
 PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 
@@ -31,16 +29,23 @@ PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 class _Open:
     """An environment made for a match, and its episode in progress."""
 
-    __slots__ = ("answer", "environment", "episode", "match", "spec", "wants", "watched")
+    __slots__ = (
+        *("environment", "episode", "match", "seats", "seq", "to_act", "turn"),
+        *("wants", "watched"),
+    )
 
-    def __init__(self, match: int, environment: Environment, spec: m.Spec) -> None:
+    def __init__(self, match: int, environment: Environment, seats: int) -> None:
         self.match = match
         self.environment = environment
-        self.spec = spec
+        self.seats = seats
         self.episode = 0
+        self.turn = -1
+        """The number of the episode's last turn; -1 before the first."""
+        self.to_act: list[int] = []
+        self.seq = 0
+        """The number of the frame that the last turn answers."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
-        self.answer: m.Turn | m.Error | None = None
 
 
 class EnvironmentHost:
@@ -50,10 +55,9 @@ class EnvironmentHost:
 
     def __init__(self, types: Sequence[type[Environment]]) -> None:
         self.types = {type_name(each): each for each in types}
+        self._inbox = Inbox()
         self._open: dict[int, _Open] = {}
         self._episodes: dict[int, _Open] = {}
-        self._specs: dict[int, m.Message] = {}
-        self._answers: OrderedDict[int, m.Message] = OrderedDict()
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -78,60 +82,58 @@ class EnvironmentHost:
             if between is not None and out:
                 between(out)
             if type(message) is m.EnvironmentStep:
-                self._step(message, out)
+                if self._inbox.take(message.seq, out):
+                    self._step(message, out)
             elif type(message) is m.EnvironmentStart:
-                self._start(message, out)
-            else:
+                if self._inbox.take(message.seq, out):
+                    self._start(message, out)
+            elif self._inbox.take(getattr(message, "seq", 0), out):
                 self._other(message, out)
         return out
 
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        return self._inbox.failed(answer, text)
+
+    def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
+        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
+
     def _step(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
         place = self._episodes.get(message.episode)
-        if place is None or place.answer is None:
+        if place is None or place.turn != message.turn:
+            text = f"episode {message.episode} is not at turn {message.turn}"
+            self._fail(message.seq, "unknown", text, out)
             return
-        last = place.answer
-        if isinstance(last, m.Error):
-            out.append(last)
-            return
-        if last.turn != message.turn:
-            if last.turn == message.turn + 1:
-                out.append(last)
-            return
+        self._inbox.forget(place.seq)
+        place.seq = message.seq
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
-            place.answer = m.Error("illegal", str(error), episode=message.episode, seat=error.seat)
-            out.append(place.answer)
+            refused = m.Error("illegal", str(error), answers=message.seq, seat=error.seat)
+            self._inbox.answer(message.seq, refused, out)
             return
         except Exception as error:  # a bug in the rules ends the episode, not the program
-            place.answer = m.Error("crashed", _describe(error, "step"), episode=message.episode)
-            out.append(place.answer)
+            self._fail(message.seq, "crashed", _describe(error, "step"), out)
             return
         self._finish(place, turn, message.turn + 1, out)
 
     def _start(self, message: m.EnvironmentStart, out: list[m.Message]) -> None:
         place = self._open.get(message.match)
         if place is None:
-            out.append(
-                m.Error("unknown", f"match {message.match} is not open", episode=message.episode)
-            )
+            self._fail(message.seq, "unknown", f"match {message.match} is not open", out)
             return
-        if place.episode == message.episode:
-            if type(place.answer) is m.Error or (
-                type(place.answer) is m.Turn and place.answer.turn == 0
-            ):
-                out.append(place.answer)
-            return
+        self._inbox.forget(place.seq)
         self._episodes.pop(place.episode, None)
         self._episodes[message.episode] = place
         place.episode = message.episode
+        place.turn = -1
+        place.seq = message.seq
         place.wants = message.wants
         place.watched = message.watched
         try:
             turn = place.environment.start(message.seed)
         except Exception as error:
-            place.answer = m.Error("crashed", _describe(error, "start"), episode=message.episode)
-            out.append(place.answer)
+            self._fail(message.seq, "crashed", _describe(error, "start"), out)
             return
         self._finish(place, turn, 0, out)
 
@@ -165,41 +167,34 @@ class EnvironmentHost:
                     if "afterstates" in wants and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
         except Exception as error:
-            place.answer = m.Error("crashed", _describe(error, "view"), episode=place.episode)
-            out.append(place.answer)
+            self._fail(place.seq, "crashed", _describe(error, "view"), out)
             return
-        place.answer = turn
-        out.append(turn)
+        place.turn = number
+        place.to_act = turn.to_act
+        self._inbox.answer(place.seq, turn, out)
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:
             case m.Bye():
                 self._reset()
             case m.Welcome():
+                self._inbox.begin(message)
                 if not message.resumed:
                     self._reset()
+            case m.Ping():
+                self._inbox.settle(message.settled)
             case m.Open():
-                out.append(self._make(message))
+                self._inbox.answer(message.seq, self._make(message), out)
             case m.Close():
                 self._close(message.match)
-            case m.EnvironmentMessage() | m.EnvironmentLookahead():
-                answer = self._answers.get(message.id)
-                if answer is None:
-                    answer = (
-                        self._message(message)
-                        if isinstance(message, m.EnvironmentMessage)
-                        else self._lookahead(message)
-                    )
-                    self._answers[message.id] = answer
-                    if len(self._answers) > ANSWERS_KEPT:
-                        self._answers.popitem(last=False)
-                out.append(answer)
+            case m.EnvironmentMessage():
+                self._inbox.answer(message.seq, self._message(message), out)
+            case m.EnvironmentLookahead():
+                self._inbox.answer(message.seq, self._lookahead(message), out)
             case _:
                 pass
 
     def _make(self, message: m.Open) -> m.Message:
-        if message.match in self._specs:
-            return self._specs[message.match]
         name = message.environment
         kind = self.types.get(name)
         try:
@@ -215,20 +210,17 @@ class EnvironmentHost:
             spec.match = message.match
             spec.name = spec.name or name
         except Exception as error:
-            return m.Error("unavailable", _describe(error, "init"), match=message.match)
-        self._open[message.match] = _Open(message.match, environment, spec)
-        self._specs[message.match] = spec
+            return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
+        self._open[message.match] = _Open(message.match, environment, spec.seats)
         return spec
 
     def _reset(self) -> None:
-        """Let go of everything: the session is over."""
+        """Close everything: the session is over."""
         for number in list(self._open):
             self._close(number)
-        self._answers.clear()
 
     def _close(self, match: int) -> None:
         place = self._open.pop(match, None)
-        self._specs.pop(match, None)
         if place is not None:
             self._episodes.pop(place.episode, None)
             try:
@@ -243,20 +235,24 @@ class EnvironmentHost:
                 raise DovetailError(f"match {message.match} is not open")
             return m.Reply(message.id, place.environment.message(message.body))
         except Exception as error:
-            return m.Error("crashed", _describe(error, "message"), id=message.id)
+            return m.Error(_code(error), _describe(error, "message"), id=message.id)
 
     def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
         place = self._episodes.get(message.episode)
         try:
-            if place is None or type(place.answer) is not m.Turn:
+            if place is None:
                 raise DovetailError(f"episode {message.episode} is not in progress")
-            if place.answer.turn != message.turn:
-                raise DovetailError(f"the episode is at turn {place.answer.turn}")
+            if place.turn != message.turn:
+                raise DovetailError(f"the episode is at turn {place.turn}")
             root = place.environment.fork(message.seat, message.seed)
-            seats = place.spec.seats
-            return m.Reply(message.id, positions(root, place.answer.to_act, seats, message.lines))
+            return m.Reply(message.id, previews(root, place.to_act, place.seats, message.lines))
         except Exception as error:
-            return m.Error("crashed", _describe(error, "lookahead"), id=message.id)
+            return m.Error(_code(error), _describe(error, "lookahead"), id=message.id)
+
+
+def _code(error: Exception) -> Code:
+    """Return whether a program says that it cannot, or tried and failed."""
+    return "unavailable" if isinstance(error, DovetailError) else "crashed"
 
 
 def type_name(kind: type[Environment]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.env_servers.environment import Environment, IllegalAction
-from dovetail.protocol.messages import Position
+from dovetail.protocol.messages import Preview
 
 
-def positions(
+def previews(
     root: Environment, to_act: Sequence[int], seats: int, lines: Sequence[Sequence[Sequence[Any]]]
-) -> list[Position]:
+) -> list[Preview]:
     """Return what each line leads to.
 
     A line that goes on from the one before it is played from there, so depth-first order is cheap.
@@ -23,23 +23,23 @@ def positions(
         seats: how many there are.
         lines: sequences of entries with one action for each seat to act, in their order.
     """
-    first = Position(list(to_act), rewards=[0.0] * seats)
-    found: list[Position] = []
+    first = Preview(list(to_act), rewards=[0.0] * seats)
+    found: list[Preview] = []
     done: list[Sequence[Any]] = []
-    here, position = copy.deepcopy(root), first
+    here, preview = copy.deepcopy(root), first
     for line in lines:
-        if position.error or list(line[: len(done)]) != done:
-            here, position, done = copy.deepcopy(root), first, []
+        if preview.error or list(line[: len(done)]) != done:
+            here, preview, done = copy.deepcopy(root), first, []
         for actions in line[len(done) :]:
-            position = _after(here, position, actions)
-            if position.error:
+            preview = _after(here, preview, actions)
+            if preview.error:
                 break
             done.append(actions)
-        found.append(position)
+        found.append(preview)
     return found
 
 
-def _after(environment: Environment, before: Position, actions: Sequence[Any]) -> Position:
+def _after(environment: Environment, before: Preview, actions: Sequence[Any]) -> Preview:
     """Apply one entry of a line."""
     error = ""
     if not before.to_act:
@@ -58,7 +58,7 @@ def _after(environment: Environment, before: Position, actions: Sequence[Any]) -
     rewards = list(before.rewards)
     for view in turn.seats:
         rewards[view.seat] += view.reward
-    return Position(
+    return Preview(
         turn.to_act,
         turn.seats,
         rewards,

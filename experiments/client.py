@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -20,12 +20,13 @@ import msgspec
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
+from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 
-SEEN_KEPT = 65_536
-"""Episodes that are remembered: what the broker says again is what came since its last ping but one."""
+TIMEOUT = 120.0
+"""Seconds after which a request of an agent or environment fails."""
 
 
 class Connection(Protocol):
@@ -124,17 +125,22 @@ class Run:
         self._asked_for = "cancelled"
         self._command(m.Cancel(0, self.number))
 
-    def start(self) -> m.WatchedTurn:
-        """Stepwise: begin the next episode; return its first turn (RL-Glue's ``RL_start``)."""
-        return self._turn(m.ExperimentStart(0, self.number))
+    def start(self, *, abandon: bool = False) -> m.WatchedTurn:
+        """Stepwise: begin the next episode; return its first turn (RL-Glue's ``RL_start``).
+
+        With ``abandon`` an episode in progress is truncated first.
+        """
+        return self._turn(m.ExperimentStart(0, self.number, abandon))
 
     def step(self) -> m.WatchedTurn:
         """Stepwise: let the seats act once; return the turn that follows (``RL_step``)."""
         return self._turn(m.ExperimentStep(0, self.number))
 
-    def message(self, body: Any) -> Any:
+    def message(self, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
         """Send a message to an environment of this run; return its answer."""
-        return self._experiment.request(m.ExperimentMessage(0, run=self.number, body=body))
+        return self._experiment.request(
+            m.ExperimentMessage(0, run=self.number, body=body, timeout=timeout)
+        )
 
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
         body = self._experiment.request(command)
@@ -144,7 +150,7 @@ class Run:
             else msgspec.convert(body, m.WatchedTurn, strict=False)
         )
 
-    def _command(self, command: m.RunCommand) -> None:
+    def _command(self, command: m.RunCommand | m.Cancel) -> None:
         self._experiment.request(command)
 
 
@@ -157,7 +163,7 @@ class Experiment:
         self._answers: dict[int, m.Message] = {}
         self._open: dict[int, m.Message] = {}
         self._runs: dict[int, Run] = {}
-        self._seen: OrderedDict[int, None] = OrderedDict()
+        self._inbox = Inbox()
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
         self._welcomed = False
@@ -229,8 +235,9 @@ class Experiment:
         seed: int = 0,
         parameters: dict[str, Any] | None = None,
         state: bytes | None = None,
-        kept: str | None = None,
+        state_name: str | None = None,
         peer: str | None = None,
+        timeout: float | None = TIMEOUT,
     ) -> int:
         """Make an agent of a type; return the number of the instance.
 
@@ -239,13 +246,16 @@ class Experiment:
             seed: for its own random choices.
             parameters: the type's options.
             state: bytes of ``save`` to begin from.
-            kept: the name under which the broker keeps the state to begin from.
+            state_name: the name under which the broker keeps the state to begin from.
             peer: which program is to make it.
+            timeout: seconds to wait for it; None waits for ever.
 
         Raises:
-            DovetailError: nobody offers the type, or it refuses the parameters.
+            DovetailError: no program offers the type, or it refuses the parameters.
         """
-        body = self.request(m.ExperimentCreate(0, agent, parameters or {}, seed, state, kept, peer))
+        body = self.request(
+            m.ExperimentCreate(0, agent, parameters or {}, seed, state, state_name, peer, timeout)
+        )
         number: int = body["instance"]
         return number
 
@@ -271,23 +281,32 @@ class Experiment:
         self._early.clear()
         return run
 
-    def save(self, instance: int, keep: str | None = None) -> bytes:
-        """Return an agent's state; with ``keep`` the broker keeps it under that name too."""
-        answer = self._exchange(m.Save(0, instance, keep))
+    def save(
+        self, instance: int, state_name: str | None = None, *, timeout: float | None = TIMEOUT
+    ) -> bytes:
+        """Return an agent's state; with ``state_name`` the broker keeps it under that name too."""
+        answer = self._exchange(m.Save(0, instance, state_name, timeout))
         assert isinstance(answer, m.Saved)
         return answer.state
 
-    def load(self, instance: int, state: bytes = b"", kept: str | None = None) -> None:
-        """Put an agent into a state that was saved."""
-        self.request(m.Load(0, instance, state, kept))
+    def load(
+        self,
+        instance: int,
+        state: bytes = b"",
+        state_name: str | None = None,
+        *,
+        timeout: float | None = TIMEOUT,
+    ) -> None:
+        """Put an agent into a state that was saved: into ``state``, or the one of that name."""
+        self.request(m.Load(0, instance, state, state_name, timeout))
 
-    def cleanup(self, instance: int) -> None:
-        """Let an agent go."""
-        self.request(m.Cleanup(0, instance))
+    def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
+        """End an agent."""
+        self.request(m.Cleanup(0, instance, timeout))
 
-    def message(self, instance: int, body: Any) -> Any:
+    def message(self, instance: int, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
         """Send a message to an agent; return its answer."""
-        return self.request(m.ExperimentMessage(0, instance, body=body))
+        return self.request(m.ExperimentMessage(0, instance, body=body, timeout=timeout))
 
     def watch(self, run: int | None = None) -> None:
         """Ask for the turns of a run, or of all runs; ``turns`` yields them."""
@@ -353,8 +372,10 @@ class Experiment:
             DovetailError: the broker is gone, was silent too long, or lost this session.
         """
         messages = self._connection.receive(timeout)
+        repeats: list[m.Message] = []
         for message in messages:
-            self._take(message)
+            if self._inbox.take(getattr(message, "seq", 0), repeats):
+                self._take(message)
         if self._connection.departed and not messages:  # what came before the goodbye counts
             raise DovetailError("the broker has left")
 
@@ -367,7 +388,7 @@ class Experiment:
                 if message.id is not None:
                     if message.id in self._open:
                         self._answers[message.id] = message
-                elif message.code == "journal" or message.episode is None:
+                else:
                     for run in self._runs.values():
                         run.problems.append(message.message)
             case m.Episode() | m.Progress() | m.Done():
@@ -387,10 +408,7 @@ class Experiment:
         elif isinstance(message, m.Done):
             run.done = message
             del self._runs[run.number]
-        elif message.episode not in self._seen:
-            self._seen[message.episode] = None
-            if len(self._seen) > SEEN_KEPT:
-                self._seen.popitem(last=False)
+        else:
             run._results.append(message)
 
     def _of(self, number: int, message: m.Message) -> Run | None:
@@ -400,6 +418,7 @@ class Experiment:
         return run
 
     def _greeted(self, welcome: m.Welcome) -> None:
+        self._inbox.begin(welcome)
         if not self._welcomed:
             self._welcomed = True
             return
@@ -409,6 +428,5 @@ class Experiment:
         for run in list(self._runs.values()):
             run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
         self._runs.clear()
-        self._seen.clear()  # the new broker counts anew
         if self._open:
             raise DovetailError("the broker restarted and does not know this experiment any more")

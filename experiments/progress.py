@@ -61,7 +61,7 @@ class Display:
 
     def advance(self, episode: Episode) -> None:
         """An episode has ended."""
-        if not episode.again:
+        if not episode.will_retry:
             self._bars.advance(self._all)
             self._bars.advance(self._task)
 

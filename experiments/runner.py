@@ -176,7 +176,7 @@ def _run(
             agents,
             configuration=file.environment.configuration,
             episodes=stage.episodes,
-            first=stage.first,
+            first_index=stage.first,
             seed=file.play_seed(part),
             mode=stage.mode,
             concurrency=part.concurrency,
@@ -200,7 +200,7 @@ def _run(
     except DovetailError as error:
         place.check()  # a program that died explains more than what it caused
         raise DovetailError(f"{part.name}: {error}{more}") from None
-    lost = [each for each in episodes if not each.scored and not each.again]
+    lost = [each for each in episodes if not each.scored and not each.will_retry]
     if lost:
         place.check()
         raise DovetailError(

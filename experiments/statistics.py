@@ -106,7 +106,7 @@ def tally(
     """
     tallies: dict[tuple[str, int], Tally] = {}
     for episode in episodes:
-        if episode.again or not episode.scored:
+        if episode.will_retry or not episode.scored:
             continue
         for number, seat in enumerate(episode.seats):
             shift = episode.index if rotate else 0

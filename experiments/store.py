@@ -168,7 +168,7 @@ class Store:
                 "outcome": None if episode.outcome is None else json.dumps(episode.outcome),
                 "turns": episode.turns,
                 "scored": episode.scored,
-                "again": episode.again,
+                "again": episode.will_retry,
                 "message": episode.message,
                 "seats": json.dumps(seats),
             }
@@ -250,7 +250,7 @@ class Store:
                 blame=row["blame"],
                 turns=row["turns"],
                 scored=row["scored"],
-                again=row["again"],
+                will_retry=row["again"],
                 message=row["message"],
             )
             for row in rows

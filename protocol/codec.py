@@ -50,9 +50,12 @@ class _Named(msgspec.Struct):
 
     type: msgspec.Raw = messages.NIL
     id: msgspec.Raw = messages.NIL
-    episode: msgspec.Raw = messages.NIL
-    seat: msgspec.Raw = messages.NIL
     match: msgspec.Raw = messages.NIL
+    episode: msgspec.Raw = messages.NIL
+    turn: msgspec.Raw = messages.NIL
+    seat: msgspec.Raw = messages.NIL
+    answers: msgspec.Raw = messages.NIL
+    seq: msgspec.Raw = messages.NIL
 
 
 _named = msgspec.msgpack.Decoder(_Named)
@@ -64,7 +67,7 @@ def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
     kind, about = "", {}
     with suppress(msgspec.DecodeError, RecursionError, ValueError):
         named = _named.decode(frame)
-        for name in ("id", "episode", "seat", "match"):
+        for name in _Named.__struct_fields__[1:]:
             with suppress(msgspec.ValidationError):
                 about[name] = _integer.decode(getattr(named, name))
         kind = _text.decode(named.type)

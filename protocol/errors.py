@@ -17,6 +17,8 @@ Code = Literal[
     "unknown",
     "illegal",
     "unavailable",
+    "timeout",
+    "cancelled",
     "crashed",
     "journal",
 ]
@@ -35,7 +37,9 @@ WORDS: dict[str, dict[str, str]] = {
         "wrong-state": "The message does not fit the state of what it is about.",
         "unknown": "What the message names does not exist.",
         "illegal": "The seat may not take this action.",
-        "unavailable": "The program that was asked could not fulfil the request.",
+        "unavailable": "The program that was asked cannot do this, or is gone.",
+        "timeout": "The request was not answered in time.",
+        "cancelled": "The request was given up by its sender.",
         "crashed": "The program that was asked failed.",
         "journal": "The broker cannot write its journal.",
     }
@@ -51,7 +55,8 @@ class ProtocolError(DovetailError):
     """A message that the contract refuses.
 
     ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it names
-    of ``id``, ``episode``, ``seat`` and ``match``, as far as either can be read.
+    of ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and ``seq``, as far as either can
+    be read.
     """
 
     def __init__(

@@ -75,6 +75,7 @@ _SPACES: list[Any] = [
     spaces.MultiBinary([2, 2]),
     spaces.Text(8, 1, "abc"),
     spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
+    spaces.Sequence(spaces.Discrete(3), 4, 1),
     spaces.Dict({"board": spaces.Box([2, 3], 0.0, 2.0, "int8"), "phase": spaces.Discrete(2)}),
 ]
 
@@ -97,6 +98,7 @@ _SPEC: dict[str, Any] = {
     "reward_range": (-1.0, 1.0),
     "discount": 0.99,
     "perfect_information": False,
+    "chance": True,
     "afterstates": True,
     "forfeit": (-1.0, 1.0),
     "max_turns": 42,
@@ -107,9 +109,11 @@ _FIELDS: dict[str, Any] = {
     "action": 3,
     "actions": [(0, 3), (1, "pass")],
     "afterstates": AFTER,
-    "again": True,
+    "abandon": True,
     "agent": "td",
     "agents": [11, "somebody"],
+    "answer_timeout": 5.0,
+    "answers": 41,
     "blame": 1,
     "body": {"verbose": True},
     "check": True,
@@ -123,14 +127,12 @@ _FIELDS: dict[str, Any] = {
     "episodes": 3,
     "features": ["stacked"],
     "finished": 2,
-    "first": 2,
+    "first_index": 2,
     "heartbeat": 0.5,
     "id": 9,
     "index": 1,
     "info": {"note": "opening"},
     "instance": 11,
-    "keep": "champion",
-    "kept": "champion",
     "legal": [0, 3],
     "lines": [[[3], [4]], [[0]]],
     "limits": m.Limits(1 << 20, 16, 10_000),
@@ -149,10 +151,12 @@ _FIELDS: dict[str, Any] = {
     "on_timeout": "random",
     "outcome": [1.0, 0.0],
     "parameters": {"hidden": 64},
-    "patience": 5.0,
     "paused": False,
     "peer": "north",
+    "peer_timeout": 5.0,
     "reason": "illegal-action",
+    "refused": 2,
+    "request": 8,
     "resume": SESSION,
     "resumed": True,
     "retries": 2,
@@ -168,13 +172,18 @@ _FIELDS: dict[str, Any] = {
     "secret": True,
     "seed": SEED,
     "seeds": [1, 2, 3],
+    "seen": 40,
+    "seq": 41,
     "session": SESSION,
+    "settled": 39,
     "software": "example 1.0",
     "spec": m.Spec(**_SPEC),
     "state": b"\x00\x01",
+    "state_name": "champion",
     "stepwise": True,
     "terminated": True,
     "text": "X to move",
+    "timeout": 30.0,
     "to_act": [0, 1],
     "token": "open sesame",
     "total": 1.5,
@@ -184,9 +193,10 @@ _FIELDS: dict[str, Any] = {
     "version": m.VERSION,
     "wants": [["afterstates"], ["text"]],
     "watched": True,
+    "will_retry": True,
 }
 
-_SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2)
+_SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2, 3)
 _VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move", payload(SCENE))
 
 _SPECIAL: dict[tuple[type, str], Any] = {
@@ -295,7 +305,7 @@ def valid() -> Iterator[Valid]:
             outcome=[0.5, 0.5],
         ),
         "error, action refused by the rules": m.Error(
-            "illegal", "column 3 is full", episode=17, seat=1
+            "illegal", "column 3 is full", answers=41, seat=1
         ),
     }.items():
         yield Valid(f"environment to broker: {name}", "environment", "broker", message)
@@ -411,7 +421,11 @@ def malformed() -> Iterator[Malformed]:
     for name, message, code in before:
         yield Malformed(name, "broker", None, encode(message), code)
     yield Malformed(
-        "hello a second time", "broker", "agent", encode(m.Hello(1, "agent")), "wrong-state"
+        "hello a second time, as another",
+        "broker",
+        "agent",
+        encode(m.Hello(1, "agent", "another")),
+        "wrong-state",
     )
     roles: list[tuple[str, str, m.Message]] = [
         ("a turn from an agent", "agent", m.Turn(17, 6)),
@@ -507,7 +521,7 @@ _TOKENS = (
 def _welcome(number: int, name: str) -> m.Welcome:
     # What a broker says of itself it says in full.
     return m.Welcome(
-        _TOKENS[number], name, heartbeat=float("1"), patience=float("30"), limits=m.Limits()
+        _TOKENS[number], name, heartbeat=float("1"), peer_timeout=float("30"), limits=m.Limits()
     )
 
 
@@ -528,7 +542,7 @@ def exchange() -> list[tuple[str, str, m.Message]]:
         m.SeatResult("taker", 3, -1.0, 1, 0.25),
         m.SeatResult("taker", 3, 1.0, 1, 0.25),
     ]
-    return [
+    said = [
         (env, broker, m.Hello(1, "environment", "rules", [m.Offer("nim")])),
         (broker, env, _welcome(0, "rules")),
         (agent, broker, m.Hello(1, "agent", "player", [m.Offer("taker", instance=True)])),
@@ -539,22 +553,22 @@ def exchange() -> list[tuple[str, str, m.Message]]:
         (broker, env, m.Open(6, "nim")),
         (broker, experiment, m.Reply(1, {"run": 5})),
         (env, broker, _NIM),
-        (broker, agent, m.Init(6, 0, 3, _NIM)),
-        (broker, agent, m.Init(6, 1, 3, _NIM)),
-        (broker, env, m.EnvironmentStart(6, 8, seed)),
-        (env, broker, m.Turn(8, 0, [0], [one(0, 2, [1, 2])])),
-        (broker, agent, m.AgentStart(8, 6, 0, 0, seats[0], "learn", 2, [1, 2], reward=zero)),
-        (agent, broker, m.Action(8, 0, 0, 1)),
-        (broker, env, m.EnvironmentStep(8, 0, [(0, 1)])),
-        (env, broker, m.Turn(8, 1, [1], [one(1, 1, [1])])),
-        (broker, agent, m.AgentStart(8, 6, 1, 1, seats[1], "learn", 1, [1], reward=zero)),
-        (agent, broker, m.Action(8, 1, 1, 1)),
-        (broker, env, m.EnvironmentStep(8, 1, [(1, 1)])),
+        (broker, agent, m.Init(6, 0, 3, _NIM, agent="taker")),
+        (broker, agent, m.Init(6, 1, 3, _NIM, agent="taker")),
+        (broker, env, m.EnvironmentStart(6, 7, seed)),
+        (env, broker, m.Turn(7, 0, [0], [one(0, 2, [1, 2])])),
+        (broker, agent, m.AgentStart(7, 6, 0, 0, seats[0], "learn", 2, [1, 2], reward=zero)),
+        (agent, broker, m.Action(7, 0, 0, 1)),
+        (broker, env, m.EnvironmentStep(7, 0, [(0, 1)])),
+        (env, broker, m.Turn(7, 1, [1], [one(1, 1, [1])])),
+        (broker, agent, m.AgentStart(7, 6, 1, 1, seats[1], "learn", 1, [1], reward=zero)),
+        (agent, broker, m.Action(7, 1, 1, 1)),
+        (broker, env, m.EnvironmentStep(7, 1, [(1, 1)])),
         (
             env,
             broker,
             m.Turn(
-                8,
+                7,
                 2,
                 [],
                 [m.View(0, payload(0), None, -1.0), m.View(1, payload(0), None, 1.0)],
@@ -562,15 +576,20 @@ def exchange() -> list[tuple[str, str, m.Message]]:
                 outcome=[0.0, 1.0],
             ),
         ),
-        (broker, agent, m.End(8, 0, 6, -1.0, 0, [0.0, 1.0], "terminated", None, -1.0, 1)),
-        (broker, agent, m.End(8, 1, 6, 1.0, 0, [0.0, 1.0], "terminated", None, 1.0, 1)),
+        (broker, agent, m.End(7, 0, 6, -1.0, 0, [0.0, 1.0], "terminated", None, -1.0, 1)),
+        (broker, agent, m.End(7, 1, 6, 1.0, 0, [0.0, 1.0], "terminated", None, 1.0, 1)),
         (
             broker,
             experiment,
-            m.Episode(5, 0, 8, seed, "terminated", both, [0.0, 1.0], None, 2),
+            m.Episode(5, 0, 7, seed, "terminated", both, [0.0, 1.0], None, 2),
         ),
         (broker, agent, m.Leave(6)),
         (broker, env, m.Close(6)),
         (broker, experiment, m.Done(5, 1)),
         (experiment, broker, m.Bye()),
     ]
+    sent = dict.fromkeys((env, agent, experiment), 0)
+    for _, receiver, message in said:
+        if receiver != broker and isinstance(message, m.Numbered):
+            sent[receiver] = message.seq = sent[receiver] + 1
+    return said

@@ -157,6 +157,8 @@ class Hello(Message):
     """What the broker was started with as its access token, if it was."""
     resume: str | None = None
     """The session token of an earlier ``welcome``."""
+    seen: Natural = 0
+    """With ``resume``: the highest ``seq`` that arrived in that session."""
     software: str = ""
     """Name and version of the peer's program, for people."""
     features: list[str] = []
@@ -176,9 +178,9 @@ class Welcome(Message):
     version: int = VERSION
     """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
-    """Seconds between pings; silence for ``patience`` is death."""
-    patience: Seconds = 30.0
-    """Seconds of silence after which a peer that owes nothing is taken for lost."""
+    """Seconds between the broker's pings; 0: none, since this connection cannot lose anything."""
+    peer_timeout: Seconds = 30.0
+    """Seconds of silence after which the broker gives up a peer that owes no answer."""
     limits: Limits = Limits()
     """What the broker reads; frames beyond it are refused."""
     features: list[str] = []
@@ -186,34 +188,39 @@ class Welcome(Message):
 
 
 class Ping(Message):
-    """Either side asks whether the other lives."""
+    """Either side asks whether the other is alive."""
 
     number: Natural = 0
-    """To be returned in the ``pong``; the broker's rise by one."""
+    """Returned in the ``pong``."""
+    settled: Natural = 0
+    """From the broker: no frame up to this ``seq`` will be sent again, so the peer may forget its
+    answers to them."""
 
 
 class Pong(Message):
-    """The answer to ``ping``; it confirms everything that was sent before that ping."""
+    """The answer to ``ping``."""
 
     number: Natural = 0
     """The number of the ``ping`` that it answers."""
+    seen: Natural = 0
+    """From a peer: the highest ``seq`` that has arrived."""
 
 
 class Error(Message):
-    """Something was refused; nothing else has changed."""
+    """Something was refused or failed; nothing else has changed."""
 
     code: str
     """One of the error codes."""
     message: str
-    """One line for a person: what, where, and what to do."""
+    """One line for a person: what is wrong, what was expected, what to do."""
     id: int | None = None
-    """The request that it answers, if it answers one."""
-    episode: int | None = None
-    """The episode that it is about, if it is about one."""
+    """The request that it answers."""
+    answers: int | None = None
+    """From a peer: the ``seq`` of the frame that it answers, if that frame has no ``id``."""
     seat: int | None = None
-    """The seat that it is about, if it is about one."""
-    match: int | None = None
-    """The match that it is about, if it is about one."""
+    """From an environment, with the code ``illegal``: the seat whose action the rules refuse."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Bye(Message):
@@ -230,6 +237,8 @@ class Reply(Message):
     """The ``id`` of the request."""
     body: Any = None
     """What was asked for; each request says what that is."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 # -- broker and environment ------------------------------------------------------------------
@@ -263,6 +272,8 @@ class Spec(Message):
     """The discount factor that the game means its returns to be read with."""
     perfect_information: bool = True
     """Whether a watcher may see what any seat sees."""
+    chance: bool = False
+    """Whether chance plays a part after the start: equal actions may lead to different turns."""
     afterstates: bool = False
     """Whether the environment can add them."""
     forfeit: tuple[float, float] | None = None
@@ -282,6 +293,8 @@ class Open(Message):
     """The name of an offer of this peer."""
     configuration: dict[str, Any] = {}
     """The options by name; those left out have their defaults."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentStart(Message, tag="start"):
@@ -297,6 +310,8 @@ class EnvironmentStart(Message, tag="start"):
     """Per seat, what to add to its views; empty if no seat wants anything."""
     watched: bool = False
     """Whether to add the ``text`` that all may see to each turn."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentStep(Message, tag="step"):
@@ -308,6 +323,8 @@ class EnvironmentStep(Message, tag="step"):
     """The number of the turn that these actions answer."""
     actions: list[tuple[int, Any]]
     """Pairs of seat and action, in the order of ``to_act``."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Close(Message):
@@ -315,6 +332,8 @@ class Close(Message):
 
     match: int
     """The match."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentLookahead(Message, tag="lookahead"):
@@ -332,6 +351,8 @@ class EnvironmentLookahead(Message, tag="lookahead"):
     """Sequences of actions, as in the agent's ``lookahead``."""
     seed: int = 0
     """For what the seat cannot know and for chance; the same draw for all lines."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentMessage(Message, tag="message"):
@@ -343,6 +364,8 @@ class EnvironmentMessage(Message, tag="message"):
     """The match that the environment was made for."""
     body: Any = None
     """Whatever the experiment and the environment have agreed on."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class View(Part):
@@ -405,6 +428,8 @@ class Create(Message):
     """For the random choices of the agent that belong to no episode."""
     state: bytes | None = None
     """Bytes of an earlier ``saved`` to begin from."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Init(Message):
@@ -420,6 +445,10 @@ class Init(Message):
     """What the environment said of itself."""
     lookahead: bool = False
     """Whether the agent may send ``lookahead``."""
+    agent: str = ""
+    """The name of the offer that the instance was made from."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Clock(Part):
@@ -428,8 +457,7 @@ class Clock(Part):
     decision: float | None = None
     """What this decision may take; nil is no limit."""
     left: float | None = None
-    """What the seat has left for the episode, this decision included; below 0 counts as 0; nil is
-    no limit."""
+    """What the seat has left for the episode, this decision included; nil is no limit."""
     last: float | None = None
     """What the seat's last answer took; nil before the first."""
 
@@ -463,6 +491,8 @@ class AgentStart(Message, tag="start"):
     """What the seat may use; nil if no clock runs."""
     reward: float = 0.0
     """Earned before the first decision."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class AgentStep(Message, tag="step"):
@@ -488,6 +518,8 @@ class AgentStep(Message, tag="step"):
     """If wanted: the same to be drawn."""
     clock: Clock | None = None
     """What the seat may use; nil if no clock runs."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class End(Message):
@@ -512,13 +544,15 @@ class End(Message):
     total: float = 0.0
     """The seat's return: all its rewards of the episode."""
     decisions: int = 0
-    """How many decisions the seat had in this episode."""
+    """How many decisions the seat was given in this episode."""
     text: str | None = None
     """If wanted: the last position as this seat may see it."""
     scene: Any = None
     """If wanted: the same to be drawn."""
     mode: Mode = "learn"
     """The mode of the episode."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Action(Message):
@@ -533,12 +567,14 @@ class Action(Message):
     action: Any = None
     """A legal action: an action number where ``legal`` was given, else a value of the action
     space."""
+    refused: Natural = 0
+    """How many answers the rules refused before this one; for bridges that ask again by themselves."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
     """Ask what would follow from the position in which the seat must act.
 
-    The reply's ``body`` is a list of ``Position``, one for each line.
+    The reply's ``body`` is a list of ``Preview``, one for each line.
     """
 
     id: int
@@ -556,7 +592,7 @@ class AgentLookahead(Message, tag="lookahead"):
     """For what the seat cannot know and for chance; the same draw for all lines."""
 
 
-class Position(Part):
+class Preview(Part):
     """What a line of actions leads to."""
 
     to_act: list[int] = []
@@ -584,8 +620,12 @@ class Save(Message):
     """To be returned in the ``saved``."""
     instance: int
     """The agent."""
-    keep: str | None = None
+    state_name: str | None = None
     """From an experiment: the broker keeps the state under this name, across its restarts."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Saved(Message):
@@ -595,6 +635,8 @@ class Saved(Message):
     """The ``id`` of the ``save``."""
     state: bytes
     """Bytes of the agent's own form; the broker does not open them."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Load(Message):
@@ -606,8 +648,12 @@ class Load(Message):
     """The agent."""
     state: bytes = b""
     """Bytes of an earlier ``saved``."""
-    kept: str | None = None
-    """From an experiment: what the broker keeps under this name, instead of ``state``."""
+    state_name: str | None = None
+    """From an experiment: load what the broker keeps under this name, instead of ``state``."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class AgentMessage(Message, tag="message"):
@@ -619,6 +665,8 @@ class AgentMessage(Message, tag="message"):
     """The agent."""
     body: Any = None
     """Whatever the experiment and the agent have agreed on."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Leave(Message):
@@ -626,6 +674,8 @@ class Leave(Message):
 
     match: int
     """The match."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Cleanup(Message):
@@ -635,6 +685,10 @@ class Cleanup(Message):
     """To be returned in the ``reply``."""
     instance: int
     """The agent."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 # -- experiment and broker -----------------------------------------------------------------------
@@ -670,8 +724,8 @@ class Run(Message):
     """The master seed of the run."""
     seeds: list[int] | None = None
     """The environment seed of each episode instead of derived ones."""
-    first: Natural = 0
-    """The index of the first episode, to go on with an earlier run."""
+    first_index: Natural = 0
+    """The index of the first episode, to continue an earlier run."""
     mode: Mode = "learn"
     """Whether agents may change."""
     concurrency: Positive = 1
@@ -681,7 +735,7 @@ class Run(Message):
     """Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed."""
     clock: ClockRule = ClockRule()
     """How long seats may think."""
-    patience: Annotated[float, Meta(gt=0)] | None = 60.0
+    answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer that no clock bounds; null waits for ever."""
     max_turns: Positive | None = None
     """Truncate after this many turns."""
@@ -721,12 +775,22 @@ class Drain(RunCommand):
     """Finish the episodes in progress and start no other."""
 
 
-class Cancel(RunCommand):
-    """End everything of the run now."""
+class Cancel(Message):
+    """End everything of a run now, or give up a request."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    run: int | None = None
+    """The run; it must be the sender's own."""
+    request: int | None = None
+    """Or the ``id`` of the sender's request to give up; it gets the error ``cancelled``."""
 
 
 class ExperimentStart(RunCommand, tag="start"):
     """Stepwise: begin the next episode; the reply is its first turn."""
+
+    abandon: bool = False
+    """Whether an episode in progress is abandoned: truncated, without blame or outcome."""
 
 
 class ExperimentStep(RunCommand, tag="step"):
@@ -764,10 +828,12 @@ class ExperimentCreate(Message, tag="create"):
     """For the random choices of the agent that belong to no episode."""
     state: bytes | None = None
     """Bytes of an earlier ``saved`` to begin from."""
-    kept: str | None = None
+    state_name: str | None = None
     """The name under which the broker keeps the state to begin from."""
     peer: str | None = None
     """The name of the peer to make it, if several offer the type."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """Seconds after which the request fails; nil waits for ever."""
 
 
 class ExperimentMessage(Message, tag="message"):
@@ -781,6 +847,8 @@ class ExperimentMessage(Message, tag="message"):
     """Or the run whose first environment it is for."""
     body: Any = None
     """Whatever the experiment and the receiver have agreed on; the ``reply`` has the answer."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """Seconds after which the request fails; nil waits for ever."""
 
 
 class SeatResult(Part):
@@ -793,13 +861,15 @@ class SeatResult(Part):
     total: float = 0.0
     """Return: the undiscounted sum of rewards."""
     decisions: int = 0
-    """How many decisions the seat answered, late ones included."""
+    """How many decisions the seat was given."""
     seconds: float = 0.0
     """Thinking time, from sending a decision to receiving the answer."""
     breaches: int = 0
     """Answers too late or illegal that cost the run's price."""
     ignored: int = 0
     """Actions that were late, doubled or foreign."""
+    refused: int = 0
+    """Answers that the rules refused before a bridge sent a legal one: the sum of ``action.refused``."""
 
 
 class Episode(Message):
@@ -825,10 +895,12 @@ class Episode(Message):
     """How many turns were answered."""
     scored: bool = True
     """False if the episode was interrupted; it counts for nobody."""
-    again: bool = False
-    """Whether an interrupted episode is played again under the same index."""
+    will_retry: bool = False
+    """Whether the broker plays an interrupted episode again under the same index."""
     message: str = ""
     """What went wrong, if something did."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Progress(Message):
@@ -855,6 +927,8 @@ class Done(Message):
     """Why the run is over."""
     message: str = ""
     """One line for a person, if there is something to say."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class WatchedTurn(Message, tag="turn"):
@@ -952,3 +1026,26 @@ ToAgent = (
 ToExperiment = (
     Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Progress | Done | WatchedTurn
 )
+
+Asked = (
+    Open
+    | EnvironmentStart
+    | EnvironmentStep
+    | EnvironmentLookahead
+    | EnvironmentMessage
+    | Create
+    | Init
+    | AgentStart
+    | AgentStep
+    | Save
+    | Load
+    | AgentMessage
+    | Cleanup
+)
+"""What the broker sends again until it is answered; ``init`` only an ``error`` answers."""
+
+Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done
+"""What the broker sends again until it has arrived."""
+
+Numbered = Asked | Delivered
+"""Every message from the broker that has a ``seq``."""

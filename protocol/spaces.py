@@ -160,4 +160,22 @@ class Dict(_Space, frozen=True):
         )
 
 
-Space = Discrete | Box | MultiDiscrete | MultiBinary | Text | Tuple | Dict
+class Sequence(_Space, frozen=True):
+    """Sequences of any length up to a greatest one, every value of one space."""
+
+    element: Space
+    """The space of every element."""
+    max_length: Annotated[int, Meta(ge=0)]
+    """The most elements."""
+    min_length: Annotated[int, Meta(ge=0)] = 0
+    """The fewest."""
+
+    def contains(self, value: Any) -> bool:
+        return (
+            isinstance(value, list | tuple)
+            and self.min_length <= len(value) <= self.max_length
+            and all(self.element.contains(part) for part in value)
+        )
+
+
+Space = Discrete | Box | MultiDiscrete | MultiBinary | Text | Tuple | Dict | Sequence

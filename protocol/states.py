@@ -1,70 +1,102 @@
 """Who may say what, when: the state machines of the contract, as tables.
 
-Everything that decides whether a message fits its state stands in this file, and this file does
-not know at which end it is used: the broker and the peers read the same tables, and SPEC.md
-prints them.  A message that a table does not name in a state is refused with the error
-``wrong-state`` (or, where it only is late, ignored and counted) and changes nothing.
+Everything that decides whether a message fits its state stands in this file.  The broker moves
+its states by these tables and by nothing else (``Machine.on``), SPEC.md prints them, and
+tests/broker/test_tables.py tries every message in every state.  What a message that a table does
+not name in a state gets instead is said below the table; it never changes a state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-Table = Mapping[str, Mapping[str, str]]
+State = TypeVar("State", bound=str)
+Table = Mapping[State, Mapping[str, State]]
 
-SESSION: Table = {
+SessionState = Literal["new", "ready", "away", "gone"]
+
+SESSION: Table[SessionState] = {
     "new": {"hello": "ready"},
     "ready": {"hello": "ready", "bye": "gone", "lost": "away"},
-    "away": {"hello": "ready", "grace over": "gone"},
+    "away": {"hello": "ready", "replaced": "gone", "grace over": "gone"},
     "gone": {},
 }
-"""A peer at the broker; ``lost`` and ``grace over`` are events of the broker's own."""
+"""A peer at the broker.  ``lost``: its connection is gone, or was silent for too long.
+``replaced``: a newcomer says ``hello`` with its name.  ``grace over``: it did not come back."""
 
 MatchState = Literal["opening", "idle", "transition", "decision", "closed"]
 
-MATCH: Table = {
+MATCH: Table[MatchState] = {
     "opening": {"spec": "idle", "error": "closed", "close": "closed"},
     "idle": {"start": "transition", "close": "closed"},
-    "transition": {
-        "turn": "decision",
-        "last turn": "idle",
-        "start": "transition",
-        "error": "idle",
-        "give up": "idle",
-        "close": "closed",
-    },
-    "decision": {"step": "transition", "start": "transition", "give up": "idle", "close": "closed"},
+    "transition": {"turn": "decision", "last turn": "idle", "error": "idle", "give up": "idle"},
+    "decision": {"step": "transition", "give up": "idle"},
     "closed": {},
 }
-"""An environment opened for a match.  ``last turn`` is a ``turn`` with nobody to act; ``give up``
-is the broker's end of an episode that the rules did not end."""
+"""An environment opened for a match.  ``last turn``: a ``turn`` with nobody to act.  ``give up``:
+the broker ends the episode; the environment is not told, and hears ``start`` or ``close`` next.
+``error``: one that answers the ``open``, or the ``start`` or ``step`` in progress."""
 
 SeatState = Literal["free", "seated", "deciding", "waiting"]
 
-SEAT: Table = {
+SEAT: Table[SeatState] = {
     "free": {"init": "seated"},
     "seated": {"init": "seated", "start": "deciding", "end": "seated", "leave": "free"},
-    "deciding": {"action": "waiting", "end": "seated"},
+    "deciding": {"action": "waiting", "error": "waiting", "overdue": "waiting", "end": "seated"},
     "waiting": {"step": "deciding", "end": "seated"},
 }
-"""A seat of a match, as its agent and the broker see it."""
+"""A seat of a match.  ``error``: one that answers the decision.  ``overdue``: the answer did not
+come in time."""
 
-RUN: Table = {
+RunState = Literal["running", "paused", "draining", "over"]
+
+RUN: Table[RunState] = {
     "running": {
         "pause": "paused",
+        "unpause": "running",
         "drain": "draining",
         "cancel": "over",
         "finished": "over",
         "failed": "over",
     },
-    "paused": {"pause": "running", "drain": "draining", "cancel": "over", "failed": "over"},
+    "paused": {
+        "pause": "paused",
+        "unpause": "running",
+        "drain": "draining",
+        "cancel": "over",
+        "failed": "over",
+    },
     "draining": {"cancel": "over", "finished": "over", "failed": "over"},
     "over": {},
 }
-"""A run.  ``finished`` and ``failed`` are events of the broker's own."""
+"""A run.  ``unpause``: a ``pause`` with ``paused`` false.  ``cancel``: also when its experiment or
+the broker leaves.  ``finished``: no episode is left.  ``failed``: it cannot go on."""
 
 
-def follow(table: Table, state: str, event: str) -> str | None:
-    """Return the state after ``event``, or None if the table does not allow it."""
+class Machine(Generic[State]):
+    """Something that is in one state of a table at a time."""
+
+    __slots__ = ("_table", "state")
+
+    def __init__(self, table: Table[State], first: State) -> None:
+        self._table = table
+        self.state = first
+
+    def takes(self, event: str) -> bool:
+        """Return whether the table names an event in this state."""
+        return event in self._table[self.state]
+
+    def on(self, event: str) -> None:
+        """Move as the table says.
+
+        Raises:
+            KeyError: the table does not name the event in this state; ask ``takes`` first where a
+                peer could be the cause.
+        """
+        self.state = self._table[self.state][event]
+
+
+def follow(table: Table[State], state: State, event: str) -> State | None:
+    """Return the state after ``event``, or None if the table does not name it."""
     return table[state].get(event)

@@ -56,6 +56,8 @@ type Create struct {
 	Seed int64
 	// Bytes of an earlier `saved` to begin from.
 	State []byte
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Create) wire(w *wire) {
@@ -65,6 +67,8 @@ func (m *Create) wire(w *wire) {
 	dict(w, "parameters", &m.Parameters, value)
 	opt(w, "seed", &m.Seed, 0, integer)
 	orNone(w, "state", &m.State, blob)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Create) kind() string { return "create" }
@@ -81,6 +85,10 @@ type Init struct {
 	Spec Spec
 	// Whether the agent may send `lookahead`.
 	Lookahead bool
+	// The name of the offer that the instance was made from.
+	Agent string
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Init) wire(w *wire) {
@@ -89,6 +97,9 @@ func (m *Init) wire(w *wire) {
 	need(w, "instance", &m.Instance, integer)
 	need(w, "spec", &m.Spec, mapOf)
 	opt(w, "lookahead", &m.Lookahead, false, boolean)
+	opt(w, "agent", &m.Agent, "", text)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Init) kind() string { return "init" }
@@ -98,8 +109,7 @@ func (*Init) kind() string { return "init" }
 type Clock struct {
 	// What this decision may take; nil is no limit.
 	Decision *float64
-	// What the seat has left for the episode, this decision included; below 0 counts as 0; nil is no
-	// limit.
+	// What the seat has left for the episode, this decision included; nil is no limit.
 	Left *float64
 	// What the seat's last answer took; nil before the first.
 	Last *float64
@@ -141,6 +151,8 @@ type AgentStart struct {
 	Clock *Clock
 	// Earned before the first decision.
 	Reward float64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *AgentStart) wire(w *wire) {
@@ -157,6 +169,8 @@ func (m *AgentStart) wire(w *wire) {
 	opt(w, "scene", &m.Scene, nil, value)
 	orNil(w, "clock", &m.Clock, mapOf)
 	opt(w, "reward", &m.Reward, 0, number)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*AgentStart) kind() string { return "start" }
@@ -185,6 +199,8 @@ type AgentStep struct {
 	Scene any
 	// What the seat may use; nil if no clock runs.
 	Clock *Clock
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *AgentStep) wire(w *wire) {
@@ -198,6 +214,8 @@ func (m *AgentStep) wire(w *wire) {
 	orNil(w, "text", &m.Text, text)
 	opt(w, "scene", &m.Scene, nil, value)
 	orNil(w, "clock", &m.Clock, mapOf)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*AgentStep) kind() string { return "step" }
@@ -222,7 +240,7 @@ type End struct {
 	Blame *int
 	// The seat's return: all its rewards of the episode.
 	Total float64
-	// How many decisions the seat had in this episode.
+	// How many decisions the seat was given in this episode.
 	Decisions int
 	// If wanted: the last position as this seat may see it.
 	Text *string
@@ -230,6 +248,8 @@ type End struct {
 	Scene any
 	// The mode of the episode. Empty stands for ModeLearn.
 	Mode Mode
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *End) wire(w *wire) {
@@ -246,6 +266,8 @@ func (m *End) wire(w *wire) {
 	orNil(w, "text", &m.Text, text)
 	opt(w, "scene", &m.Scene, nil, value)
 	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*End) kind() string { return "end" }
@@ -260,6 +282,8 @@ type Action struct {
 	Seat int
 	// A legal action: an action number where `legal` was given, else a value of the action space.
 	Action any
+	// How many answers the rules refused before this one; for bridges that ask again by themselves.
+	Refused int64
 }
 
 func (m *Action) wire(w *wire) {
@@ -267,12 +291,13 @@ func (m *Action) wire(w *wire) {
 	need(w, "turn", &m.Turn, integer)
 	need(w, "seat", &m.Seat, integer)
 	opt(w, "action", &m.Action, nil, value)
+	opt(w, "refused", &m.Refused, 0, integer)
 }
 
 func (*Action) kind() string { return "action" }
 
 // AgentLookahead is the message "lookahead" from an agent. Ask what would follow from the position
-// in which the seat must act. The reply's `body` is a list of `Position`, one for each line.
+// in which the seat must act. The reply's `body` is a list of `Preview`, one for each line.
 type AgentLookahead struct {
 	// To be returned in the `reply`.
 	ID int64
@@ -308,12 +333,16 @@ type AgentMessage struct {
 	Instance int64
 	// Whatever the experiment and the agent have agreed on.
 	Body any
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *AgentMessage) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "instance", &m.Instance, integer)
 	opt(w, "body", &m.Body, nil, value)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*AgentMessage) kind() string { return "message" }
@@ -323,10 +352,14 @@ func (*AgentMessage) kind() string { return "message" }
 type Leave struct {
 	// The match.
 	Match int64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Leave) wire(w *wire) {
 	need(w, "match", &m.Match, integer)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Leave) kind() string { return "leave" }

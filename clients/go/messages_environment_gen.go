@@ -39,12 +39,16 @@ type Open struct {
 	Environment string
 	// The options by name; those left out have their defaults.
 	Configuration map[string]any
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Open) wire(w *wire) {
 	need(w, "match", &m.Match, integer)
 	need(w, "environment", &m.Environment, text)
 	dict(w, "configuration", &m.Configuration, value)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Open) kind() string { return "open" }
@@ -62,6 +66,8 @@ type EnvironmentStart struct {
 	Wants [][]Want
 	// Whether to add the `text` that all may see to each turn.
 	Watched bool
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *EnvironmentStart) wire(w *wire) {
@@ -70,6 +76,8 @@ func (m *EnvironmentStart) wire(w *wire) {
 	need(w, "seed", &m.Seed, integer)
 	array(w, "wants", &m.Wants, arrayOf(formWant))
 	opt(w, "watched", &m.Watched, false, boolean)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*EnvironmentStart) kind() string { return "start" }
@@ -82,12 +90,16 @@ type EnvironmentStep struct {
 	Turn int
 	// Pairs of seat and action, in the order of `to_act`.
 	Actions []SeatValue
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *EnvironmentStep) wire(w *wire) {
 	need(w, "episode", &m.Episode, integer)
 	need(w, "turn", &m.Turn, integer)
 	need(w, "actions", &m.Actions, arrayOf(pair))
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*EnvironmentStep) kind() string { return "step" }
@@ -97,10 +109,14 @@ func (*EnvironmentStep) kind() string { return "step" }
 type Close struct {
 	// The match.
 	Match int64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Close) wire(w *wire) {
 	need(w, "match", &m.Match, integer)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Close) kind() string { return "close" }
@@ -120,6 +136,8 @@ type EnvironmentLookahead struct {
 	Lines [][][]any
 	// For what the seat cannot know and for chance; the same draw for all lines.
 	Seed int64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *EnvironmentLookahead) wire(w *wire) {
@@ -129,6 +147,8 @@ func (m *EnvironmentLookahead) wire(w *wire) {
 	need(w, "turn", &m.Turn, integer)
 	need(w, "lines", &m.Lines, arrayOf(arrayOf(arrayOf(value))))
 	opt(w, "seed", &m.Seed, 0, integer)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*EnvironmentLookahead) kind() string { return "lookahead" }
@@ -142,12 +162,16 @@ type EnvironmentMessage struct {
 	Match int64
 	// Whatever the experiment and the environment have agreed on.
 	Body any
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *EnvironmentMessage) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "match", &m.Match, integer)
 	opt(w, "body", &m.Body, nil, value)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*EnvironmentMessage) kind() string { return "message" }

@@ -66,8 +66,8 @@ type Run struct {
 	Seed int64
 	// The environment seed of each episode instead of derived ones.
 	Seeds []int64
-	// The index of the first episode, to go on with an earlier run.
-	First int64
+	// The index of the first episode, to continue an earlier run.
+	FirstIndex int64
 	// Whether agents may change. Empty stands for ModeLearn.
 	Mode Mode
 	// How many episodes to play at once, as far as the agents' capacity allows; each is a match of its
@@ -79,7 +79,7 @@ type Run struct {
 	Clock ClockRule
 	// Seconds for any answer that no clock bounds; null waits for ever. Zero stands for 60,
 	// math.Inf(1) for nil.
-	Patience float64
+	AnswerTimeout float64
 	// Truncate after this many turns. Zero stands for nil.
 	MaxTurns int64
 	// What an answer that is too late costs. Empty stands for BreachForfeit.
@@ -106,12 +106,12 @@ func (m *Run) wire(w *wire) {
 	orDefault(w, "episodes", &m.Episodes, 1, integer)
 	opt(w, "seed", &m.Seed, 0, integer)
 	orNone(w, "seeds", &m.Seeds, arrayOf(integer[int64]))
-	opt(w, "first", &m.First, 0, integer)
+	opt(w, "first_index", &m.FirstIndex, 0, integer)
 	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
 	orDefault(w, "concurrency", &m.Concurrency, 1, integer)
 	opt(w, "rotate", &m.Rotate, false, boolean)
 	part(w, "clock", &m.Clock)
-	limit(w, "patience", &m.Patience, 60, number)
+	limit(w, "answer_timeout", &m.AnswerTimeout, 60, number)
 	orZero(w, "max_turns", &m.MaxTurns, integer)
 	orDefault(w, "on_timeout", &m.OnTimeout, BreachForfeit, formBreach)
 	orDefault(w, "on_illegal", &m.OnIllegal, BreachForfeit, formBreach)
@@ -164,17 +164,21 @@ func (*Drain) kind() string { return "drain" }
 
 func (m *Drain) setID(id int64) { m.ID = id }
 
-// Cancel is the message "cancel" from an experiment. End everything of the run now.
+// Cancel is the message "cancel" from an experiment. End everything of a run now, or give up a
+// request.
 type Cancel struct {
 	// To be returned in the `reply`.
 	ID int64
 	// The run; it must be the sender's own.
-	Run int64
+	Run *int64
+	// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+	Request *int64
 }
 
 func (m *Cancel) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
-	need(w, "run", &m.Run, integer)
+	orNil(w, "run", &m.Run, integer)
+	orNil(w, "request", &m.Request, integer)
 }
 
 func (*Cancel) kind() string { return "cancel" }
@@ -188,11 +192,14 @@ type ExperimentStart struct {
 	ID int64
 	// The run; it must be the sender's own.
 	Run int64
+	// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+	Abandon bool
 }
 
 func (m *ExperimentStart) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "run", &m.Run, integer)
+	opt(w, "abandon", &m.Abandon, false, boolean)
 }
 
 func (*ExperimentStart) kind() string { return "start" }
@@ -266,9 +273,12 @@ type ExperimentCreate struct {
 	// Bytes of an earlier `saved` to begin from.
 	State []byte
 	// The name under which the broker keeps the state to begin from.
-	Kept *string
+	StateName *string
 	// The name of the peer to make it, if several offer the type.
 	Peer *string
+	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
+	// nil.
+	Timeout float64
 }
 
 func (m *ExperimentCreate) wire(w *wire) {
@@ -277,8 +287,9 @@ func (m *ExperimentCreate) wire(w *wire) {
 	dict(w, "parameters", &m.Parameters, value)
 	opt(w, "seed", &m.Seed, 0, integer)
 	orNone(w, "state", &m.State, blob)
-	orNil(w, "kept", &m.Kept, text)
+	orNil(w, "state_name", &m.StateName, text)
 	orNil(w, "peer", &m.Peer, text)
+	limit(w, "timeout", &m.Timeout, 120, number)
 }
 
 func (*ExperimentCreate) kind() string { return "create" }
@@ -296,6 +307,9 @@ type ExperimentMessage struct {
 	Run *int64
 	// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
 	Body any
+	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
+	// nil.
+	Timeout float64
 }
 
 func (m *ExperimentMessage) wire(w *wire) {
@@ -303,6 +317,7 @@ func (m *ExperimentMessage) wire(w *wire) {
 	orNil(w, "instance", &m.Instance, integer)
 	orNil(w, "run", &m.Run, integer)
 	opt(w, "body", &m.Body, nil, value)
+	limit(w, "timeout", &m.Timeout, 120, number)
 }
 
 func (*ExperimentMessage) kind() string { return "message" }
@@ -317,7 +332,7 @@ type SeatResult struct {
 	Instance int64
 	// Return: the undiscounted sum of rewards.
 	Total float64
-	// How many decisions the seat answered, late ones included.
+	// How many decisions the seat was given.
 	Decisions int
 	// Thinking time, from sending a decision to receiving the answer.
 	Seconds float64
@@ -325,6 +340,8 @@ type SeatResult struct {
 	Breaches int64
 	// Actions that were late, doubled or foreign.
 	Ignored int64
+	// Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`.
+	Refused int64
 }
 
 func (m *SeatResult) wire(w *wire) {
@@ -335,6 +352,7 @@ func (m *SeatResult) wire(w *wire) {
 	opt(w, "seconds", &m.Seconds, 0, number)
 	opt(w, "breaches", &m.Breaches, 0, integer)
 	opt(w, "ignored", &m.Ignored, 0, integer)
+	opt(w, "refused", &m.Refused, 0, integer)
 }
 
 // Episode is the message "episode" to an experiment. The result of one episode; it is in the
@@ -360,10 +378,12 @@ type Episode struct {
 	Turns int
 	// False if the episode was interrupted; it counts for nobody.
 	Scored bool
-	// Whether an interrupted episode is played again under the same index.
-	Again bool
+	// Whether the broker plays an interrupted episode again under the same index.
+	WillRetry bool
 	// What went wrong, if something did.
 	Message string
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Episode) wire(w *wire) {
@@ -377,8 +397,10 @@ func (m *Episode) wire(w *wire) {
 	orNil(w, "blame", &m.Blame, integer)
 	opt(w, "turns", &m.Turns, 0, integer)
 	opt(w, "scored", &m.Scored, true, boolean)
-	opt(w, "again", &m.Again, false, boolean)
+	opt(w, "will_retry", &m.WillRetry, false, boolean)
 	opt(w, "message", &m.Message, "", text)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Episode) kind() string { return "episode" }
@@ -414,6 +436,8 @@ type Done struct {
 	Reason DoneReason
 	// One line for a person, if there is something to say.
 	Message string
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Done) wire(w *wire) {
@@ -421,6 +445,8 @@ func (m *Done) wire(w *wire) {
 	need(w, "finished", &m.Finished, integer)
 	orDefault(w, "reason", &m.Reason, DoneReasonFinished, formDoneReason)
 	opt(w, "message", &m.Message, "", text)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Done) kind() string { return "done" }

@@ -29,8 +29,12 @@ const (
 	CodeUnknown = "unknown"
 	// The seat may not take this action.
 	CodeIllegal = "illegal"
-	// The program that was asked could not fulfil the request.
+	// The program that was asked cannot do this, or is gone.
 	CodeUnavailable = "unavailable"
+	// The request was not answered in time.
+	CodeTimeout = "timeout"
+	// The request was given up by its sender.
+	CodeCancelled = "cancelled"
 	// The program that was asked failed.
 	CodeCrashed = "crashed"
 	// The broker cannot write its journal.
@@ -222,6 +226,8 @@ type Hello struct {
 	Token *string
 	// The session token of an earlier `welcome`.
 	Resume *string
+	// With `resume`: the highest `seq` that arrived in that session.
+	Seen int64
 	// Name and version of the peer's program, for people.
 	Software string
 	// Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions.
@@ -235,6 +241,7 @@ func (m *Hello) wire(w *wire) {
 	array(w, "offers", &m.Offers, mapOf[Offer])
 	orNil(w, "token", &m.Token, text)
 	orNil(w, "resume", &m.Resume, text)
+	opt(w, "seen", &m.Seen, 0, integer)
 	opt(w, "software", &m.Software, "", text)
 	array(w, "features", &m.Features, text)
 }
@@ -252,10 +259,10 @@ type Welcome struct {
 	Resumed bool
 	// The protocol version that the broker speaks.
 	Version int
-	// Seconds between pings; silence for `patience` is death.
+	// Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
 	Heartbeat float64
-	// Seconds of silence after which a peer that owes nothing is taken for lost.
-	Patience float64
+	// Seconds of silence after which the broker gives up a peer that owes no answer.
+	PeerTimeout float64
 	// What the broker reads; frames beyond it are refused.
 	Limits Limits
 	// The optional parts that both sides know; only these may be used.
@@ -269,64 +276,73 @@ func (m *Welcome) wire(w *wire) {
 	opt(w, "version", &m.Version, 1, integer)
 	opt(w, "heartbeat", &m.Heartbeat, 1, number)
 	w.check(m.Heartbeat >= 0, "heartbeat", "0 or more")
-	opt(w, "patience", &m.Patience, 30, number)
-	w.check(m.Patience >= 0, "patience", "0 or more")
+	opt(w, "peer_timeout", &m.PeerTimeout, 30, number)
+	w.check(m.PeerTimeout >= 0, "peer_timeout", "0 or more")
 	part(w, "limits", &m.Limits)
 	array(w, "features", &m.Features, text)
 }
 
 func (*Welcome) kind() string { return "welcome" }
 
-// Ping is the message "ping" from any peer, and to any peer. Either side asks whether the other
-// lives.
+// Ping is the message "ping" from any peer, and to any peer. Either side asks whether the other is
+// alive.
 type Ping struct {
-	// To be returned in the `pong`; the broker's rise by one.
+	// Returned in the `pong`.
 	Number uint64
+	// From the broker: no frame up to this `seq` will be sent again, so the peer may forget its
+	// answers to them.
+	Settled int64
 }
 
 func (m *Ping) wire(w *wire) {
 	opt(w, "number", &m.Number, 0, unsigned)
+	opt(w, "settled", &m.Settled, 0, integer)
+	w.check(m.Settled >= 0, "settled", "0 or more")
 }
 
 func (*Ping) kind() string { return "ping" }
 
-// Pong is the message "pong" from any peer, and to any peer. The answer to `ping`; it confirms
-// everything that was sent before that ping.
+// Pong is the message "pong" from any peer, and to any peer. The answer to `ping`.
 type Pong struct {
 	// The number of the `ping` that it answers.
 	Number uint64
+	// From a peer: the highest `seq` that has arrived.
+	Seen int64
 }
 
 func (m *Pong) wire(w *wire) {
 	opt(w, "number", &m.Number, 0, unsigned)
+	opt(w, "seen", &m.Seen, 0, integer)
+	w.check(m.Seen >= 0, "seen", "0 or more")
 }
 
 func (*Pong) kind() string { return "pong" }
 
-// Error is the message "error" from any peer, and to any peer. Something was refused; nothing else
-// has changed.
+// Error is the message "error" from any peer, and to any peer. Something was refused or failed;
+// nothing else has changed.
 type Error struct {
 	// One of the error codes.
 	Code string
-	// One line for a person: what, where, and what to do.
+	// One line for a person: what is wrong, what was expected, what to do.
 	Message string
-	// The request that it answers, if it answers one.
+	// The request that it answers.
 	ID *int64
-	// The episode that it is about, if it is about one.
-	Episode *int64
-	// The seat that it is about, if it is about one.
+	// From a peer: the `seq` of the frame that it answers, if that frame has no `id`.
+	Answers *int64
+	// From an environment, with the code `illegal`: the seat whose action the rules refuse.
 	Seat *int
-	// The match that it is about, if it is about one.
-	Match *int64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Error) wire(w *wire) {
 	need(w, "code", &m.Code, text)
 	need(w, "message", &m.Message, text)
 	orNil(w, "id", &m.ID, integer)
-	orNil(w, "episode", &m.Episode, integer)
+	orNil(w, "answers", &m.Answers, integer)
 	orNil(w, "seat", &m.Seat, integer)
-	orNil(w, "match", &m.Match, integer)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Error) kind() string { return "error" }
@@ -351,11 +367,15 @@ type Reply struct {
 	ID int64
 	// What was asked for; each request says what that is.
 	Body any
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Reply) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	opt(w, "body", &m.Body, nil, value)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Reply) kind() string { return "reply" }
@@ -392,6 +412,8 @@ type Spec struct {
 	Discount *float64
 	// Whether a watcher may see what any seat sees. Nil stands for true.
 	PerfectInformation *bool
+	// Whether chance plays a part after the start: equal actions may lead to different turns.
+	Chance bool
 	// Whether the environment can add them.
 	Afterstates bool
 	// Reward of the seat to blame and of every other one, when an episode is forfeited.
@@ -413,6 +435,7 @@ func (m *Spec) wire(w *wire) {
 	orPointer(w, "discount", &m.Discount, 1, number)
 	w.check(m.Discount == nil || *m.Discount >= 0 && *m.Discount <= 1, "discount", "between 0 and 1")
 	orPointer(w, "perfect_information", &m.PerfectInformation, true, boolean)
+	opt(w, "chance", &m.Chance, false, boolean)
 	opt(w, "afterstates", &m.Afterstates, false, boolean)
 	orNil(w, "forfeit", &m.Forfeit, interval)
 	orZero(w, "max_turns", &m.MaxTurns, integer)
@@ -422,7 +445,7 @@ func (m *Spec) wire(w *wire) {
 
 func (*Spec) kind() string { return "spec" }
 
-// View is part of Turn and Position. What a transition means to one seat.
+// View is part of Turn and Preview. What a transition means to one seat.
 type View struct {
 	// The seat.
 	Seat int
@@ -453,8 +476,8 @@ func (m *View) wire(w *wire) {
 	opt(w, "scene", &m.Scene, nil, value)
 }
 
-// Position is part of replies. What a line of actions leads to.
-type Position struct {
+// Preview is part of replies. What a line of actions leads to.
+type Preview struct {
 	// Seats that would have to act; empty if the episode would be over.
 	ToAct []int
 	// What the last action would mean to each seat that a turn would speak of.
@@ -473,7 +496,7 @@ type Position struct {
 	Error string
 }
 
-func (m *Position) wire(w *wire) {
+func (m *Preview) wire(w *wire) {
 	array(w, "to_act", &m.ToAct, integer[int])
 	array(w, "seats", &m.Seats, mapOf[View])
 	array(w, "rewards", &m.Rewards, number)
@@ -491,13 +514,22 @@ type Save struct {
 	// The agent.
 	Instance int64
 	// From an experiment: the broker keeps the state under this name, across its restarts.
-	Keep *string
+	StateName *string
+	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// 120, math.Inf(1) for nil.
+	Timeout float64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Save) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "instance", &m.Instance, integer)
-	orNil(w, "keep", &m.Keep, text)
+	orNil(w, "state_name", &m.StateName, text)
+	limit(w, "timeout", &m.Timeout, 120, number)
+	w.check(m.Timeout > 0, "timeout", "above 0")
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Save) kind() string { return "save" }
@@ -510,11 +542,15 @@ type Saved struct {
 	ID int64
 	// Bytes of the agent's own form; the broker does not open them.
 	State []byte
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Saved) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "state", &m.State, blob)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Saved) kind() string { return "saved" }
@@ -528,15 +564,24 @@ type Load struct {
 	Instance int64
 	// Bytes of an earlier `saved`.
 	State []byte
-	// From an experiment: what the broker keeps under this name, instead of `state`.
-	Kept *string
+	// From an experiment: load what the broker keeps under this name, instead of `state`.
+	StateName *string
+	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// 120, math.Inf(1) for nil.
+	Timeout float64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Load) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "instance", &m.Instance, integer)
 	orEmpty(w, "state", &m.State, blob)
-	orNil(w, "kept", &m.Kept, text)
+	orNil(w, "state_name", &m.StateName, text)
+	limit(w, "timeout", &m.Timeout, 120, number)
+	w.check(m.Timeout > 0, "timeout", "above 0")
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Load) kind() string { return "load" }
@@ -550,11 +595,20 @@ type Cleanup struct {
 	ID int64
 	// The agent.
 	Instance int64
+	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// 120, math.Inf(1) for nil.
+	Timeout float64
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
 }
 
 func (m *Cleanup) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	need(w, "instance", &m.Instance, integer)
+	limit(w, "timeout", &m.Timeout, 120, number)
+	w.check(m.Timeout > 0, "timeout", "above 0")
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
 }
 
 func (*Cleanup) kind() string { return "cleanup" }

@@ -21,6 +21,8 @@ func newSpace(kind string) Space {
 		return new(Tuple)
 	case "Dict":
 		return new(Dict)
+	case "Sequence":
+		return new(Sequence)
 	}
 	return nil
 }
@@ -132,3 +134,23 @@ func (m *Dict) wire(w *wire) {
 }
 
 func (*Dict) variant() string { return "Dict" }
+
+// Sequence is a space. Sequences of any length up to a greatest one, every value of one space.
+type Sequence struct {
+	// The space of every element.
+	Element Space
+	// The most elements.
+	MaxLength int64
+	// The fewest.
+	MinLength int64
+}
+
+func (m *Sequence) wire(w *wire) {
+	need(w, "element", &m.Element, space)
+	need(w, "max_length", &m.MaxLength, integer)
+	w.check(m.MaxLength >= 0, "max_length", "0 or more")
+	opt(w, "min_length", &m.MinLength, 0, integer)
+	w.check(m.MinLength >= 0, "min_length", "0 or more")
+}
+
+func (*Sequence) variant() string { return "Sequence" }

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -228,7 +228,7 @@ def _of(names: list[str]) -> Callable[[], Iterator[str]]:
 _SESSION = ["Hello", "Welcome", "Ping", "Pong", "Error", "Bye", "Reply", "Offer", "Limits"]
 _ENVIRONMENT = [
     *("Open", "Spec", "EnvironmentStart", "EnvironmentStep", "Turn", "View", "Symmetry"),
-    *("EnvironmentLookahead", "Position", "EnvironmentMessage", "Close"),
+    *("EnvironmentLookahead", "Preview", "EnvironmentMessage", "Close"),
 ]
 _AGENT = [
     *("Create", "Init", "AgentStart", "AgentStep", "Clock", "Action", "End", "AgentLookahead"),
@@ -268,29 +268,46 @@ def _scenes() -> Iterator[str]:
         yield ""
 
 
-TABLES: dict[str, tuple[states.Table, str]] = {
-    "session": (states.SESSION, "new: refused with `hello-first`; ready: as the role's table says"),
-    "match": (states.MATCH, "ignored and counted"),
-    "seat": (states.SEAT, "an agent's `action`: ignored and counted; another's seat: `illegal`"),
-    "run": (states.RUN, "refused with `wrong-state`"),
+TABLES: dict[str, tuple[Mapping[Any, Mapping[str, str]], str]] = {
+    "session": (
+        states.SESSION,
+        "A connection without a session gets `hello-first`; a second `hello` gets `wrong-state`.",
+    ),
+    "match": (states.MATCH, "Any other `spec`, `turn` or `error` is ignored and counted."),
+    "seat": (
+        states.SEAT,
+        "Any other `action` or `error` is ignored and counted; an `action` for a seat that is not "
+        "the sender's also gets `illegal`.",
+    ),
+    "run": (
+        states.RUN,
+        "Any other request is refused with `wrong-state`; one about a run that is over, with `unknown`.",
+    ),
 }
 """The state machines, and what becomes of a message that a table does not name."""
 
-EVENTS = {"lost", "grace over", "last turn", "give up", "finished", "failed"}
+EVENTS = {
+    *("lost", "replaced", "grace over"),
+    *("last turn", "give up"),
+    "overdue",
+    *("unpause", "finished", "failed"),
+}
 """What moves a state without being a message."""
 
 
 def _states(name: str) -> Callable[[], Iterator[str]]:
     def lines() -> Iterator[str]:
         table, otherwise = TABLES[name]
-        yield "| state | message or event | next state | otherwise |"
-        yield "|---|---|---|---|"
+        yield "| state | message or event | next state |"
+        yield "|---|---|---|"
         for state, row in table.items():
             if not row:
-                yield f"| {state} | | | nothing; this is the end |"
+                yield f"| {state} | nothing; this is the end | |"
             for event, following in row.items():
                 what = f"*{event}*" if event in EVENTS else f"`{event}`"
-                yield f"| {state} | {what} | {following} | {otherwise} |"
+                yield f"| {state} | {what} | {following} |"
+        yield ""
+        yield otherwise
 
     return lines
 

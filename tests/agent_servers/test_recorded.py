@@ -9,13 +9,13 @@ from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.recorded import Recorded, RecordedParameters
 from dovetail.broker.journal import Journal, read
-from dovetail.broker.records import Played
+from dovetail.broker.records import EpisodeRecord
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Dots
 
 
-def played(journal: Path) -> list[Played]:
-    return [each for each in read(journal) if isinstance(each, Played)]
+def played(journal: Path) -> list[EpisodeRecord]:
+    return [each for each in read(journal) if isinstance(each, EpisodeRecord)]
 
 
 @pytest.fixture

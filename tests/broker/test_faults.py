@@ -151,7 +151,7 @@ class Broker:
 
 @pytest.fixture
 def broker():
-    broker = Broker(heartbeat=0.1, grace=1.0, patience=2.0)
+    broker = Broker(heartbeat=0.1, grace=1.0, peer_timeout=2.0)
     Hanging.held.clear()
     broker.serve(serve_environment, [Count])
     broker.serve(serve_agent, [Player, Recorder, Hanging, Cheat, Crashing, Unsendable])
@@ -232,7 +232,7 @@ NESTED = b"\x91" * 100_000 + b"\x00"
         (codec.encode([1, 2]), "invalid"),
         (codec.encode({"type": "catalogue", "id": "one"}), "invalid"),
         (codec.encode({"type": "action", "episode": 1, "turn": 0, "seat": 0}), "unknown-type"),
-        (codec.encode(m.Hello(m.VERSION, "experiment")), "wrong-state"),
+        (codec.encode(m.Hello(m.VERSION, "experiment", "other")), "wrong-state"),
         (codec.encode(m.Cancel(3, 12345)), "unknown"),
     ],
 )
@@ -398,7 +398,7 @@ def blame(experiment, agent, **options):
     (result,) = [
         e
         for e in experiment.run("count", [bad, recorder], episodes=1, seed=1, retries=0, **options)
-        if not e.again
+        if not e.will_retry
     ]
     heard = experiment.message(recorder, None)
     assert len(heard) == 1
@@ -433,7 +433,7 @@ def test_every_ending_is_told_apart_and_every_seat_told(experiment, agent, optio
     [
         ({"clock": {"decision": 0.2}}, "timeout"),
         ({"clock": {"episode": 0.2, "increment": 0.01, "margin": 0.05}}, "timeout"),
-        ({"patience": 0.2}, "stalled"),
+        ({"answer_timeout": 0.2}, "stalled"),
         ({"clock": {"decision": 0.2}, "on_timeout": "truncate"}, "truncated"),
     ],
 )
@@ -535,8 +535,8 @@ def test_a_faulty_environment_fails_its_episode_only(broker, experiment, fault, 
         "faulty", [recorder], configuration={"fault": fault}, check=True, retries=1
     )
     first, second = run.wait()
-    assert (first.reason, first.again, first.scored) == ("environment-failed", True, False)
-    assert (second.reason, second.again, second.index) == ("environment-failed", False, 0)
+    assert (first.reason, first.will_retry, first.scored) == ("environment-failed", True, False)
+    assert (second.reason, second.will_retry, second.index) == ("environment-failed", False, 0)
     assert text in second.message
     assert "\n" not in second.message
     assert [end[0] for end in experiment.message(recorder, None)] == ["environment-failed"] * 2
@@ -568,7 +568,7 @@ def test_a_silent_environment_fails_its_run(broker, experiment):
     broker.serve(serve_environment, [Faulty])
     experiment.expect(["faulty"])
     player = experiment.create("player")
-    run = experiment.run("faulty", [player], configuration={"fault": "hang"}, patience=0.3)
+    run = experiment.run("faulty", [player], configuration={"fault": "hang"}, answer_timeout=0.3)
     with pytest.raises(DovetailError, match=r"did not open|silent|did not come back"):
         run.wait()
     plays_on(experiment)
@@ -713,7 +713,7 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
         with InProcess([Count], [Player], journal=Journal(path)) as experiment:
             player = experiment.create("player")
             experiment.run("count", [player, player], episodes=2).wait()
-            experiment.save(player, keep="best")
+            experiment.save(player, state_name="best")
     whole = list(read(path))
     assert len(whole) == 6
     path.write_bytes(path.read_bytes()[:-3])

@@ -37,7 +37,7 @@ offers = st.lists(
 scores = st.none() | st.lists(number, max_size=3)
 messages = st.one_of(
     st.builds(m.Ping, small.filter(lambda n: n >= 0)),
-    st.builds(m.Pong, small.filter(lambda n: n >= 0)),
+    st.builds(m.Pong, small.filter(lambda n: n >= 0), small.filter(lambda n: n >= 0)),
     st.builds(m.Bye),
     st.builds(
         m.Error,
@@ -46,7 +46,6 @@ messages = st.one_of(
         st.none() | small,
         st.none() | small,
         st.none() | seat,
-        st.none() | small,
     ),
     st.builds(
         m.Spec,
@@ -80,7 +79,7 @@ messages = st.one_of(
         rotate=st.booleans(),
         seeds=st.none() | st.lists(small, max_size=2),
         clock=st.builds(m.ClockRule, st.none() | st.just(1.0), st.none() | st.just(2.0)),
-        patience=st.none() | st.just(3.0),
+        answer_timeout=st.none() | st.just(3.0),
         max_turns=st.none() | st.just(2),
         on_timeout=st.sampled_from(["forfeit", "random", "truncate"]),
         on_illegal=st.sampled_from(["forfeit", "random", "truncate"]),
@@ -89,14 +88,14 @@ messages = st.one_of(
     ),
     st.builds(m.Pause, small, small, st.booleans()),
     st.builds(m.Drain, small, small),
-    st.builds(m.Cancel, small, small),
-    st.builds(m.ExperimentStart, small, small),
+    st.builds(m.Cancel, small, st.none() | small, st.none() | small),
+    st.builds(m.ExperimentStart, small, small, st.booleans()),
     st.builds(m.ExperimentStep, small, small),
     st.builds(m.Catalogue, small),
     st.builds(m.Watch, small, st.none() | small, st.booleans()),
-    st.builds(m.ExperimentCreate, small, text, kept=st.none() | text),
+    st.builds(m.ExperimentCreate, small, text, state_name=st.none() | text),
     st.builds(m.Save, small, small, st.none() | text),
-    st.builds(m.Load, small, small, kept=st.none() | text),
+    st.builds(m.Load, small, small, state_name=st.none() | text),
     st.builds(m.Cleanup, small, small),
     st.builds(m.ExperimentMessage, small, st.none() | small, st.none() | small),
 )
@@ -107,7 +106,7 @@ class Anarchy(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.core = Core(Settings(grace=2.0, patience=4.0), b"")
+        self.core = Core(Settings(grace=2.0, peer_timeout=4.0), b"")
         self.now = 0.0
         self.requests = 100
         self.waiting: dict[int, list[m.Message]] = {c: [] for c in range(CONNECTIONS)}
@@ -158,7 +157,7 @@ class Anarchy(RuleBasedStateMachine):
             self.say(connection, m.Hello(m.VERSION, role, offers=offers))
         self.say(2, m.ExperimentCreate(self.request(), "player"))
         self.sensible()
-        made = [i.number for i in self.core.state.instances.values() if i.ready]
+        made = [i.number for i in self.core.instances if i.ready]
         if made:
             self.say(2, m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2))
 
@@ -222,24 +221,26 @@ class Anarchy(RuleBasedStateMachine):
     @rule()
     def resume(self):
         for connection, session in list(self.sessions.items()):
-            if self.core.role(connection) is None and session in self.core.state.sessions:
-                role = self.core.state.sessions[session].role
+            if self.core.role(connection) is None and session in self.core.tables.sessions:
+                role = self.core.tables.sessions[session].role
                 self.say(connection, m.Hello(m.VERSION, role, resume=session))
 
     @invariant()
     def books_balance(self):
-        state = self.core.state
-        for instance in state.instances.values():
+        for instance in self.core.instances:
             playing = {
-                match.episode
-                for match in state.episodes.values()
-                for place in match.seats
-                if place.instance is instance
+                play.episode.number
+                for run in self.core.runs
+                for play in run.playing.values()
+                for sitter in play.match.sitters
+                if sitter.instance is instance
             }
             assert instance.busy == len(playing)
-        for run in state.runs.values():
-            assert run.playing == sum(match.playing for match in run.matches)
-            assert run.playing + len(run.idle) <= len(run.matches)
+        for run in self.core.runs:
+            for match in run.matches.values():
+                playing = match.machine.state in ("transition", "decision")
+                assert playing == (match in run.playing)
+                assert (match.machine.state == "idle") == (match in run.idle)
 
     def teardown(self):
         present = {self.sessions[c] for c in self.sessions if self.core.role(c) is not None}
@@ -252,7 +253,7 @@ class Anarchy(RuleBasedStateMachine):
         for key, count in self.ended.items():
             if key[0] not in self.resumed:  # a resumption sends again what may have been lost
                 assert count == 1, f"{key} heard {count} ends"
-        event(f"episodes: {min(self.core.state.counters['episodes'], 5)}")
+        event(f"episodes: {min(self.core.tables.counters['episodes'], 5)}")
 
 
 TestAnarchy = Anarchy.TestCase

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.records import Played
+from dovetail.broker.records import EpisodeRecord
 from dovetail.broker.simulator import Faults, Simulator
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.protocol import messages as m
@@ -200,7 +200,7 @@ def play(seed: int, reference: dict[int, tuple]) -> str:
             assert count == 1
             if key in ledger.totals and ledger.totals[key] and host in living:
                 assert ledger.rewards[key] == pytest.approx(ledger.totals[key])
-    played = [record for record in simulator.records if isinstance(record, Played)]
+    played = [record for record in simulator.records if isinstance(record, EpisodeRecord)]
     numbers = Counter(record.result.episode for record in played)
     assert all(count == 1 for count in numbers.values())
     by_run: dict[int, Counter[int]] = {}
@@ -214,7 +214,9 @@ def play(seed: int, reference: dict[int, tuple]) -> str:
     for scored in by_run.values():
         assert all(count == 1 for count in scored.values()), "an episode counted twice"
     if script.done and script.done[-1].reason == "finished":
-        finals = [e for e in script.episodes.values() if not e.again and e.run == script.runs[-1]]
+        finals = [
+            e for e in script.episodes.values() if not e.will_retry and e.run == script.runs[-1]
+        ]
         assert sorted(e.index for e in finals) == list(range(EPISODES))
     return script.done[-1].reason if script.done else "none"
 

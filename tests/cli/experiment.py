@@ -17,7 +17,7 @@ with Experiment.connect(sys.argv[1], give_up=options.pop("give_up", 60.0)) as ex
         for episode in run:
             print(
                 f"episode {episode.index} {episode.reason} outcome {episode.outcome} "
-                f"blame {episode.blame} again {episode.again}",
+                f"blame {episode.blame} again {episode.will_retry}",
                 flush=True,
             )
         print(f"done {run.done.reason if run.done else None}", flush=True)

@@ -10,7 +10,7 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.broker.journal import Journal, read
-from dovetail.broker.records import Played
+from dovetail.broker.records import EpisodeRecord
 from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def test_list(dovetail: Any, journal: Path) -> None:
 
 
 def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> None:
-    played = [each for each in read(journal) if isinstance(each, Played)]
+    played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
     for number, record in enumerate(played, 1):
         answer = dovetail("replay", str(journal), str(number), "--env", game)
         assert answer.code == 0, answer.err
@@ -55,7 +55,7 @@ def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> Non
 
 
 def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str) -> None:
-    played = [each for each in read(journal) if isinstance(each, Played)]
+    played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
     forged = journal.with_name("forged")
     writer = Journal(forged)
     record = played[0]
@@ -83,7 +83,7 @@ def test_the_name_in_a_journal_is_not_imported(dovetail: Any, journal: Path) -> 
     game, marker = journal.with_name("x.py"), journal.with_name("imported")
     game.write_text(f"open({str(marker)!r}, 'w').close()\n")
     writer = Journal(journal.with_name("forged"))
-    record = next(each for each in read(journal) if isinstance(each, Played))
+    record = next(each for each in read(journal) if isinstance(each, EpisodeRecord))
     names = [f"{game}:Game", str(game), "cProfile:run", "os:system"]
     writer.write([msgspec.structs.replace(record, environment=name) for name in names])
     writer.close()

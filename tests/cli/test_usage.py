@@ -36,7 +36,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["nonsense"], "No such command 'nonsense'"),
         (["broker", "--bnd", "x"], "No such option: --bnd"),
         (["broker", "--grace", "soon"], "'--grace'"),
-        (["broker", "--patience", "-1"], "'--patience'"),
+        (["broker", "--peer-timeout", "-1"], "'--peer-timeout'"),
         (["agent"], "Missing argument"),
         (["agent", "randon"], "no agent 'randon'; did you mean 'random'?"),
         (["env", "chess"], "no environment 'chess'; there are "),

@@ -60,8 +60,29 @@ def test_the_role_hears_the_welcome_and_its_own_messages_in_order(session: Sessi
 def test_a_ping_is_answered_with_its_number(session: Session) -> None:
     welcome(session)
     messages, answers = session.receive(frames(m.Ping(1), m.Ping(7)), 0.0)
-    assert messages == []
+    assert messages == [m.Ping(1), m.Ping(7)]  # the host learns what is settled
     assert read(answers) == [m.Pong(1), m.Pong(7)]
+
+
+def test_a_pong_says_what_has_arrived_and_a_hello_too(session: Session) -> None:
+    welcome(session)
+    told = frames(m.Leave(3, seq=4), m.Ping(1), m.Leave(4, seq=7), m.Leave(3, seq=4), m.Ping(2))
+    _, answers = session.receive(told, 0.0)
+    assert read(answers) == [m.Pong(1, 4), m.Pong(2, 7)]
+    assert READ.decode(session.greet(1.0)).seen == 7
+    session.receive(frames(m.Welcome("token", "north", resumed=True)), 1.0)
+    assert session.seen == 7
+    session.greet(2.0)
+    session.receive(frames(m.Welcome("other", "north")), 2.0)
+    assert session.seen == 0
+
+
+def test_the_same_welcome_twice_is_taken_once(session: Session) -> None:
+    session.greet(0.0)
+    both = frames(m.Welcome("token", "north"), m.Leave(3, seq=1), m.Welcome("token", "north"))
+    messages, _ = session.receive(both, 0.0)
+    assert [type(each) for each in messages] == [m.Welcome, m.Leave]
+    assert session.seen == 1
 
 
 def test_a_pong_is_taken_in_silence(session: Session) -> None:
@@ -86,7 +107,7 @@ def test_a_refused_hello_is_an_error_for_a_person(session: Session, code: str) -
 
 def test_other_errors_are_for_the_role(session: Session) -> None:
     welcome(session)
-    error = m.Error("illegal", "not your seat", episode=3, seat=1)
+    error = m.Error("illegal", "not your seat")
     assert session.receive(frames(error), 0.0) == ([error], [])
 
 
@@ -101,10 +122,17 @@ def test_what_is_read_is_what_the_broker_reads(session: Session) -> None:
     deep = codec.encode(m.Reply(1, functools.reduce(lambda inside, _: [inside], range(40), 0)))
     welcome(session)
     _, answers = session.receive([deep], 0.0)
-    assert [(each.code, each.id) for each in read(answers)] == [("limit", 1)]
-    welcome(session, limits=m.Limits(depth=64))
+    assert [(each.code, each.id, each.answers) for each in read(answers)] == [("limit", 1, None)]
+    welcome(session, resumed=True, limits=m.Limits(depth=64))
     messages, _ = session.receive([deep], 0.0)
     assert [type(each) for each in messages] == [m.Reply]
+
+
+def test_a_bad_frame_is_answered_by_its_number(session: Session) -> None:
+    welcome(session)
+    bad = codec.encode({"type": "step", "episode": 1, "seat": "none", "turn": 0, "seq": 9})
+    _, answers = session.receive([bad], 0.0)
+    assert [(each.code, each.id, each.answers) for each in read(answers)] == [("invalid", None, 9)]
 
 
 def test_the_brokers_goodbye_is_noted(session: Session) -> None:

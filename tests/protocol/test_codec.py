@@ -238,7 +238,11 @@ def _turn(**raw: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("raw", "code", "about"),
     [
-        ({"episode": b"\x04", "turn": b"\x00", "terminated": b"\x01"}, "invalid", {"episode": 4}),
+        (
+            {"episode": b"\x04", "turn": b"\x00", "terminated": b"\x01"},
+            "invalid",
+            {"episode": 4, "turn": 0},
+        ),
         (
             {"episode": b"\x04", "id": b"\xc3", "match": b"\xa1x", "terminated": b"\x01"},
             "invalid",

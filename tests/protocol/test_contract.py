@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dovetail.broker.core import Core, Settings
-from dovetail.broker.records import Kept, Played
+from dovetail.broker.records import EpisodeRecord, StateRecord
 from dovetail.peer.session import Session
 from dovetail.protocol import codec, examples, generate
 from dovetail.protocol import messages as m
@@ -80,7 +80,7 @@ def test_every_reason_is_in_the_spec() -> None:
 
 def test_every_record_of_the_journal_is_in_the_spec() -> None:
     appendix = SPEC.split("## Appendix: the journal")[1]
-    for kind in (Played, Kept):
+    for kind in (EpisodeRecord, StateRecord):
         assert f"`record` = `{kind.__struct_config__.tag}`" in appendix
         for field in msgspec.structs.fields(kind):
             assert f"| `{field.encode_name}` |" in appendix

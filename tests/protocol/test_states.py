@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import pytest
 
 from dovetail.protocol import examples, states
 from dovetail.protocol.generate import document
-from dovetail.protocol.states import Table, follow
+from dovetail.protocol.states import Machine, follow
+
+Table = Mapping[Any, Mapping[str, str]]
 
 TABLES = [
     pytest.param(states.SESSION, "new", id="session"),
@@ -48,13 +51,15 @@ def test_every_event_of_the_broker_is_in_a_table() -> None:
 
 
 def test_every_table_is_in_the_spec() -> None:
-    tables = [value for name, value in vars(states).items() if name.isupper()]
+    tables = [each for name, each in vars(states).items() if name.isupper()]
     assert tables == [table for table, _ in document.TABLES.values()]
 
 
 def test_the_named_states_are_those_of_the_tables() -> None:
     assert set(get_args(states.MatchState)) == states.MATCH.keys()
     assert set(get_args(states.SeatState)) == states.SEAT.keys()
+    assert set(get_args(states.SessionState)) == states.SESSION.keys()
+    assert set(get_args(states.RunState)) == states.RUN.keys()
 
 
 def test_an_end_is_always_possible_for_a_seat_that_plays() -> None:
@@ -66,3 +71,14 @@ def test_what_a_table_does_not_name_leads_nowhere() -> None:
     assert follow(states.SEAT, "waiting", "action") is None
     assert follow(states.RUN, "over", "cancel") is None
     assert follow(states.MATCH, "decision", "step") == "transition"
+
+
+def test_a_machine_moves_by_its_table_and_not_otherwise() -> None:
+    machine = Machine(states.MATCH, "opening")
+    assert machine.takes("spec")
+    machine.on("spec")
+    assert machine.state == "idle"
+    assert not machine.takes("turn")
+    with pytest.raises(KeyError):
+        machine.on("turn")
+    assert machine.state == "idle"

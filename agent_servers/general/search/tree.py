@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dovetail.agent_servers.agent import Lookahead, Position
+from dovetail.agent_servers.agent import Lookahead, Preview
 from dovetail.env_servers.environment import Environment
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
@@ -102,7 +102,7 @@ class LocalRules:
             return stop.value
 
 
-def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Position], Any]:
+def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Preview], Any]:
     """Let a search run by asking the environment; ``yield from`` it in an agent's ``step``."""
     try:
         question = next(search)

@@ -32,10 +32,12 @@ def broker(
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
     ] = 1.0,
-    patience: Annotated[
+    peer_timeout: Annotated[
         float,
         typer.Option(
-            min=0.1, metavar="SECONDS", help="Silence of an idle peer that counts as its loss."
+            min=0.1,
+            metavar="SECONDS",
+            help="Disconnect an idle peer after this much silence.",
         ),
     ] = 30.0,
     grace: Annotated[
@@ -71,7 +73,7 @@ def broker(
 
     serve(
         bind,
-        settings=Settings(token=token, heartbeat=heartbeat, patience=patience, grace=grace),
+        settings=Settings(token=token, heartbeat=heartbeat, peer_timeout=peer_timeout, grace=grace),
         journal=None if journal == "none" else Journal(Path(journal), sync=sync),
         finish=finish,
         ready=ready,

@@ -58,7 +58,7 @@ def play(
         Path | None,
         typer.Option(metavar="FILE", help="Put AGENT into a state that it saved.", dir_okay=False),
     ] = None,
-    kept: Annotated[
+    state_name: Annotated[
         str | None,
         typer.Option(
             metavar="NAME", help="With --connect: a state of AGENT that the broker keeps."
@@ -74,8 +74,8 @@ def play(
 
     Example: dovetail play connect_four --against td --seat 1
     """
-    if kept is not None and (connect is None or state is not None):
-        raise UsageError("--kept needs --connect, and excludes --state")
+    if state_name is not None and (connect is None or state is not None):
+        raise UsageError("--state-name needs --connect, and excludes --state")
     if register_ and connect is not None:
         raise UsageError("--register is for a game in this program; leave out --connect")
     register(register_)
@@ -114,7 +114,7 @@ def play(
                     seed=derive(seed, "opponent", number),
                     parameters=parameters,
                     state=data,
-                    kept=kept,
+                    state_name=state_name,
                 )
         run = experiment.run(
             name,
@@ -123,7 +123,7 @@ def play(
             episodes=games,
             seed=seed,
             mode="evaluate",
-            patience=None,
+            answer_timeout=None,
             retries=0,
         )
         scores = []

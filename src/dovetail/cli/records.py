@@ -16,7 +16,7 @@ from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
-    from dovetail.broker.records import Played
+    from dovetail.broker.records import EpisodeRecord
     from dovetail.protocol.messages import Turn
 
 
@@ -86,7 +86,7 @@ def _list(journal: Path) -> None:
     show(table if table.row_count else f"{journal} has no episodes")
 
 
-def _play(played: Played, name: str | None, delay: float) -> None:
+def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
     # Who typed a name may import by it; the name in a journal is looked up.
     try:
         kind = find_environment(name) if name else registered("environment", played.environment)
@@ -147,7 +147,7 @@ def _count(turn: Turn, totals: list[float]) -> None:
         totals[view.seat] += view.reward
 
 
-def _check(played: Played, turn: Turn, totals: list[float]) -> None:
+def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     """Hold the end of a replay against the record."""
     result = played.result
     number = len(played.actions)

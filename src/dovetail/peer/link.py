@@ -144,7 +144,10 @@ class Link:
                     f"waiting{limit} for it to return"
                 )
         if session.silent(now):
-            self._connect()
+            if session.welcome is None and self._socket is not None:
+                self._socket.send(session.greet(now))  # the hello or its welcome may have been lost
+            else:
+                self._connect()
         if self._idle is not None:
             self._idle()
 

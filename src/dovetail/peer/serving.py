@@ -39,6 +39,10 @@ class Host(Protocol):
         """Take messages; return the answers but for those that ``between`` has taken."""
         ...
 
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        ...
+
 
 def serve_host(
     host: Host,
@@ -104,14 +108,14 @@ def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
     def between(answers: list[m.Message]) -> None:
         nonlocal last
         if time.monotonic() - last > PROMPT:
-            _send(link, answers)
+            _send(link, host, answers)
             answers.clear()
             last = time.monotonic()
 
-    _send(link, host.handle(messages, between))
+    _send(link, host, host.handle(messages, between))
 
 
-def _send(link: Link, answers: list[m.Message]) -> None:
+def _send(link: Link, host: Host, answers: list[m.Message]) -> None:
     try:
         link.send(answers)
     except (*codec.UNSENDABLE, DovetailError):
@@ -120,16 +124,4 @@ def _send(link: Link, answers: list[m.Message]) -> None:
             try:
                 link.send([answer])
             except (*codec.UNSENDABLE, DovetailError) as error:
-                link.send([_unsendable(answer, str(error))])
-
-
-def _unsendable(answer: m.Message, text: str) -> m.Error:
-    return m.Error(
-        "crashed",
-        f"the answer cannot travel: {text}",
-        # A question has a number of the peer's own, by which the broker knows nothing.
-        id=None if isinstance(answer, m.AgentLookahead) else getattr(answer, "id", None),
-        episode=getattr(answer, "episode", None),
-        seat=getattr(answer, "seat", None),
-        match=getattr(answer, "match", None),
-    )
+                link.send([host.unsendable(answer, f"the answer cannot travel: {error}")])

@@ -30,10 +30,11 @@ class Session:
     def __init__(self, hello: m.Hello) -> None:
         self.hello = hello
         self.welcome: m.Welcome | None = None
+        self.seen = 0
+        """The highest ``seq`` that has arrived in this session."""
         self.departed = False
         """Whether the broker said ``bye``."""
         self.heard = 0.0
-        self.errors: list[str] = []
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
         self._greeted = False
 
@@ -42,6 +43,7 @@ class Session:
         self.heard = now
         self._greeted = True
         self.hello.resume = None if self.welcome is None else self.welcome.session
+        self.hello.seen = self.seen
         return codec.encode(self.hello)
 
     def receive(self, frames: Iterable[bytes], now: float) -> tuple[list[m.Message], list[bytes]]:
@@ -53,18 +55,17 @@ class Session:
             try:
                 message = self._decoder.decode(frame)
             except ProtocolError as error:
-                answers.append(codec.encode(m.Error(error.code, str(error), **error.about)))
+                answers.append(codec.encode(_refusal(error)))
                 continue
             kind = type(message)
             if kind is m.Ping:
-                answers.append(codec.encode(m.Pong(message.number)))
+                answers.append(codec.encode(m.Pong(message.number, self.seen)))
+                messages.append(message)
             elif kind is m.Pong:
                 pass
             elif kind is m.Welcome:
-                self.welcome = message
-                self._decoder.limits = message.limits
-                self._greeted = False
-                messages.append(message)
+                if self._begins(message):
+                    messages.append(message)
             elif kind is m.Bye:
                 self.departed = True
             elif kind is m.Error and message.code == "hello-first":
@@ -73,8 +74,21 @@ class Session:
             elif kind is m.Error and self._greeted and self._is_final(message.code):
                 raise DovetailError(f"the broker refuses: {message.message}")
             else:
+                self.seen = max(self.seen, getattr(message, "seq", 0))
                 messages.append(message)
         return messages, answers
+
+    def _begins(self, welcome: m.Welcome) -> bool:
+        """Take a welcome; return whether it is news: that to a ``hello`` said twice comes twice."""
+        self._greeted = False
+        same = self.welcome is not None and self.welcome.session == welcome.session
+        if same and not welcome.resumed:
+            return False
+        if not welcome.resumed:
+            self.seen = 0
+        self.welcome = welcome
+        self._decoder.limits = welcome.limits
+        return True
 
     def _is_final(self, code: str) -> bool:
         """Whether to say ``hello`` again would get the same error."""
@@ -88,3 +102,10 @@ class Session:
     def patience(self) -> float:
         """Seconds of silence that mean nothing yet."""
         return 2.0 if self.welcome is None else max(4 * self.welcome.heartbeat, 2.0)
+
+
+def _refusal(error: ProtocolError) -> m.Error:
+    """Return the error for a frame that cannot be read; it answers what the frame asks."""
+    request = error.about.get("id")
+    answers = error.about.get("seq") if request is None else None
+    return m.Error(error.code, str(error), request, answers)

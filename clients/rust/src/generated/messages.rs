@@ -38,8 +38,12 @@ pub enum Code {
     Unknown,
     /// The seat may not take this action.
     Illegal,
-    /// The program that was asked could not fulfil the request.
+    /// The program that was asked cannot do this, or is gone.
     Unavailable,
+    /// The request was not answered in time.
+    Timeout,
+    /// The request was given up by its sender.
+    Cancelled,
     /// The program that was asked failed.
     Crashed,
     /// The broker cannot write its journal.
@@ -59,6 +63,8 @@ words! { Code;
     Unknown "unknown",
     Illegal "illegal",
     Unavailable "unavailable",
+    Timeout "timeout",
+    Cancelled "cancelled",
     Crashed "crashed",
     Journal "journal",
 }
@@ -259,6 +265,8 @@ pub struct Hello {
     pub token: Option<String>,
     /// The session token of an earlier `welcome`.
     pub resume: Option<String>,
+    /// With `resume`: the highest `seq` that arrived in that session.
+    pub seen: u64,
     /// Name and version of the peer's program, for people.
     pub software: String,
     /// Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions.
@@ -272,6 +280,7 @@ record! { Hello "type" = "hello";
     offers "offers" = Default::default(),
     token "token" = None,
     resume "resume" = None,
+    seen "seen" = 0,
     software "software" = Default::default(),
     features "features" = Default::default(),
 }
@@ -288,10 +297,10 @@ pub struct Welcome {
     pub resumed: bool,
     /// The protocol version that the broker speaks.
     pub version: i64,
-    /// Seconds between pings; silence for `patience` is death.
+    /// Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
     pub heartbeat: f64,
-    /// Seconds of silence after which a peer that owes nothing is taken for lost.
-    pub patience: f64,
+    /// Seconds of silence after which the broker gives up a peer that owes no answer.
+    pub peer_timeout: f64,
     /// What the broker reads; frames beyond it are refused.
     pub limits: Limits,
     /// The optional parts that both sides know; only these may be used.
@@ -304,57 +313,64 @@ record! { Welcome "type" = "welcome";
     resumed "resumed" = false,
     version "version" = 1,
     heartbeat "heartbeat" = 1.0,
-    patience "patience" = 30.0,
+    peer_timeout "peer_timeout" = 30.0,
     limits "limits" = Limits::default(),
     features "features" = Default::default(),
 }
 
-/// Either side asks whether the other lives.
+/// Either side asks whether the other is alive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
-    /// To be returned in the `pong`; the broker's rise by one.
+    /// Returned in the `pong`.
     pub number: u64,
+    /// From the broker: no frame up to this `seq` will be sent again, so the peer may forget its
+    /// answers to them.
+    pub settled: u64,
 }
 
 record! { Ping "type" = "ping";
     number "number" = 0,
+    settled "settled" = 0,
 }
 
-/// The answer to `ping`; it confirms everything that was sent before that ping.
+/// The answer to `ping`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pong {
     /// The number of the `ping` that it answers.
     pub number: u64,
+    /// From a peer: the highest `seq` that has arrived.
+    pub seen: u64,
 }
 
 record! { Pong "type" = "pong";
     number "number" = 0,
+    seen "seen" = 0,
 }
 
-/// Something was refused; nothing else has changed.
+/// Something was refused or failed; nothing else has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// One of the error codes.
     pub code: String,
-    /// One line for a person: what, where, and what to do.
+    /// One line for a person: what is wrong, what was expected, what to do.
     pub message: String,
-    /// The request that it answers, if it answers one.
+    /// The request that it answers.
     pub id: Option<i64>,
-    /// The episode that it is about, if it is about one.
-    pub episode: Option<i64>,
-    /// The seat that it is about, if it is about one.
+    /// From a peer: the `seq` of the frame that it answers, if that frame has no `id`.
+    pub answers: Option<i64>,
+    /// From an environment, with the code `illegal`: the seat whose action the rules refuse.
     pub seat: Option<usize>,
-    /// The match that it is about, if it is about one.
-    pub r#match: Option<i64>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Error "type" = "error";
     code "code",
     message "message",
     id "id" = None,
-    episode "episode" = None,
+    answers "answers" = None,
     seat "seat" = None,
-    r#match "match" = None,
+    seq "seq" = 0,
 }
 
 /// An orderly leave; the broker keeps nothing for a resumption.
@@ -375,11 +391,14 @@ pub struct Reply {
     pub id: i64,
     /// What was asked for; each request says what that is.
     pub body: Payload,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Reply "type" = "reply";
     id "id",
     body "body" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// A way to turn or mirror the game that changes nothing about it.
@@ -415,6 +434,8 @@ pub struct Spec {
     pub discount: f64,
     /// Whether a watcher may see what any seat sees.
     pub perfect_information: bool,
+    /// Whether chance plays a part after the start: equal actions may lead to different turns.
+    pub chance: bool,
     /// Whether the environment can add them.
     pub afterstates: bool,
     /// Reward of the seat to blame and of every other one, when an episode is forfeited.
@@ -434,6 +455,7 @@ record! { Spec "type" = "spec";
     reward_range "reward_range" = None,
     discount "discount" = 1.0,
     perfect_information "perfect_information" = true,
+    chance "chance" = false,
     afterstates "afterstates" = false,
     forfeit "forfeit" = None,
     max_turns "max_turns" = None,
@@ -449,12 +471,15 @@ pub struct Open {
     pub environment: String,
     /// The options by name; those left out have their defaults.
     pub configuration: Map,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Open "type" = "open";
     r#match "match",
     environment "environment",
     configuration "configuration" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// Begin an episode; one in progress in the same match is abandoned.
@@ -470,6 +495,8 @@ pub struct EnvironmentStart {
     pub wants: Vec<Vec<Want>>,
     /// Whether to add the `text` that all may see to each turn.
     pub watched: bool,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { EnvironmentStart "type" = "start";
@@ -478,6 +505,7 @@ record! { EnvironmentStart "type" = "start";
     seed "seed",
     wants "wants" = Default::default(),
     watched "watched" = false,
+    seq "seq" = 0,
 }
 
 /// The actions of every seat in `to_act`.
@@ -489,12 +517,15 @@ pub struct EnvironmentStep {
     pub turn: i64,
     /// Pairs of seat and action, in the order of `to_act`.
     pub actions: Vec<(usize, Value)>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { EnvironmentStep "type" = "step";
     episode "episode",
     turn "turn",
     actions "actions",
+    seq "seq" = 0,
 }
 
 /// The match is over; the environment made for it may go.
@@ -502,10 +533,13 @@ record! { EnvironmentStep "type" = "step";
 pub struct Close {
     /// The match.
     pub r#match: i64,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Close "type" = "close";
     r#match "match",
+    seq "seq" = 0,
 }
 
 /// A seat asks what would follow; answered with `reply`, from what that seat knows.
@@ -523,6 +557,8 @@ pub struct EnvironmentLookahead {
     pub lines: Vec<Vec<Vec<Value>>>,
     /// For what the seat cannot know and for chance; the same draw for all lines.
     pub seed: i64,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { EnvironmentLookahead "type" = "lookahead";
@@ -532,6 +568,7 @@ record! { EnvironmentLookahead "type" = "lookahead";
     turn "turn",
     lines "lines",
     seed "seed" = 0,
+    seq "seq" = 0,
 }
 
 /// Free text or data from an experiment to an environment.
@@ -543,12 +580,15 @@ pub struct EnvironmentMessage {
     pub r#match: i64,
     /// Whatever the experiment and the environment have agreed on.
     pub body: Payload,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { EnvironmentMessage "type" = "message";
     id "id",
     r#match "match",
     body "body" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// What a transition means to one seat.
@@ -630,6 +670,8 @@ pub struct Create {
     pub seed: i64,
     /// Bytes of an earlier `saved` to begin from.
     pub state: Option<Vec<u8>>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Create "type" = "create";
@@ -639,6 +681,7 @@ record! { Create "type" = "create";
     parameters "parameters" = Default::default(),
     seed "seed" = 0,
     state "state" = None,
+    seq "seq" = 0,
 }
 
 /// An instance takes a seat of a match.
@@ -654,6 +697,10 @@ pub struct Init {
     pub spec: Spec,
     /// Whether the agent may send `lookahead`.
     pub lookahead: bool,
+    /// The name of the offer that the instance was made from.
+    pub agent: String,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Init "type" = "init";
@@ -662,6 +709,8 @@ record! { Init "type" = "init";
     instance "instance",
     spec "spec",
     lookahead "lookahead" = false,
+    agent "agent" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// What the seat may use, and what its last answer took; seconds at the broker.
@@ -669,8 +718,7 @@ record! { Init "type" = "init";
 pub struct Clock {
     /// What this decision may take; `None` is no limit.
     pub decision: Option<f64>,
-    /// What the seat has left for the episode, this decision included; below 0 counts as 0; `None`
-    /// is no limit.
+    /// What the seat has left for the episode, this decision included; `None` is no limit.
     pub left: Option<f64>,
     /// What the seat's last answer took; `None` before the first.
     pub last: Option<f64>,
@@ -711,6 +759,8 @@ pub struct AgentStart {
     pub clock: Option<Clock>,
     /// Earned before the first decision.
     pub reward: f64,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { AgentStart "type" = "start";
@@ -727,6 +777,7 @@ record! { AgentStart "type" = "start";
     scene "scene" = Default::default(),
     clock "clock" = None,
     reward "reward" = 0.0,
+    seq "seq" = 0,
 }
 
 /// A later decision of a seat.
@@ -752,6 +803,8 @@ pub struct AgentStep {
     pub scene: Payload,
     /// What the seat may use; `None` if no clock runs.
     pub clock: Option<Clock>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { AgentStep "type" = "step";
@@ -765,6 +818,7 @@ record! { AgentStep "type" = "step";
     text "text" = None,
     scene "scene" = Default::default(),
     clock "clock" = None,
+    seq "seq" = 0,
 }
 
 /// The episode is over for a seat, whatever happened.
@@ -788,7 +842,7 @@ pub struct End {
     pub blame: Option<usize>,
     /// The seat's return: all its rewards of the episode.
     pub total: f64,
-    /// How many decisions the seat had in this episode.
+    /// How many decisions the seat was given in this episode.
     pub decisions: i64,
     /// If wanted: the last position as this seat may see it.
     pub text: Option<String>,
@@ -796,6 +850,8 @@ pub struct End {
     pub scene: Payload,
     /// The mode of the episode.
     pub mode: Mode,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { End "type" = "end";
@@ -812,6 +868,7 @@ record! { End "type" = "end";
     text "text" = None,
     scene "scene" = Default::default(),
     mode "mode" = Mode::Learn,
+    seq "seq" = 0,
 }
 
 /// The answer to `start` or `step`.
@@ -825,6 +882,9 @@ pub struct Action {
     pub seat: usize,
     /// A legal action: an action number where `legal` was given, else a value of the action space.
     pub action: Value,
+    /// How many answers the rules refused before this one; for bridges that ask again by
+    /// themselves.
+    pub refused: u64,
 }
 
 record! { Action "type" = "action";
@@ -832,10 +892,11 @@ record! { Action "type" = "action";
     turn "turn",
     seat "seat",
     action "action" = Default::default(),
+    refused "refused" = 0,
 }
 
 /// Ask what would follow from the position in which the seat must act. The reply's `body` is a list
-/// of `Position`, one for each line.
+/// of `Preview`, one for each line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentLookahead {
     /// To be returned in the `reply`.
@@ -864,7 +925,7 @@ record! { AgentLookahead "type" = "lookahead";
 
 /// What a line of actions leads to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Position {
+pub struct Preview {
     /// Seats that would have to act; empty if the episode would be over.
     pub to_act: Vec<usize>,
     /// What the last action would mean to each seat that a turn would speak of.
@@ -883,7 +944,7 @@ pub struct Position {
     pub error: String,
 }
 
-record! { Position;
+record! { Preview;
     to_act "to_act" = Default::default(),
     seats "seats" = Default::default(),
     rewards "rewards" = Default::default(),
@@ -902,13 +963,19 @@ pub struct Save {
     /// The agent.
     pub instance: i64,
     /// From an experiment: the broker keeps the state under this name, across its restarts.
-    pub keep: Option<String>,
+    pub state_name: Option<String>,
+    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    pub timeout: Option<f64>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Save "type" = "save";
     id "id",
     instance "instance",
-    keep "keep" = None,
+    state_name "state_name" = None,
+    timeout "timeout" = Some(120.0),
+    seq "seq" = 0,
 }
 
 /// An instance's state.
@@ -918,11 +985,14 @@ pub struct Saved {
     pub id: i64,
     /// Bytes of the agent's own form; the broker does not open them.
     pub state: Vec<u8>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Saved "type" = "saved";
     id "id",
     state "state",
+    seq "seq" = 0,
 }
 
 /// Put an instance into a state that it saved.
@@ -934,15 +1004,21 @@ pub struct Load {
     pub instance: i64,
     /// Bytes of an earlier `saved`.
     pub state: Vec<u8>,
-    /// From an experiment: what the broker keeps under this name, instead of `state`.
-    pub kept: Option<String>,
+    /// From an experiment: load what the broker keeps under this name, instead of `state`.
+    pub state_name: Option<String>,
+    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    pub timeout: Option<f64>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Load "type" = "load";
     id "id",
     instance "instance",
     state "state" = Default::default(),
-    kept "kept" = None,
+    state_name "state_name" = None,
+    timeout "timeout" = Some(120.0),
+    seq "seq" = 0,
 }
 
 /// Free text or data from an experiment to an agent instance.
@@ -954,12 +1030,15 @@ pub struct AgentMessage {
     pub instance: i64,
     /// Whatever the experiment and the agent have agreed on.
     pub body: Payload,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { AgentMessage "type" = "message";
     id "id",
     instance "instance",
     body "body" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// The match is over; the seats that were taken by `init` are free.
@@ -967,10 +1046,13 @@ record! { AgentMessage "type" = "message";
 pub struct Leave {
     /// The match.
     pub r#match: i64,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Leave "type" = "leave";
     r#match "match",
+    seq "seq" = 0,
 }
 
 /// The instance is no longer needed.
@@ -980,11 +1062,17 @@ pub struct Cleanup {
     pub id: i64,
     /// The agent.
     pub instance: i64,
+    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    pub timeout: Option<f64>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Cleanup "type" = "cleanup";
     id "id",
     instance "instance",
+    timeout "timeout" = Some(120.0),
+    seq "seq" = 0,
 }
 
 /// How long a seat may think; seconds, null is no limit.
@@ -1024,8 +1112,8 @@ pub struct Run {
     pub seed: i64,
     /// The environment seed of each episode instead of derived ones.
     pub seeds: Option<Vec<i64>>,
-    /// The index of the first episode, to go on with an earlier run.
-    pub first: u64,
+    /// The index of the first episode, to continue an earlier run.
+    pub first_index: u64,
     /// Whether agents may change.
     pub mode: Mode,
     /// How many episodes to play at once, as far as the agents' capacity allows; each is a match of
@@ -1036,7 +1124,7 @@ pub struct Run {
     /// How long seats may think.
     pub clock: ClockRule,
     /// Seconds for any answer that no clock bounds; `None` waits for ever.
-    pub patience: Option<f64>,
+    pub answer_timeout: Option<f64>,
     /// Truncate after this many turns.
     pub max_turns: Option<u64>,
     /// What an answer that is too late costs.
@@ -1063,12 +1151,12 @@ record! { Run "type" = "run";
     episodes "episodes" = 1,
     seed "seed" = 0,
     seeds "seeds" = None,
-    first "first" = 0,
+    first_index "first_index" = 0,
     mode "mode" = Mode::Learn,
     concurrency "concurrency" = 1,
     rotate "rotate" = false,
     clock "clock" = ClockRule::default(),
-    patience "patience" = Some(60.0),
+    answer_timeout "answer_timeout" = Some(60.0),
     max_turns "max_turns" = None,
     on_timeout "on_timeout" = Breach::Forfeit,
     on_illegal "on_illegal" = Breach::Forfeit,
@@ -1110,18 +1198,21 @@ record! { Drain "type" = "drain";
     run "run",
 }
 
-/// End everything of the run now.
+/// End everything of a run now, or give up a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cancel {
     /// To be returned in the `reply`.
     pub id: i64,
     /// The run; it must be the sender's own.
-    pub run: i64,
+    pub run: Option<i64>,
+    /// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+    pub request: Option<i64>,
 }
 
 record! { Cancel "type" = "cancel";
     id "id",
-    run "run",
+    run "run" = None,
+    request "request" = None,
 }
 
 /// Stepwise: begin the next episode; the reply is its first turn.
@@ -1131,11 +1222,14 @@ pub struct ExperimentStart {
     pub id: i64,
     /// The run; it must be the sender's own.
     pub run: i64,
+    /// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+    pub abandon: bool,
 }
 
 record! { ExperimentStart "type" = "start";
     id "id",
     run "run",
+    abandon "abandon" = false,
 }
 
 /// Stepwise: let the seats act once; the reply is the turn that follows.
@@ -1194,9 +1288,11 @@ pub struct ExperimentCreate {
     /// Bytes of an earlier `saved` to begin from.
     pub state: Option<Vec<u8>>,
     /// The name under which the broker keeps the state to begin from.
-    pub kept: Option<String>,
+    pub state_name: Option<String>,
     /// The name of the peer to make it, if several offer the type.
     pub peer: Option<String>,
+    /// Seconds after which the request fails; `None` waits for ever.
+    pub timeout: Option<f64>,
 }
 
 record! { ExperimentCreate "type" = "create";
@@ -1205,8 +1301,9 @@ record! { ExperimentCreate "type" = "create";
     parameters "parameters" = Default::default(),
     seed "seed" = 0,
     state "state" = None,
-    kept "kept" = None,
+    state_name "state_name" = None,
     peer "peer" = None,
+    timeout "timeout" = Some(120.0),
 }
 
 /// Pass a message to an agent instance, or to the environments of a run.
@@ -1220,6 +1317,8 @@ pub struct ExperimentMessage {
     pub run: Option<i64>,
     /// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
     pub body: Value,
+    /// Seconds after which the request fails; `None` waits for ever.
+    pub timeout: Option<f64>,
 }
 
 record! { ExperimentMessage "type" = "message";
@@ -1227,6 +1326,7 @@ record! { ExperimentMessage "type" = "message";
     instance "instance" = None,
     run "run" = None,
     body "body" = Default::default(),
+    timeout "timeout" = Some(120.0),
 }
 
 /// What one seat got out of an episode.
@@ -1238,7 +1338,7 @@ pub struct SeatResult {
     pub instance: i64,
     /// Return: the undiscounted sum of rewards.
     pub total: f64,
-    /// How many decisions the seat answered, late ones included.
+    /// How many decisions the seat was given.
     pub decisions: i64,
     /// Thinking time, from sending a decision to receiving the answer.
     pub seconds: f64,
@@ -1246,6 +1346,9 @@ pub struct SeatResult {
     pub breaches: i64,
     /// Actions that were late, doubled or foreign.
     pub ignored: i64,
+    /// Answers that the rules refused before a bridge sent a legal one: the sum of
+    /// `action.refused`.
+    pub refused: i64,
 }
 
 record! { SeatResult;
@@ -1256,6 +1359,7 @@ record! { SeatResult;
     seconds "seconds" = 0.0,
     breaches "breaches" = 0,
     ignored "ignored" = 0,
+    refused "refused" = 0,
 }
 
 /// The result of one episode; it is in the journal before it is sent.
@@ -1281,10 +1385,12 @@ pub struct Episode {
     pub turns: i64,
     /// False if the episode was interrupted; it counts for nobody.
     pub scored: bool,
-    /// Whether an interrupted episode is played again under the same index.
-    pub again: bool,
+    /// Whether the broker plays an interrupted episode again under the same index.
+    pub will_retry: bool,
     /// What went wrong, if something did.
     pub message: String,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Episode "type" = "episode";
@@ -1298,8 +1404,9 @@ record! { Episode "type" = "episode";
     blame "blame" = None,
     turns "turns" = 0,
     scored "scored" = true,
-    again "again" = false,
+    will_retry "will_retry" = false,
     message "message" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// How far a run is.
@@ -1333,6 +1440,8 @@ pub struct Done {
     pub reason: DoneReason,
     /// One line for a person, if there is something to say.
     pub message: String,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
 }
 
 record! { Done "type" = "done";
@@ -1340,6 +1449,7 @@ record! { Done "type" = "done";
     finished "finished",
     reason "reason" = DoneReason::Finished,
     message "message" = Default::default(),
+    seq "seq" = 0,
 }
 
 /// A turn as a watcher may see it.
@@ -1402,11 +1512,11 @@ record! { WatchedTurn "type" = "turn";
 pub enum ToAll {
     /// The broker's answer to `hello`.
     Welcome(Welcome),
-    /// Either side asks whether the other lives.
+    /// Either side asks whether the other is alive.
     Ping(Ping),
-    /// The answer to `ping`; it confirms everything that was sent before that ping.
+    /// The answer to `ping`.
     Pong(Pong),
-    /// Something was refused; nothing else has changed.
+    /// Something was refused or failed; nothing else has changed.
     Error(Error),
     /// An orderly leave; the broker keeps nothing for a resumption.
     Bye(Bye),

@@ -23,6 +23,8 @@ pub enum Space {
     Tuple(Tuple),
     /// Maps with one value of each space by its key.
     Dict(Dict),
+    /// Sequences of any length up to a greatest one, every value of one space.
+    Sequence(Sequence),
 }
 
 tagged! { Space;
@@ -33,6 +35,7 @@ tagged! { Space;
     Text(Text),
     Tuple(Tuple),
     Dict(Dict),
+    Sequence(Sequence),
 }
 
 /// The integers `start` .. `start + n - 1`.
@@ -128,4 +131,21 @@ pub struct Dict {
 
 record! { Dict "space" = "Dict";
     spaces "spaces",
+}
+
+/// Sequences of any length up to a greatest one, every value of one space.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// The space of every element.
+    pub element: Space,
+    /// The most elements.
+    pub max_length: u64,
+    /// The fewest.
+    pub min_length: u64,
+}
+
+record! { Sequence "space" = "Sequence";
+    element "element",
+    max_length "max_length",
+    min_length "min_length" = 0,
 }

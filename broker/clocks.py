@@ -1,0 +1,62 @@
+"""How long a seat may think.  Pure: the time goes in, deadlines come out; all in seconds."""
+
+from __future__ import annotations
+
+import math
+
+from dovetail.protocol.messages import Clock, ClockRule
+
+FOREVER = math.inf
+
+
+class SeatClock:
+    """The clock of one seat in one episode, from sending a decision to receiving its answer.
+
+    Args:
+        rule: the run's; without any limit in it the clock is not ``timed``.
+        answer_timeout: bounds an answer where the rule does not; None waits for ever.
+    """
+
+    __slots__ = ("_patience", "_rule", "deadline", "last", "left", "seconds", "sent", "timed")
+
+    def __init__(self, rule: ClockRule, answer_timeout: float | None) -> None:
+        self._rule = rule
+        self._patience = FOREVER if answer_timeout is None else answer_timeout
+        self.timed = rule.decision is not None or rule.episode is not None
+        self.left = rule.episode
+        """What is left for the episode; None is no limit."""
+        self.last: float | None = None
+        """What the last answer took."""
+        self.seconds = 0.0
+        """What all answers took together."""
+        self.sent = 0.0
+        self.deadline = FOREVER
+        """When the answer that is owed is overdue."""
+
+    def ask(self, now: float) -> None:
+        """Start: a decision is sent."""
+        self.sent = now
+        self.deadline = now + (self._allowance() if self.timed else self._patience)
+
+    def answer(self, now: float) -> bool:
+        """Stop: the answer came; return whether it is in time."""
+        in_time = now <= self.deadline or not self.timed
+        self.spend(now)
+        return in_time
+
+    def spend(self, now: float) -> None:
+        """Stop: the answer came, or is overdue."""
+        took = now - self.sent
+        self.last = took
+        self.seconds += took
+        if self.left is not None:
+            self.left = max(0.0, self.left - took) + self._rule.increment
+        self.deadline = FOREVER
+
+    def shown(self) -> Clock | None:
+        """Return what the seat is shown with its next decision."""
+        return Clock(self._rule.decision, self.left, self.last) if self.timed else None
+
+    def _allowance(self) -> float:
+        limits = [limit for limit in (self._rule.decision, self.left) if limit is not None]
+        return min(limits) + self._rule.margin

@@ -1,0 +1,355 @@
+"""One episode: whose turn it is, what each seat earned, what was breached, how it ended.
+
+Made when an episode begins and thrown away at its end.  Pure, and knows neither peers nor runs:
+turns, actions and the time go in; decisions, steps and endings come out.  With the tables of
+``dovetail.protocol.states`` and the clocks of ``clocks`` these are the rules of Dovetail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.broker.clocks import FOREVER, SeatClock
+from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
+from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
+from dovetail.protocol.spaces import Space
+from dovetail.protocol.states import Machine, MatchState, SeatState
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a run asks of every one of its episodes."""
+
+    mode: m.Mode
+    clock: m.ClockRule
+    answer_timeout: float | None
+    max_turns: int | None
+    on_timeout: m.Breach
+    on_illegal: m.Breach
+    check: bool
+    stepwise: bool
+    lookahead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an episode ended."""
+
+    reason: m.Reason
+    blame: int | None = None
+    outcome: list[float] | None = None
+    message: str = ""
+
+    @property
+    def scored(self) -> bool:
+        """Whether it counts; an interrupted episode does not."""
+        return self.reason not in ("disconnected", "crashed", "cancelled", "environment-failed")
+
+
+class Place:
+    """A seat's account of the episode."""
+
+    __slots__ = (
+        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "number"),
+        *("pending", "refused", "seed", "space", "total"),
+    )
+
+    def __init__(
+        self, number: int, machine: Machine[SeatState], seed: int, clock: SeatClock, space: Space
+    ) -> None:
+        self.number = number
+        self.machine = machine
+        self.seed = seed
+        self.clock = clock
+        self.space = space
+        self.pending = 0.0
+        """Reward since its last decision."""
+        self.total = 0.0
+        self.decisions = 0
+        self.breaches = 0
+        self.ignored = 0
+        self.refused = 0
+        self.legal: m.Legal = None
+        self.action: Any = None
+
+    def earn(self, reward: float) -> None:
+        """Credit a reward."""
+        self.pending += reward
+        self.total += reward
+
+
+class Episode:
+    """An episode in progress.
+
+    Args:
+        number: the broker's.
+        match: the number of its match.
+        index: its place in the run.
+        seed: the environment's.
+        rules: the run's.
+        spec: the environment's.
+        machine: the match's, in ``transition``: the environment was asked for the first turn.
+        places: one for each seat, in order.
+        now: when that was.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        match: int,
+        index: int,
+        seed: int,
+        rules: Rules,
+        spec: m.Spec,
+        machine: Machine[MatchState],
+        places: list[Place],
+        now: float,
+    ) -> None:
+        self.number = number
+        self.match = match
+        self.index = index
+        self.seed = seed
+        self.rules = rules
+        self.spec = spec
+        self.machine = machine
+        self.places = places
+        self._patience = FOREVER if rules.answer_timeout is None else rules.answer_timeout
+        self.deadline = now + self._patience
+        """When the first answer that is owed, by the environment or a seat, is overdue."""
+        self.latest = m.Turn(turn=-1)
+        self.owing = 0
+        """Seats that still have to answer."""
+        self.history: list[list[tuple[int, Any]]] = []
+        """The actions of each turn."""
+        self.breached: list[list[int]] = []
+        """``[turn, seat]`` of every action that was chosen for a seat."""
+
+    # -- the environment's turn ------------------------------------------------------------------
+
+    def awaits(self, turn: int) -> bool:
+        """Whether the environment owes the turn of this number."""
+        return self.machine.state == "transition" and turn == self.latest.turn + 1
+
+    def turned(self, turn: m.Turn) -> Ending | None:
+        """Take the turn that the environment owes: credit the rewards, and say if it was the last.
+
+        Raises:
+            ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
+        """
+        check_views(turn, len(self.places))
+        if self.rules.check:
+            check(turn, self.spec)
+        for view in turn.seats:
+            if view.reward:
+                self.places[view.seat].earn(view.reward)
+        self.latest = turn
+        self.deadline = FOREVER
+        if not turn.to_act:
+            self.machine.on("last turn")
+            return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
+        self.machine.on("turn")
+        limit = self.rules.max_turns
+        if limit is not None and turn.turn >= limit:
+            return Ending("truncated", message=f"the run allows {limit} turns")
+        return None
+
+    def refused(self, seat: int | None, message: str) -> Ending:
+        """Take the environment's word that the rules refuse a seat's action of the last step."""
+        self.machine.on("error")
+        if seat is None or seat not in self.latest.to_act:
+            return Ending("environment-failed", message=message)
+        place = self.places[seat]
+        place.breaches += 1
+        if self.rules.on_illegal == "truncate":
+            return Ending("truncated", seat, message=f"illegal-action: {message}")
+        return self._forfeit(place, "illegal-action", message)
+
+    def failed(self, message: str) -> Ending:
+        """Take the environment's word that it cannot go on."""
+        self.machine.on("error")
+        return Ending("environment-failed", message=message)
+
+    # -- the seats' decisions --------------------------------------------------------------------
+
+    def decide(self, now: float) -> Iterator[m.AgentStart | m.AgentStep]:
+        """Yield its decision to each seat that must act; they are sent as they are yielded."""
+        turn = self.latest
+        self.owing = len(turn.to_act)
+        views = {view.seat: view for view in turn.seats} if len(turn.seats) > 1 else None
+        for number in turn.to_act:
+            view = turn.seats[0] if views is None else views[number]
+            place = self.places[number]
+            clock = place.clock
+            shown = clock.shown() if clock.timed else None
+            reward, place.pending = place.pending, 0.0
+            place.legal = view.legal
+            place.decisions += 1
+            clock.ask(now)
+            if clock.deadline < self.deadline:
+                self.deadline = clock.deadline
+            afterstates = None if view.afterstates is m.NIL else view.afterstates
+            scene = None if view.scene is m.NIL else view.scene
+            if place.machine.state == "waiting":
+                place.machine.on("step")
+                yield m.AgentStep(
+                    self.number,
+                    number,
+                    turn.turn,
+                    reward,
+                    view.observation,
+                    view.legal,
+                    afterstates,
+                    view.text,
+                    scene,
+                    shown,
+                )
+            else:
+                place.machine.on("start")
+                yield m.AgentStart(
+                    self.number,
+                    self.match,
+                    number,
+                    turn.turn,
+                    place.seed,
+                    self.rules.mode,
+                    view.observation,
+                    view.legal,
+                    afterstates,
+                    view.text,
+                    scene,
+                    shown,
+                    reward,
+                )
+
+    def owes(self, seat: int, turn: int) -> bool:
+        """Whether a seat owes its decision of this turn."""
+        return (
+            turn == self.latest.turn
+            and 0 <= seat < len(self.places)
+            and self.places[seat].machine.state == "deciding"
+        )
+
+    def acted(self, action: m.Action, now: float) -> Ending | None:
+        """Take the answer that a seat owes."""
+        place = self.places[action.seat]
+        place.machine.on("action")
+        if action.refused:
+            place.refused += action.refused
+        if not place.clock.answer(now):
+            return self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
+        if not allowed(action.action, place.legal, place.space):
+            return self._breach(place, "illegal-action", refusal(action.action, place.legal))
+        self._settle(place, action.action)
+        return None
+
+    def crashed(self, seat: int, message: str) -> Ending:
+        """Take the word of a seat's agent that it failed at the decision that it owes."""
+        self.places[seat].machine.on("error")
+        return Ending("crashed", seat, message=message)
+
+    def overdue(self, now: float) -> Ending | None:
+        """Act upon the answers of seats that are overdue."""
+        for number in self.latest.to_act:
+            place = self.places[number]
+            if place.machine.state != "deciding" or now < place.clock.deadline:
+                continue
+            place.machine.on("overdue")
+            took = now - place.clock.sent
+            place.clock.spend(now)
+            if place.clock.timed:
+                ending = self._breach(place, "timeout", f"no answer within {took:.3f} s")
+            else:
+                ending = self._forfeit(place, "stalled", f"no answer within {took:.0f} s")
+            if ending is not None:
+                return ending
+        return None
+
+    def step(self, now: float) -> m.EnvironmentStep:
+        """Return the step of a turn in which no seat owes its answer any more."""
+        actions = [(number, self.places[number].action) for number in self.latest.to_act]
+        self.history.append(actions)
+        self.machine.on("step")
+        self.deadline = now + self._patience
+        return m.EnvironmentStep(self.number, self.latest.turn, actions)
+
+    def _settle(self, place: Place, action: Any) -> None:
+        place.action = action
+        self.owing -= 1
+        if self.owing:
+            clocks = (self.places[number].clock for number in self.latest.to_act)
+            self.deadline = min(clock.deadline for clock in clocks)
+
+    # -- breaches --------------------------------------------------------------------------------
+
+    def _breach(self, place: Place, reason: m.Reason, what: str) -> Ending | None:
+        """Charge a seat the run's price for a timeout or an illegal action."""
+        place.breaches += 1
+        price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
+        turn = self.latest.turn
+        message = f"seat {place.number}, turn {turn}: {what}"
+        if price == "random":
+            choice = chosen(derive(place.seed, "breach", turn), place.legal, place.space)
+            if choice is not None:
+                self.breached.append([turn, place.number])
+                self._settle(place, choice)
+                return None
+        if price == "truncate":
+            return Ending("truncated", place.number, message=f"{reason}: {message}")
+        return self._forfeit(place, reason, message)
+
+    def _forfeit(self, place: Place, reason: m.Reason, message: str) -> Ending:
+        if self.spec.forfeit is not None:
+            blamed, other = self.spec.forfeit
+            for each in self.places:
+                each.earn(blamed if each is place else other)
+        others = len(self.places) - 1
+        outcome = [0.0 if each is place else 1.0 / others for each in self.places]
+        return Ending(reason, place.number, outcome if others else None, message)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def end(self, ending: Ending) -> Iterator[m.End]:
+        """Yield what each seat is told."""
+        if self.machine.takes("give up"):
+            self.machine.on("give up")
+        self.deadline = FOREVER
+        final = {view.seat: view for view in self.latest.seats}
+        unseen = m.View(0)
+        for place in self.places:
+            view = final.get(place.number, unseen)
+            place.machine.on("end")
+            yield m.End(
+                self.number,
+                place.number,
+                self.match,
+                place.pending,
+                view.observation,
+                ending.outcome,
+                ending.reason,
+                ending.blame,
+                place.total,
+                place.decisions,
+                view.text,
+                None if view.scene is m.NIL else view.scene,
+                self.rules.mode,
+            )
+
+
+def places_for(
+    machines: list[Machine[SeatState]], seeds: list[int], spec: m.Spec, rules: Rules
+) -> list[Place]:
+    """Return the places of an episode, by seat."""
+    spaces = spec.action_spaces
+    return [
+        Place(
+            number,
+            machine,
+            seed,
+            SeatClock(rules.clock, rules.answer_timeout),
+            spaces[number if len(spaces) > 1 else 0],
+        )
+        for number, (machine, seed) in enumerate(zip(machines, seeds, strict=True))
+    ]

@@ -1,0 +1,204 @@
+"""The episodes in progress: turns, actions and clocks on their way to the rules of ``episode``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from dovetail.broker.episode import Ending
+from dovetail.broker.match import Match, Play
+from dovetail.broker.peers import Peer
+from dovetail.broker.records import EpisodeRecord
+from dovetail.broker.run import Run
+from dovetail.broker.tables import Tables
+from dovetail.broker.watching import Watching, shown
+from dovetail.protocol import messages as m
+
+
+class Episodes:
+    """Those in progress, by number.
+
+    Args:
+        tables: shared with the other parts.
+        watching: who sees the turns.
+        over: called when an episode is over, so that its run may go on.
+        silent: called when an environment did not answer in time.
+        heard: called when a peer answers what is over long ago.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        watching: Watching,
+        over: Callable[[Run, Match, float], None],
+        silent: Callable[[Run, Match, float], None],
+        heard: Callable[[Peer, float], None],
+    ) -> None:
+        self._tables = tables
+        self._watching = watching
+        self._over = over
+        self._silent = silent
+        self._heard = heard
+        self._all: dict[int, tuple[Run, Play]] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def get(self, number: int) -> Play | None:
+        """Return an episode in progress."""
+        found = self._all.get(number)
+        return None if found is None else found[1]
+
+    def begin(self, run: Run, match: Match, now: float) -> None:
+        """Begin the next episode of a run in a match that is idle."""
+        index = run.schedule.take()
+        for instance in run.instances():
+            instance.busy += 1
+        seated = [(place, run.agents[place]) for place in run.schedule.seating(index)]
+        watched = run.rules.stepwise or bool(self._watching.of(run))
+        number = self._tables.number()
+        seed = run.schedule.seed(index)
+        play = match.begin(number, index, seed, run.rules, seated, now, watched=watched)
+        self._all[number] = run, play
+        run.playing[match] = play
+        self._tables.timers.watch(play, self._overdue)
+
+    # -- what peers say --------------------------------------------------------------------------
+
+    def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
+        found = self._all.get(turn.episode)
+        if found is None:
+            self._tables.ignore()
+            return
+        run, play = found
+        if play.match.environment is not peer or not play.episode.awaits(turn.turn):
+            self._tables.ignore()
+            return
+        self._tables.counters["turns"] += 1
+        ending = play.turned(turn, now)
+        if turn is play.episode.latest:
+            watchers = self._watching.of(run)
+            if watchers or run.request is not None:
+                self._show(run, play, ending, watchers)
+        if ending is not None:
+            self._end(run, play, ending, now)
+        elif play.episode.deadline < play.timer:
+            self._tables.timers.watch(play, self._overdue)
+
+    def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
+        found = self._all.get(action.episode)
+        if found is None:
+            self._tables.ignore()
+            self._heard(peer, now)
+            return
+        run, play = found
+        sitters = play.match.sitters
+        number = action.seat
+        if not (0 <= number < len(sitters) and sitters[number].instance.peer is peer):
+            self._tables.ignore()
+            peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
+            return
+        if not play.episode.owes(number, action.turn):
+            self._tables.ignore()
+            play.episode.places[number].ignored += 1
+            return
+        ending = play.acted(sitters[number], action, now)
+        if ending is not None:
+            self._end(run, play, ending, now)
+        elif play.episode.deadline < play.timer:
+            self._tables.timers.watch(play, self._overdue)
+
+    def failed(
+        self,
+        asked: m.EnvironmentStart | m.EnvironmentStep | m.AgentStart | m.AgentStep,
+        error: m.Error,
+        now: float,
+    ) -> None:
+        """Take an error in answer to what an episode awaits."""
+        run, play = self._all[asked.episode]
+        episode = play.episode
+        if isinstance(asked, m.AgentStart | m.AgentStep):
+            ending = episode.crashed(asked.seat, error.message)
+        elif error.code == "illegal":
+            ending = episode.refused(error.seat, error.message)
+        else:
+            ending = episode.failed(error.message)
+        self._end(run, play, ending, now)
+
+    # -- what a run has done ---------------------------------------------------------------------
+
+    def decide(self, play: Play, now: float) -> None:
+        """Stepwise: let the seats act once."""
+        play.decide(now)
+        self._tables.timers.watch(play, self._overdue)
+
+    def finish(self, run: Run, play: Play, ending: Ending) -> None:
+        """End an episode: tell the seats, write it down, tell the experiment and who watches."""
+        episode = play.episode
+        seats = play.end(ending)
+        del self._all[episode.number]
+        del run.playing[play.match]
+        for instance in run.instances():
+            instance.busy -= 1
+        goes_on = run.machine.state in ("running", "paused")
+        again = not ending.scored and goes_on and run.schedule.retry(episode.index)
+        run.finished += not again
+        self._tables.counters["episodes"] += 1
+        result = m.Episode(
+            run.number,
+            episode.index,
+            episode.number,
+            episode.seed,
+            ending.reason,
+            seats,
+            ending.outcome,
+            ending.blame,
+            len(episode.history),
+            ending.scored,
+            again,
+            ending.message,
+        )
+        self._tables.records.append(
+            EpisodeRecord(
+                result,
+                run.asked.environment,
+                run.asked.configuration,
+                run.rules.mode,
+                episode.history,
+                episode.breached,
+            )
+        )
+        run.experiment.outbox.deliver(replace(result))
+        watchers = self._watching.of(run)
+        ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
+        if not ruled and episode.latest.turn >= 0 and (watchers or run.request is not None):
+            self._show(run, play, ending, watchers)
+        for peer in watchers:
+            if peer is not run.experiment:
+                peer.outbox.tell(result)
+        if run.request is not None:
+            number, run.request = run.request, None
+            run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
+
+    def _end(self, run: Run, play: Play, ending: Ending, now: float) -> None:
+        self.finish(run, play, ending)
+        self._over(run, play.match, now)
+
+    def _overdue(self, play: Play, now: float) -> None:
+        run, _ = self._all[play.episode.number]
+        if play.episode.machine.state == "transition":
+            self._silent(run, play.match, now)
+            return
+        ending = play.overdue(now)
+        if ending is not None:
+            self._end(run, play, ending, now)
+
+    def _show(self, run: Run, play: Play, ending: Ending | None, watchers: list[Peer]) -> None:
+        """Show the latest turn to those who watch, and to the experiment that asked for it."""
+        turn = shown(run, play, ending)
+        for peer in watchers:
+            peer.outbox.tell(turn)
+        if run.request is not None:
+            number, run.request = run.request, None
+            run.experiment.reply(number, turn)

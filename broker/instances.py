@@ -1,0 +1,80 @@
+"""Agent instances: which there are, who made them, who may use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dovetail.broker.peers import Peer
+from dovetail.protocol.messages import Offer
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """An agent: something that can sit down."""
+
+    number: int
+    offer: Offer
+    peer: Peer
+    """The program that holds it."""
+    owner: Peer
+    """The experiment that had it made, and with which it goes; the program itself if it is one
+    agent."""
+    ready: bool = False
+    """Whether the program has made it."""
+    busy: int = 0
+    """Episodes in progress."""
+    stalled: bool = False
+    """It left a decision unanswered; it is seated again once its peer is heard."""
+
+    @property
+    def agent(self) -> str:
+        """The agent type, or the name of a program that is one agent."""
+        return self.offer.name
+
+    def free(self) -> bool:
+        """Whether it can begin another episode now."""
+        capacity = self.offer.capacity
+        return not self.stalled and (capacity == 0 or self.busy < capacity)
+
+
+class Instances:
+    """All instances; nothing else adds or removes one."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, Instance] = {}
+        self._at: dict[Peer, dict[int, Instance]] = {}
+
+    def __iter__(self) -> Iterator[Instance]:
+        return iter(self._all.values())
+
+    def add(self, instance: Instance) -> None:
+        """Add one."""
+        self._all[instance.number] = instance
+        self._at.setdefault(instance.peer, {})[instance.number] = instance
+
+    def drop(self, instance: Instance) -> None:
+        """Remove one, if it is still there."""
+        if self._all.pop(instance.number, None) is not None:
+            del self._at[instance.peer][instance.number]
+            if not self._at[instance.peer]:
+                del self._at[instance.peer]
+
+    def get(self, number: int) -> Instance | None:
+        """Return the instance of a number, made or in the making."""
+        return self._all.get(number)
+
+    def called(self, name: str) -> Instance | None:
+        """Return the program that is one agent of this name."""
+        for instance in self._all.values():
+            if instance.offer.instance and instance.agent == name:
+                return instance
+        return None
+
+    def at(self, peer: Peer) -> list[Instance]:
+        """Return those that a program holds."""
+        return list(self._at.get(peer, {}).values())
+
+    def made_for(self, experiment: Peer) -> list[Instance]:
+        """Return those that an experiment had made."""
+        return [each for each in self._all.values() if each.owner is experiment]

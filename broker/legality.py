@@ -1,0 +1,104 @@
+"""Whether a turn is one, and whether an action may be taken.  Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dovetail.protocol import codec
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.legal import in_mask, unmask
+from dovetail.protocol.messages import Legal, Spec, Turn, View
+from dovetail.protocol.spaces import Discrete, Space
+
+SHOWN = 12
+"""Legal actions that a message names."""
+
+
+def check_views(turn: Turn, seats: int) -> None:
+    """Hold a turn against itself.
+
+    Raises:
+        ProtocolError: code ``invalid``: it contradicts itself.
+    """
+    to_act = turn.to_act
+    if (turn.terminated or turn.truncated) is bool(to_act):
+        raise _invalid("to_act must be empty if and only if terminated or truncated")
+    views: dict[int, View] = {}
+    for view in turn.seats:
+        number = view.seat
+        if number >= seats or number in views:
+            raise _invalid(f"seat {number} is foreign or twice in `seats`")
+        if not math.isfinite(view.reward):
+            raise _invalid(f"reward of seat {number} is {view.reward}")
+        views[number] = view
+    for number in to_act:
+        if number not in views:
+            raise _invalid(f"seat {number} is to act but not in `seats`")
+        legal = views[number].legal
+        if legal is not None and not (any(legal) if isinstance(legal, bytes) else legal):
+            raise _invalid(f"seat {number} is to act without a legal action")
+    if len(to_act) > 1 and len(set(to_act)) != len(to_act):
+        raise _invalid("a seat is twice in `to_act`")
+    scores = turn.outcome
+    if scores is not None and not (len(scores) == seats and all(map(math.isfinite, scores))):
+        raise _invalid(f"`outcome` needs a finite score for each of {seats} seats")
+
+
+def check(turn: Turn, spec: Spec) -> None:
+    """Hold the rewards and observations of a turn against the spec.
+
+    Raises:
+        ProtocolError: code ``invalid``: one is outside.
+    """
+    spaces = spec.observation_spaces
+    for view in turn.seats:
+        if spec.reward_range is not None:
+            low, high = spec.reward_range
+            if not low <= view.reward <= high:
+                text = f"reward {view.reward:g} of seat {view.seat} is not in {low:g} .. {high:g}"
+                raise _invalid(text)
+        observation = codec.opened(view.observation)
+        if observation is None and view.seat not in turn.to_act:
+            continue
+        space = spaces[view.seat if len(spaces) > 1 else 0]
+        if not space.contains(observation):
+            seen = f"observation {_short(observation)} of seat {view.seat}"
+            raise _invalid(f"{seen} is not in {_short(space)}")
+
+
+def allowed(action: Any, legal: Legal, space: Space) -> bool:
+    """Return whether an action is legal; where nothing else is said, if the space has it."""
+    if isinstance(legal, list):
+        return type(action) is int and action in legal
+    if legal is not None:
+        return type(action) is int and in_mask(legal, action)
+    return space.contains(action)
+
+
+def chosen(number: int, legal: Legal, space: Space) -> int | None:
+    """Return the legal action that a random number picks; None if they cannot be listed."""
+    if legal is None:
+        return space.start + number % space.n if isinstance(space, Discrete) else None
+    actions = unmask(legal) if isinstance(legal, bytes) else legal
+    return actions[number % len(actions)]
+
+
+def refusal(action: Any, legal: Legal) -> str:
+    """Return what is wrong with an action that is not allowed, naming a few that are."""
+    if legal is None:
+        return f"action {_short(action)} is not legal; it is not in the action space"
+    actions = unmask(legal) if isinstance(legal, bytes) else legal
+    more = ", ..." if len(actions) > SHOWN else ""
+    return (
+        f"action {_short(action)} is not legal; legal: {', '.join(map(str, actions[:SHOWN]))}{more}"
+    )
+
+
+def _invalid(text: str) -> ProtocolError:
+    return ProtocolError("invalid", text)
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,57 @@
+"""What the parts of the broker share: settings, the way out, names and numbers, the peers.
+
+What belongs to one part alone stands in that part: instances in ``instances``, requests in
+``requests``, runs in ``runs``, episodes in ``episodes``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from dovetail.broker.outbox import Address, Out
+from dovetail.broker.peers import Peer
+from dovetail.broker.records import AnyRecord
+from dovetail.broker.timers import Timers
+from dovetail.protocol import messages as m
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker behaves; times in seconds."""
+
+    token: str | None = None
+    """What every peer must present at ``hello``."""
+    heartbeat: float = 1.0
+    peer_timeout: float = 30.0
+    """A peer that owes nothing and was silent for so long is taken for lost."""
+    grace: float = 10.0
+    """How long a lost peer's seats are kept."""
+    limits: m.Limits = field(default_factory=m.Limits)
+
+
+class Tables:
+    """What is known of everything, and what is about to be said."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.out: Out = []
+        self.records: list[AnyRecord] = []
+        self.states: dict[str, bytes] = {}
+        """Agents' saved states by name."""
+        self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
+        self.stopping = False
+        self.timers = Timers()
+        self.connections: dict[Address, Peer] = {}
+        """The peers that are present."""
+        self.sessions: dict[str, Peer] = {}
+        """All peers, also those that are away, by session token."""
+        self._numbers = itertools.count(1)
+
+    def number(self) -> int:
+        """Return a number that nothing else has."""
+        return next(self._numbers)
+
+    def ignore(self) -> None:
+        """Count a message that is late, doubled or foreign."""
+        self.counters["ignored"] += 1

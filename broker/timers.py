@@ -1,0 +1,60 @@
+"""What must be looked at when: a heap of deadlines that may move without being told."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeVar
+
+from dovetail.broker.clocks import FOREVER
+
+
+class Timed(Protocol):
+    """Something with a deadline."""
+
+    @property
+    def deadline(self) -> float:
+        """When it is overdue; ``FOREVER`` for never."""
+        ...
+
+    timer: float
+    """The earliest time at which the timers will look at it; ``FOREVER`` at first."""
+
+
+T = TypeVar("T", bound=Timed)
+
+
+class Timers:
+    """Deadlines; one that moves later, or away, is found out when the old one has come."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timed, Callable[[float], None]]] = []
+        self._order = itertools.count()
+
+    def watch(self, timed: T, overdue: Callable[[T, float], None]) -> None:
+        """Have ``overdue`` called once the deadline has passed; again after each earlier one."""
+        if timed.deadline < timed.timer:
+            self._push(timed, partial(overdue, timed))
+
+    def _push(self, timed: Timed, overdue: Callable[[float], None]) -> None:
+        timed.timer = timed.deadline
+        heapq.heappush(self._heap, (timed.timer, next(self._order), timed, overdue))
+
+    @property
+    def first(self) -> float:
+        """When ``tick`` has something to do."""
+        return self._heap[0][0] if self._heap else FOREVER
+
+    def tick(self, now: float) -> None:
+        """Call what is overdue."""
+        while self._heap and self._heap[0][0] <= now:
+            due, _, timed, overdue = heapq.heappop(self._heap)
+            if timed.timer != due:
+                continue
+            timed.timer = FOREVER
+            if timed.deadline <= now:
+                overdue(now)
+            if timed.deadline < timed.timer:
+                self._push(timed, overdue)
