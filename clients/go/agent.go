@@ -83,6 +83,8 @@ func Stateless(name string, step AgentFunc) AgentType {
 // Unlimited is the capacity of agents that play any number of episodes at once.
 const Unlimited = -1
 
+func (t *AgentType) options() []Option { return t.Options }
+
 func (t *AgentType) offer() Offer {
 	capacity := max(t.Capacity, 0)
 	if t.Capacity == 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 )
 
 // endedKept is how many ended episodes are remembered, so that what comes twice is not played twice.
@@ -98,13 +97,7 @@ func (h *AgentHost) clear() {
 func (h *AgentHost) Role() Role { return RoleAgent }
 
 // Offers implements Host.
-func (h *AgentHost) Offers() []Offer {
-	out := make([]Offer, len(h.types))
-	for i := range h.types {
-		out[i] = h.types[i].offer()
-	}
-	return out
-}
+func (h *AgentHost) Offers() []Offer { return offers(h.types) }
 
 // Handle implements Host.
 func (h *AgentHost) Handle(ctx context.Context, messages []Message) [][]byte {
@@ -329,12 +322,7 @@ func (h *AgentHost) create(m *Create) error {
 	if _, ok := h.instances[m.Instance]; ok {
 		return nil
 	}
-	i := slices.IndexFunc(h.types, func(t AgentType) bool { return t.Name == m.Agent && !t.Instance })
-	if i < 0 {
-		return fmt.Errorf("this program makes no agent %.40q", m.Agent)
-	}
-	t := &h.types[i]
-	options, err := readOptions(t.Options, m.Parameters, "agent "+t.Name)
+	t, options, err := find(h.types, "agent", m.Agent, m.Parameters)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,8 @@ type EnvironmentType struct {
 	New func(options Options) (Environment, error)
 }
 
+func (t *EnvironmentType) options() []Option { return t.Options }
+
 func (t *EnvironmentType) offer() Offer {
 	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Seats: t.Seats}
 }

@@ -53,13 +53,7 @@ func (h *EnvironmentHost) clear() {
 func (h *EnvironmentHost) Role() Role { return RoleEnvironment }
 
 // Offers implements Host.
-func (h *EnvironmentHost) Offers() []Offer {
-	out := make([]Offer, len(h.types))
-	for i := range h.types {
-		out[i] = h.types[i].offer()
-	}
-	return out
-}
+func (h *EnvironmentHost) Offers() []Offer { return offers(h.types) }
 
 // Handle implements Host.
 func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) [][]byte {
@@ -112,12 +106,7 @@ func (h *EnvironmentHost) make(m *Open) []byte {
 }
 
 func (h *EnvironmentHost) tryMake(m *Open, o *opened) error {
-	i := slices.IndexFunc(h.types, func(t EnvironmentType) bool { return t.Name == m.Environment })
-	if i < 0 {
-		return fmt.Errorf("this program makes no environment %.40q", m.Environment)
-	}
-	t := &h.types[i]
-	options, err := readOptions(t.Options, m.Configuration, o.name)
+	t, options, err := find(h.types, "environment", m.Environment, m.Configuration)
 	if err != nil {
 		return err
 	}

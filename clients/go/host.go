@@ -20,6 +20,33 @@ type Host interface {
 // answersKept is how many answers to requests are kept for repeats; SPEC.md says that these are enough.
 const answersKept = 64
 
+// offered is what a program offers: an AgentType or an EnvironmentType.
+type offered[T any] interface {
+	*T
+	offer() Offer
+	options() []Option
+}
+
+func offers[T any, P offered[T]](types []T) []Offer {
+	out := make([]Offer, len(types))
+	for i := range types {
+		out[i] = P(&types[i]).offer()
+	}
+	return out
+}
+
+// find returns the type of a name, and its options with the values that came; what is "agent" or "environment".
+func find[T any, P offered[T]](types []T, what, name string, values map[string]any) (P, Options, error) {
+	for i := range types {
+		t := P(&types[i])
+		if offer := t.offer(); offer.Name == name && !offer.Instance {
+			options, err := readOptions(t.options(), values, what+" "+name)
+			return t, options, err
+		}
+	}
+	return nil, nil, fmt.Errorf("this program makes no %s %.40q", what, name)
+}
+
 // recent remembers the latest n keys.
 type recent[K comparable, V any] struct {
 	values map[K]V
