@@ -125,8 +125,12 @@ export type Code =
   | "unknown"
   /** The seat may not take this action. */
   | "illegal"
-  /** The program that was asked could not fulfil the request. */
+  /** The program that was asked cannot do this, or is gone. */
   | "unavailable"
+  /** The request was not answered in time. */
+  | "timeout"
+  /** The request was given up by its sender. */
+  | "cancelled"
   /** The program that was asked failed. */
   | "crashed"
   /** The broker cannot write its journal. */
@@ -144,6 +148,8 @@ export const Code = s.oneOf<Code>(
   "unknown",
   "illegal",
   "unavailable",
+  "timeout",
+  "cancelled",
   "crashed",
   "journal",
 );
@@ -236,8 +242,24 @@ export const Dict = kind<Dict>("Dict", {
   spaces: s.required(s.map(() => Space())),
 });
 
+/** Sequences of any length up to a greatest one, every value of one space. */
+export interface Sequence {
+  space: "Sequence";
+  /** The space of every element. */
+  element: Space;
+  /** The most elements. */
+  max_length: number;
+  /** The fewest. */
+  min_length: number;
+}
+export const Sequence = kind<Sequence>("Sequence", {
+  element: s.required(() => Space()),
+  max_length: s.required(s.within(0)),
+  min_length: s.optional(s.within(0), 0),
+});
+
 /** What an observation or action may be. */
-export type Space = Discrete | Box | MultiDiscrete | MultiBinary | Text | Tuple | Dict;
+export type Space = Discrete | Box | MultiDiscrete | MultiBinary | Text | Tuple | Dict | Sequence;
 export const Space: s.Reader<Space> = s.union("space", "invalid", [
   Discrete,
   Box,
@@ -246,6 +268,7 @@ export const Space: s.Reader<Space> = s.union("space", "invalid", [
   Text,
   Tuple,
   Dict,
+  Sequence,
 ]);
 
 /** An environment or agent type that a peer can make. */
@@ -302,6 +325,11 @@ export interface Hello {
   token?: string | null;
   /** The session token of an earlier `welcome`. */
   resume?: string | null;
+  /**
+   * With `resume`: the highest `seq` that arrived in that session.
+   * @defaultValue 0
+   */
+  seen?: number;
   /** Name and version of the peer's program, for people. */
   software?: string;
   /** Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions. */
@@ -322,10 +350,10 @@ export interface Welcome {
   resumed: boolean;
   /** The protocol version that the broker speaks. */
   version: number;
-  /** Seconds between pings; silence for `patience` is death. */
+  /** Seconds between the broker's pings; 0: none, since this connection cannot lose anything. */
   heartbeat: number;
-  /** Seconds of silence after which a peer that owes nothing is taken for lost. */
-  patience: number;
+  /** Seconds of silence after which the broker gives up a peer that owes no answer. */
+  peer_timeout: number;
   /** What the broker reads; frames beyond it are refused. */
   limits: Limits;
   /** The optional parts that both sides know; only these may be used. */
@@ -337,25 +365,32 @@ export const Welcome = message<Welcome>("welcome", {
   resumed: s.optional(s.boolean, false),
   version: s.optional(s.small, 1),
   heartbeat: s.optional(s.bounded(0), 1),
-  patience: s.optional(s.bounded(0), 30),
+  peer_timeout: s.optional(s.bounded(0), 30),
   limits: s.optional(Limits.read, Limits.complete({})),
   features: s.optional(s.array(s.text), []),
 });
 
-/** Either side asks whether the other lives. */
+/** Either side asks whether the other is alive. */
 export interface Ping {
   type: "ping";
   /**
-   * To be returned in the `pong`; the broker's rise by one.
+   * Returned in the `pong`.
    * @defaultValue 0
    */
   number?: Int;
+  /**
+   * From the broker: no frame up to this `seq` will be sent again, so the peer may forget its answers to
+   * them.
+   * @defaultValue 0
+   */
+  settled?: number;
 }
 export const Ping = message<Ping>("ping", {
   number: s.optional(s.atLeast(0), 0),
+  settled: s.optional(s.within(0), 0),
 });
 
-/** The answer to `ping`; it confirms everything that was sent before that ping. */
+/** The answer to `ping`. */
 export interface Pong {
   type: "pong";
   /**
@@ -363,34 +398,43 @@ export interface Pong {
    * @defaultValue 0
    */
   number?: Int;
+  /**
+   * From a peer: the highest `seq` that has arrived.
+   * @defaultValue 0
+   */
+  seen?: number;
 }
 export const Pong = message<Pong>("pong", {
   number: s.optional(s.atLeast(0), 0),
+  seen: s.optional(s.within(0), 0),
 });
 
-/** Something was refused; nothing else has changed. */
+/** Something was refused or failed; nothing else has changed. */
 export interface Error {
   type: "error";
   /** One of the error codes. */
   code: string;
-  /** One line for a person: what, where, and what to do. */
+  /** One line for a person: what is wrong, what was expected, what to do. */
   message: string;
-  /** The request that it answers, if it answers one. */
+  /** The request that it answers. */
   id?: Int | null;
-  /** The episode that it is about, if it is about one. */
-  episode?: Int | null;
-  /** The seat that it is about, if it is about one. */
+  /** From a peer: the `seq` of the frame that it answers, if that frame has no `id`. */
+  answers?: number | null;
+  /** From an environment, with the code `illegal`: the seat whose action the rules refuse. */
   seat?: number | null;
-  /** The match that it is about, if it is about one. */
-  match?: Int | null;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Error = message<Error>("error", {
   code: s.required(s.text),
   message: s.required(s.text),
   id: s.optional(s.nullable(s.integer), null),
-  episode: s.optional(s.nullable(s.integer), null),
+  answers: s.optional(s.nullable(s.small), null),
   seat: s.optional(s.nullable(s.small), null),
-  match: s.optional(s.nullable(s.integer), null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** An orderly leave; the broker keeps nothing for a resumption. */
@@ -410,10 +454,16 @@ export interface Reply {
   id: Int;
   /** What was asked for; each request says what that is. */
   body?: any;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Reply = message<Reply>("reply", {
   id: s.required(s.integer),
   body: s.optional(s.any, null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** A way to turn or mirror the game that changes nothing about it. */
@@ -460,6 +510,11 @@ export interface Spec {
    */
   perfect_information?: boolean;
   /**
+   * Whether chance plays a part after the start: equal actions may lead to different turns.
+   * @defaultValue false
+   */
+  chance?: boolean;
+  /**
    * Whether the environment can add them.
    * @defaultValue false
    */
@@ -480,6 +535,7 @@ export const Spec = message<Spec>("spec", {
   reward_range: s.optional(s.nullable(s.pair(s.number, s.number)), null),
   discount: s.optional(s.bounded(0, 1), 1),
   perfect_information: s.optional(s.boolean, true),
+  chance: s.optional(s.boolean, false),
   afterstates: s.optional(s.boolean, false),
   forfeit: s.optional(s.nullable(s.pair(s.number, s.number)), null),
   max_turns: s.optional(s.nullable(s.within(1)), null),
@@ -495,11 +551,14 @@ export interface Open {
   environment: string;
   /** The options by name; those left out have their defaults. */
   configuration: Record<string, any>;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Open = message<Open>("open", {
   match: s.required(s.integer),
   environment: s.required(s.text),
   configuration: s.optional(s.map(s.any), {}),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** Begin an episode; one in progress in the same match is abandoned. */
@@ -515,6 +574,8 @@ export interface EnvironmentStart {
   wants: Want[][];
   /** Whether to add the `text` that all may see to each turn. */
   watched: boolean;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const EnvironmentStart = message<EnvironmentStart>("start", {
   match: s.required(s.integer),
@@ -522,6 +583,7 @@ export const EnvironmentStart = message<EnvironmentStart>("start", {
   seed: s.required(s.integer),
   wants: s.optional(s.array(s.array(Want)), []),
   watched: s.optional(s.boolean, false),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The actions of every seat in `to_act`. */
@@ -533,11 +595,14 @@ export interface EnvironmentStep {
   turn: number;
   /** Pairs of seat and action, in the order of `to_act`. */
   actions: [number, any][];
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const EnvironmentStep = message<EnvironmentStep>("step", {
   episode: s.required(s.integer),
   turn: s.required(s.small),
   actions: s.required(s.array(s.pair(s.small, s.any))),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The match is over; the environment made for it may go. */
@@ -545,9 +610,12 @@ export interface Close {
   type: "close";
   /** The match. */
   match: Int;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Close = message<Close>("close", {
   match: s.required(s.integer),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** A seat asks what would follow; answered with `reply`, from what that seat knows. */
@@ -565,6 +633,8 @@ export interface EnvironmentLookahead {
   lines: any[][][];
   /** For what the seat cannot know and for chance; the same draw for all lines. */
   seed: Int;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const EnvironmentLookahead = message<EnvironmentLookahead>("lookahead", {
   id: s.required(s.integer),
@@ -573,6 +643,7 @@ export const EnvironmentLookahead = message<EnvironmentLookahead>("lookahead", {
   turn: s.required(s.small),
   lines: s.required(s.array(s.array(s.array(s.any)))),
   seed: s.optional(s.integer, 0),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** Free text or data from an experiment to an environment. */
@@ -584,11 +655,14 @@ export interface EnvironmentMessage {
   match: Int;
   /** Whatever the experiment and the environment have agreed on. */
   body: any;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const EnvironmentMessage = message<EnvironmentMessage>("message", {
   id: s.required(s.integer),
   match: s.required(s.integer),
   body: s.optional(s.any, null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** What a transition means to one seat. */
@@ -671,6 +745,8 @@ export interface Create {
   seed: Int;
   /** Bytes of an earlier `saved` to begin from. */
   state: Uint8Array | null;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Create = message<Create>("create", {
   id: s.required(s.integer),
@@ -679,6 +755,7 @@ export const Create = message<Create>("create", {
   parameters: s.optional(s.map(s.any), {}),
   seed: s.optional(s.integer, 0),
   state: s.optional(s.nullable(s.binary), null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** An instance takes a seat of a match. */
@@ -694,6 +771,10 @@ export interface Init {
   spec: Spec;
   /** Whether the agent may send `lookahead`. */
   lookahead: boolean;
+  /** The name of the offer that the instance was made from. */
+  agent: string;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Init = message<Init>("init", {
   match: s.required(s.integer),
@@ -701,15 +782,15 @@ export const Init = message<Init>("init", {
   instance: s.required(s.integer),
   spec: s.required(s.union("type", "invalid", [Spec])),
   lookahead: s.optional(s.boolean, false),
+  agent: s.optional(s.text, ""),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** What the seat may use, and what its last answer took; seconds at the broker. */
 export interface Clock {
   /** What this decision may take; null is no limit. */
   decision: number | null;
-  /**
-   * What the seat has left for the episode, this decision included; below 0 counts as 0; null is no limit.
-   */
+  /** What the seat has left for the episode, this decision included; null is no limit. */
   left: number | null;
   /** What the seat's last answer took; null before the first. */
   last: number | null;
@@ -749,6 +830,8 @@ export interface AgentStart {
   clock: Clock | null;
   /** Earned before the first decision. */
   reward: number;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const AgentStart = message<AgentStart>("start", {
   episode: s.required(s.integer),
@@ -764,6 +847,7 @@ export const AgentStart = message<AgentStart>("start", {
   scene: s.optional(s.any, null),
   clock: s.optional(s.nullable(Clock.read), null),
   reward: s.optional(s.number, 0),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** A later decision of a seat. */
@@ -789,6 +873,8 @@ export interface AgentStep {
   scene: any;
   /** What the seat may use; null if no clock runs. */
   clock: Clock | null;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const AgentStep = message<AgentStep>("step", {
   episode: s.required(s.integer),
@@ -801,6 +887,7 @@ export const AgentStep = message<AgentStep>("step", {
   text: s.optional(s.nullable(s.text), null),
   scene: s.optional(s.any, null),
   clock: s.optional(s.nullable(Clock.read), null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The episode is over for a seat, whatever happened. */
@@ -824,7 +911,7 @@ export interface End {
   blame: number | null;
   /** The seat's return: all its rewards of the episode. */
   total: number;
-  /** How many decisions the seat had in this episode. */
+  /** How many decisions the seat was given in this episode. */
   decisions: number;
   /** If wanted: the last position as this seat may see it. */
   text: string | null;
@@ -832,6 +919,8 @@ export interface End {
   scene: any;
   /** The mode of the episode. */
   mode: Mode;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const End = message<End>("end", {
   episode: s.required(s.integer),
@@ -847,6 +936,7 @@ export const End = message<End>("end", {
   text: s.optional(s.nullable(s.text), null),
   scene: s.optional(s.any, null),
   mode: s.optional(Mode, "learn"),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The answer to `start` or `step`. */
@@ -860,11 +950,16 @@ export interface Action {
   seat: number;
   /** A legal action: an action number where `legal` was given, else a value of the action space. */
   action?: any;
+  /**
+   * How many answers the rules refused before this one; for bridges that ask again by themselves.
+   * @defaultValue 0
+   */
+  refused?: number;
 }
 
 /**
  * Ask what would follow from the position in which the seat must act. The reply's `body` is a list of
- * `Position`, one for each line.
+ * `Preview`, one for each line.
  */
 export interface AgentLookahead {
   type: "lookahead";
@@ -886,7 +981,7 @@ export interface AgentLookahead {
 }
 
 /** What a line of actions leads to. */
-export interface Position {
+export interface Preview {
   /** Seats that would have to act; empty if the episode would be over. */
   to_act?: readonly number[];
   /** What the last action would mean to each seat that a turn would speak of. */
@@ -913,7 +1008,7 @@ export interface Position {
   /** Why the next one was not: it is not legal, or the episode is over. */
   error?: string;
 }
-export const Position = s.struct<Position>("position", {
+export const Preview = s.struct<Preview>("preview", {
   to_act: s.optional(s.array(s.small), []),
   seats: s.optional(s.array(View.read), []),
   rewards: s.optional(s.array(s.number), []),
@@ -932,12 +1027,24 @@ export interface Save {
   /** The agent. */
   instance: Int;
   /** From an experiment: the broker keeps the state under this name, across its restarts. */
-  keep?: string | null;
+  state_name?: string | null;
+  /**
+   * From an experiment: seconds after which the request fails; null waits for ever.
+   * @defaultValue 120
+   */
+  timeout?: number | null;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Save = message<Save>("save", {
   id: s.required(s.integer),
   instance: s.required(s.integer),
-  keep: s.optional(s.nullable(s.text), null),
+  state_name: s.optional(s.nullable(s.text), null),
+  timeout: s.optional(s.nullable(s.above(0)), 120),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** An instance's state. */
@@ -947,10 +1054,16 @@ export interface Saved {
   id: Int;
   /** Bytes of the agent's own form; the broker does not open them. */
   state: Uint8Array;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Saved = message<Saved>("saved", {
   id: s.required(s.integer),
   state: s.required(s.binary),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** Put an instance into a state that it saved. */
@@ -962,14 +1075,26 @@ export interface Load {
   instance: Int;
   /** Bytes of an earlier `saved`. */
   state?: Uint8Array;
-  /** From an experiment: what the broker keeps under this name, instead of `state`. */
-  kept?: string | null;
+  /** From an experiment: load what the broker keeps under this name, instead of `state`. */
+  state_name?: string | null;
+  /**
+   * From an experiment: seconds after which the request fails; null waits for ever.
+   * @defaultValue 120
+   */
+  timeout?: number | null;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Load = message<Load>("load", {
   id: s.required(s.integer),
   instance: s.required(s.integer),
   state: s.optional(s.binary, new Uint8Array(0)),
-  kept: s.optional(s.nullable(s.text), null),
+  state_name: s.optional(s.nullable(s.text), null),
+  timeout: s.optional(s.nullable(s.above(0)), 120),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** Free text or data from an experiment to an agent instance. */
@@ -981,11 +1106,14 @@ export interface AgentMessage {
   instance: Int;
   /** Whatever the experiment and the agent have agreed on. */
   body: any;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const AgentMessage = message<AgentMessage>("message", {
   id: s.required(s.integer),
   instance: s.required(s.integer),
   body: s.optional(s.any, null),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The match is over; the seats that were taken by `init` are free. */
@@ -993,9 +1121,12 @@ export interface Leave {
   type: "leave";
   /** The match. */
   match: Int;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Leave = message<Leave>("leave", {
   match: s.required(s.integer),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** The instance is no longer needed. */
@@ -1005,10 +1136,22 @@ export interface Cleanup {
   id: Int;
   /** The agent. */
   instance: Int;
+  /**
+   * From an experiment: seconds after which the request fails; null waits for ever.
+   * @defaultValue 120
+   */
+  timeout?: number | null;
+  /**
+   * From the broker: the frame's number in this session; see SPEC.md, Delivery.
+   * @defaultValue 0
+   */
+  seq?: number;
 }
 export const Cleanup = message<Cleanup>("cleanup", {
   id: s.required(s.integer),
   instance: s.required(s.integer),
+  timeout: s.optional(s.nullable(s.above(0)), 120),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** How long a seat may think; seconds, null is no limit. */
@@ -1053,10 +1196,10 @@ export interface Run {
   /** The environment seed of each episode instead of derived ones. */
   seeds?: readonly Int[] | null;
   /**
-   * The index of the first episode, to go on with an earlier run.
+   * The index of the first episode, to continue an earlier run.
    * @defaultValue 0
    */
-  first?: number;
+  first_index?: number;
   /**
    * Whether agents may change.
    * @defaultValue "learn"
@@ -1078,7 +1221,7 @@ export interface Run {
    * Seconds for any answer that no clock bounds; null waits for ever.
    * @defaultValue 60
    */
-  patience?: number | null;
+  answer_timeout?: number | null;
   /** Truncate after this many turns. */
   max_turns?: number | null;
   /**
@@ -1141,13 +1284,15 @@ export interface Drain {
   run: Int;
 }
 
-/** End everything of the run now. */
+/** End everything of a run now, or give up a request. */
 export interface Cancel {
   type: "cancel";
   /** To be returned in the `reply`. */
   id: Int;
   /** The run; it must be the sender's own. */
-  run: Int;
+  run?: Int | null;
+  /** Or the `id` of the sender's request to give up; it gets the error `cancelled`. */
+  request?: number | null;
 }
 
 /** Stepwise: begin the next episode; the reply is its first turn. */
@@ -1157,6 +1302,11 @@ export interface ExperimentStart {
   id: Int;
   /** The run; it must be the sender's own. */
   run: Int;
+  /**
+   * Whether an episode in progress is abandoned: truncated, without blame or outcome.
+   * @defaultValue false
+   */
+  abandon?: boolean;
 }
 
 /** Stepwise: let the seats act once; the reply is the turn that follows. */
@@ -1206,9 +1356,14 @@ export interface ExperimentCreate {
   /** Bytes of an earlier `saved` to begin from. */
   state?: Uint8Array | null;
   /** The name under which the broker keeps the state to begin from. */
-  kept?: string | null;
+  state_name?: string | null;
   /** The name of the peer to make it, if several offer the type. */
   peer?: string | null;
+  /**
+   * Seconds after which the request fails; null waits for ever.
+   * @defaultValue 120
+   */
+  timeout?: number | null;
 }
 
 /** Pass a message to an agent instance, or to the environments of a run. */
@@ -1222,6 +1377,11 @@ export interface ExperimentMessage {
   run?: Int | null;
   /** Whatever the experiment and the receiver have agreed on; the `reply` has the answer. */
   body?: any;
+  /**
+   * Seconds after which the request fails; null waits for ever.
+   * @defaultValue 120
+   */
+  timeout?: number | null;
 }
 
 /** What one seat got out of an episode. */
@@ -1232,7 +1392,7 @@ export interface SeatResult {
   instance: Int;
   /** Return: the undiscounted sum of rewards. */
   total: number;
-  /** How many decisions the seat answered, late ones included. */
+  /** How many decisions the seat was given. */
   decisions: number;
   /** Thinking time, from sending a decision to receiving the answer. */
   seconds: number;
@@ -1240,6 +1400,8 @@ export interface SeatResult {
   breaches: number;
   /** Actions that were late, doubled or foreign. */
   ignored: number;
+  /** Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`. */
+  refused: number;
 }
 export const SeatResult = s.struct<SeatResult>("seatresult", {
   agent: s.required(s.text),
@@ -1249,6 +1411,7 @@ export const SeatResult = s.struct<SeatResult>("seatresult", {
   seconds: s.optional(s.number, 0),
   breaches: s.optional(s.small, 0),
   ignored: s.optional(s.small, 0),
+  refused: s.optional(s.small, 0),
 });
 
 /** The result of one episode; it is in the journal before it is sent. */
@@ -1274,10 +1437,12 @@ export interface Episode {
   turns: number;
   /** False if the episode was interrupted; it counts for nobody. */
   scored: boolean;
-  /** Whether an interrupted episode is played again under the same index. */
-  again: boolean;
+  /** Whether the broker plays an interrupted episode again under the same index. */
+  will_retry: boolean;
   /** What went wrong, if something did. */
   message: string;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Episode = message<Episode>("episode", {
   run: s.required(s.integer),
@@ -1290,8 +1455,9 @@ export const Episode = message<Episode>("episode", {
   blame: s.optional(s.nullable(s.small), null),
   turns: s.optional(s.small, 0),
   scored: s.optional(s.boolean, true),
-  again: s.optional(s.boolean, false),
+  will_retry: s.optional(s.boolean, false),
   message: s.optional(s.text, ""),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** How far a run is. */
@@ -1324,12 +1490,15 @@ export interface Done {
   reason: DoneReason;
   /** One line for a person, if there is something to say. */
   message: string;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
 }
 export const Done = message<Done>("done", {
   run: s.required(s.integer),
   finished: s.required(s.small),
   reason: s.optional(DoneReason, "finished"),
   message: s.optional(s.text, ""),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** A turn as a watcher may see it. */

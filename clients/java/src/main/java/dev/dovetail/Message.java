@@ -241,8 +241,12 @@ public sealed interface Message extends Encodable {
         UNKNOWN("unknown"),
         /** The seat may not take this action. */
         ILLEGAL("illegal"),
-        /** The program that was asked could not fulfil the request. */
+        /** The program that was asked cannot do this, or is gone. */
         UNAVAILABLE("unavailable"),
+        /** The request was not answered in time. */
+        TIMEOUT("timeout"),
+        /** The request was given up by its sender. */
+        CANCELLED("cancelled"),
         /** The program that was asked failed. */
         CRASHED("crashed"),
         /** The broker cannot write its journal. */
@@ -269,6 +273,7 @@ public sealed interface Message extends Encodable {
      * @param offers What environments and agents bring with them; empty for the other roles.
      * @param token What the broker was started with as its access token, if it was.
      * @param resume The session token of an earlier {@code welcome}.
+     * @param seen With {@code resume}: the highest {@code seq} that arrived in that session.
      * @param software Name and version of the peer's program, for people.
      * @param features Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions.
      */
@@ -279,41 +284,47 @@ public sealed interface Message extends Encodable {
             List<Offer> offers,
             String token,
             String resume,
+            long seen,
             String software,
             List<String> features) implements Message {
         /** {@return {@code Hello} with defaults in the other fields} */
         public static Hello of(long version, Role role) {
-            return new Hello(version, role, "", List.of(), null, null, "", List.of());
+            return new Hello(version, role, "", List.of(), null, null, 0L, "", List.of());
         }
 
         /** {@return a copy with another {@code name}} */
         public Hello withName(String name) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         /** {@return a copy with another {@code offers}} */
         public Hello withOffers(List<Offer> offers) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         /** {@return a copy with another {@code token}} */
         public Hello withToken(String token) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         /** {@return a copy with another {@code resume}} */
         public Hello withResume(String resume) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
+        }
+
+        /** {@return a copy with another {@code seen}} */
+        public Hello withSeen(long seen) {
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         /** {@return a copy with another {@code software}} */
         public Hello withSoftware(String software) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         /** {@return a copy with another {@code features}} */
         public Hello withFeatures(List<String> features) {
-            return new Hello(version, role, name, offers, token, resume, software, features);
+            return new Hello(version, role, name, offers, token, resume, seen, software, features);
         }
 
         @Override
@@ -326,6 +337,7 @@ public sealed interface Message extends Encodable {
                     .put("offers", offers, List.of())
                     .put("token", token, null)
                     .put("resume", resume, null)
+                    .put("seen", seen, 0L)
                     .put("software", software, "")
                     .put("features", features, List.of())
                     .map();
@@ -340,6 +352,7 @@ public sealed interface Message extends Encodable {
                     fields.optional("offers", Reader.list(Offer::read), List.of()),
                     fields.optional("token", Reader.orNil(Reader.TEXT), null),
                     fields.optional("resume", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("seen", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("software", Reader.TEXT, ""),
                     fields.optional("features", Reader.list(Reader.TEXT), List.of()));
         }
@@ -353,8 +366,8 @@ public sealed interface Message extends Encodable {
      * @param resumed Whether this goes on with the session that {@code resume} named; false means that everything
      *     of an earlier session is gone.
      * @param version The protocol version that the broker speaks.
-     * @param heartbeat Seconds between pings; silence for {@code patience} is death.
-     * @param patience Seconds of silence after which a peer that owes nothing is taken for lost.
+     * @param heartbeat Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
+     * @param peerTimeout Seconds of silence after which the broker gives up a peer that owes no answer.
      * @param limits What the broker reads; frames beyond it are refused.
      * @param features The optional parts that both sides know; only these may be used.
      */
@@ -364,7 +377,7 @@ public sealed interface Message extends Encodable {
             boolean resumed,
             long version,
             double heartbeat,
-            double patience,
+            double peerTimeout,
             Limits limits,
             List<String> features) implements Message {
         /** {@return {@code Welcome} with defaults in the other fields} */
@@ -374,32 +387,32 @@ public sealed interface Message extends Encodable {
 
         /** {@return a copy with another {@code resumed}} */
         public Welcome withResumed(boolean resumed) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
         /** {@return a copy with another {@code version}} */
         public Welcome withVersion(long version) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
         /** {@return a copy with another {@code heartbeat}} */
         public Welcome withHeartbeat(double heartbeat) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
-        /** {@return a copy with another {@code patience}} */
-        public Welcome withPatience(double patience) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+        /** {@return a copy with another {@code peerTimeout}} */
+        public Welcome withPeerTimeout(double peerTimeout) {
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
         /** {@return a copy with another {@code limits}} */
         public Welcome withLimits(Limits limits) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
         /** {@return a copy with another {@code features}} */
         public Welcome withFeatures(List<String> features) {
-            return new Welcome(session, name, resumed, version, heartbeat, patience, limits, features);
+            return new Welcome(session, name, resumed, version, heartbeat, peerTimeout, limits, features);
         }
 
         @Override
@@ -411,7 +424,7 @@ public sealed interface Message extends Encodable {
                     .put("resumed", resumed, false)
                     .put("version", version, 1L)
                     .put("heartbeat", heartbeat, 1.0)
-                    .put("patience", patience, 30.0)
+                    .put("peer_timeout", peerTimeout, 30.0)
                     .put("limits", limits, Limits.of())
                     .put("features", features, List.of())
                     .map();
@@ -425,26 +438,33 @@ public sealed interface Message extends Encodable {
                     fields.optional("resumed", Reader.BOOLEAN, false),
                     fields.optional("version", Reader.INTEGER, 1L),
                     fields.optional("heartbeat", Reader.atLeast(Reader.NUMBER, 0), 1.0),
-                    fields.optional("patience", Reader.atLeast(Reader.NUMBER, 0), 30.0),
+                    fields.optional("peer_timeout", Reader.atLeast(Reader.NUMBER, 0), 30.0),
                     fields.optional("limits", Limits::read, Limits.of()),
                     fields.optional("features", Reader.list(Reader.TEXT), List.of()));
         }
     }
 
     /**
-     * Either side asks whether the other lives.
+     * Either side asks whether the other is alive.
      *
-     * @param number To be returned in the {@code pong}; the broker's rise by one.
+     * @param number Returned in the {@code pong}.
+     * @param settled From the broker: no frame up to this {@code seq} will be sent again, so the peer may forget
+     *     its answers to them.
      */
-    record Ping(Number number) implements Message {
+    record Ping(Number number, long settled) implements Message {
         /** {@return {@code Ping} with defaults in all fields} */
         public static Ping of() {
-            return new Ping(0L);
+            return new Ping(0L, 0L);
         }
 
         /** {@return a copy with another {@code number}} */
         public Ping withNumber(Number number) {
-            return new Ping(number);
+            return new Ping(number, settled);
+        }
+
+        /** {@return a copy with another {@code settled}} */
+        public Ping withSettled(long settled) {
+            return new Ping(number, settled);
         }
 
         @Override
@@ -452,30 +472,38 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "ping")
                     .put("number", number, 0L)
+                    .put("settled", settled, 0L)
                     .map();
         }
 
         static Ping read(Object value) {
             Fields fields = Fields.of(value);
             return new Ping(
-                    fields.optional("number", Reader.atLeast(Reader.UNSIGNED, 0), 0L));
+                    fields.optional("number", Reader.atLeast(Reader.UNSIGNED, 0), 0L),
+                    fields.optional("settled", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
     /**
-     * The answer to {@code ping}; it confirms everything that was sent before that ping.
+     * The answer to {@code ping}.
      *
      * @param number The number of the {@code ping} that it answers.
+     * @param seen From a peer: the highest {@code seq} that has arrived.
      */
-    record Pong(Number number) implements Message {
+    record Pong(Number number, long seen) implements Message {
         /** {@return {@code Pong} with defaults in all fields} */
         public static Pong of() {
-            return new Pong(0L);
+            return new Pong(0L, 0L);
         }
 
         /** {@return a copy with another {@code number}} */
         public Pong withNumber(Number number) {
-            return new Pong(number);
+            return new Pong(number, seen);
+        }
+
+        /** {@return a copy with another {@code seen}} */
+        public Pong withSeen(long seen) {
+            return new Pong(number, seen);
         }
 
         @Override
@@ -483,50 +511,52 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "pong")
                     .put("number", number, 0L)
+                    .put("seen", seen, 0L)
                     .map();
         }
 
         static Pong read(Object value) {
             Fields fields = Fields.of(value);
             return new Pong(
-                    fields.optional("number", Reader.atLeast(Reader.UNSIGNED, 0), 0L));
+                    fields.optional("number", Reader.atLeast(Reader.UNSIGNED, 0), 0L),
+                    fields.optional("seen", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
     /**
-     * Something was refused; nothing else has changed.
+     * Something was refused or failed; nothing else has changed.
      *
      * @param code One of the error codes.
-     * @param message One line for a person: what, where, and what to do.
-     * @param id The request that it answers, if it answers one.
-     * @param episode The episode that it is about, if it is about one.
-     * @param seat The seat that it is about, if it is about one.
-     * @param match The match that it is about, if it is about one.
+     * @param message One line for a person: what is wrong, what was expected, what to do.
+     * @param id The request that it answers.
+     * @param answers From a peer: the {@code seq} of the frame that it answers, if that frame has no {@code id}.
+     * @param seat From an environment, with the code {@code illegal}: the seat whose action the rules refuse.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Error(String code, String message, Long id, Long episode, Integer seat, Long match) implements Message {
+    record Error(String code, String message, Long id, Long answers, Integer seat, long seq) implements Message {
         /** {@return {@code Error} with defaults in the other fields} */
         public static Error of(String code, String message) {
-            return new Error(code, message, null, null, null, null);
+            return new Error(code, message, null, null, null, 0L);
         }
 
         /** {@return a copy with another {@code id}} */
         public Error withId(Long id) {
-            return new Error(code, message, id, episode, seat, match);
+            return new Error(code, message, id, answers, seat, seq);
         }
 
-        /** {@return a copy with another {@code episode}} */
-        public Error withEpisode(Long episode) {
-            return new Error(code, message, id, episode, seat, match);
+        /** {@return a copy with another {@code answers}} */
+        public Error withAnswers(Long answers) {
+            return new Error(code, message, id, answers, seat, seq);
         }
 
         /** {@return a copy with another {@code seat}} */
         public Error withSeat(Integer seat) {
-            return new Error(code, message, id, episode, seat, match);
+            return new Error(code, message, id, answers, seat, seq);
         }
 
-        /** {@return a copy with another {@code match}} */
-        public Error withMatch(Long match) {
-            return new Error(code, message, id, episode, seat, match);
+        /** {@return a copy with another {@code seq}} */
+        public Error withSeq(long seq) {
+            return new Error(code, message, id, answers, seat, seq);
         }
 
         @Override
@@ -536,9 +566,9 @@ public sealed interface Message extends Encodable {
                     .put("code", code)
                     .put("message", message)
                     .put("id", id, null)
-                    .put("episode", episode, null)
+                    .put("answers", answers, null)
                     .put("seat", seat, null)
-                    .put("match", match, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -548,9 +578,9 @@ public sealed interface Message extends Encodable {
                     fields.required("code", Reader.TEXT),
                     fields.required("message", Reader.TEXT),
                     fields.optional("id", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("episode", Reader.orNil(Reader.INTEGER), null),
+                    fields.optional("answers", Reader.orNil(Reader.INTEGER), null),
                     fields.optional("seat", Reader.orNil(Reader.INDEX), null),
-                    fields.optional("match", Reader.orNil(Reader.INTEGER), null));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -590,16 +620,22 @@ public sealed interface Message extends Encodable {
      *
      * @param id The {@code id} of the request.
      * @param body What was asked for; each request says what that is.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Reply(long id, Object body) implements Message {
+    record Reply(long id, Object body, long seq) implements Message {
         /** {@return {@code Reply} with defaults in the other fields} */
         public static Reply of(long id) {
-            return new Reply(id, null);
+            return new Reply(id, null, 0L);
         }
 
         /** {@return a copy with another {@code body}} */
         public Reply withBody(Object body) {
-            return new Reply(id, body);
+            return new Reply(id, body, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Reply withSeq(long seq) {
+            return new Reply(id, body, seq);
         }
 
         @Override
@@ -608,6 +644,7 @@ public sealed interface Message extends Encodable {
                     .put("type", "reply")
                     .put("id", id)
                     .put("body", body, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -615,7 +652,8 @@ public sealed interface Message extends Encodable {
             Fields fields = Fields.of(value);
             return new Reply(
                     fields.required("id", Reader.INTEGER),
-                    fields.optional("body", Reader.ANY, null));
+                    fields.optional("body", Reader.ANY, null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -630,6 +668,7 @@ public sealed interface Message extends Encodable {
      * @param rewardRange The lowest and highest reward of one transition; null if not known.
      * @param discount The discount factor that the game means its returns to be read with.
      * @param perfectInformation Whether a watcher may see what any seat sees.
+     * @param chance Whether chance plays a part after the start: equal actions may lead to different turns.
      * @param afterstates Whether the environment can add them.
      * @param forfeit Reward of the seat to blame and of every other one, when an episode is forfeited.
      * @param maxTurns No episode has more turns than this.
@@ -644,97 +683,105 @@ public sealed interface Message extends Encodable {
             double[] rewardRange,
             double discount,
             boolean perfectInformation,
+            boolean chance,
             boolean afterstates,
             double[] forfeit,
             Long maxTurns,
             List<Symmetry> symmetries) implements Message {
         /** {@return {@code Spec} with defaults in all fields} */
         public static Spec of() {
-            return new Spec(0L, "", 1, List.of(), List.of(), null, 1.0, true, false, null, null, List.of());
+            return new Spec(0L, "", 1, List.of(), List.of(), null, 1.0, true, false, false, null, null, List.of());
         }
 
         /** {@return a copy with another {@code match}} */
         public Spec withMatch(long match) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code name}} */
         public Spec withName(String name) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Spec withSeats(int seats) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code observationSpaces}} */
         public Spec withObservationSpaces(List<Space> observationSpaces) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code actionSpaces}} */
         public Spec withActionSpaces(List<Space> actionSpaces) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code rewardRange}} */
         public Spec withRewardRange(double... rewardRange) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code discount}} */
         public Spec withDiscount(double discount) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code perfectInformation}} */
         public Spec withPerfectInformation(boolean perfectInformation) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
+        }
+
+        /** {@return a copy with another {@code chance}} */
+        public Spec withChance(boolean chance) {
+            return new Spec(
+                    match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public Spec withAfterstates(boolean afterstates) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code forfeit}} */
         public Spec withForfeit(double... forfeit) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
         public Spec withMaxTurns(Long maxTurns) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         /** {@return a copy with another {@code symmetries}} */
         public Spec withSymmetries(List<Symmetry> symmetries) {
             return new Spec(
                     match, name, seats, observationSpaces, actionSpaces, rewardRange, discount, perfectInformation,
-                    afterstates, forfeit, maxTurns, symmetries);
+                    chance, afterstates, forfeit, maxTurns, symmetries);
         }
 
         @Override
@@ -749,6 +796,7 @@ public sealed interface Message extends Encodable {
                     .put("reward_range", rewardRange, null)
                     .put("discount", discount, 1.0)
                     .put("perfect_information", perfectInformation, true)
+                    .put("chance", chance, false)
                     .put("afterstates", afterstates, false)
                     .put("forfeit", forfeit, null)
                     .put("max_turns", maxTurns, null)
@@ -767,6 +815,7 @@ public sealed interface Message extends Encodable {
                     fields.optional("reward_range", Reader.orNil(Reader.TWO_NUMBERS), null),
                     fields.optional("discount", Reader.atMost(Reader.atLeast(Reader.NUMBER, 0), 1), 1.0),
                     fields.optional("perfect_information", Reader.BOOLEAN, true),
+                    fields.optional("chance", Reader.BOOLEAN, false),
                     fields.optional("afterstates", Reader.BOOLEAN, false),
                     fields.optional("forfeit", Reader.orNil(Reader.TWO_NUMBERS), null),
                     fields.optional("max_turns", Reader.orNil(Reader.atLeast(Reader.INTEGER, 1)), null),
@@ -780,16 +829,22 @@ public sealed interface Message extends Encodable {
      * @param match The broker's number of the match; later messages name it.
      * @param environment The name of an offer of this peer.
      * @param configuration The options by name; those left out have their defaults.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Open(long match, String environment, Map<String, Object> configuration) implements Message {
+    record Open(long match, String environment, Map<String, Object> configuration, long seq) implements Message {
         /** {@return {@code Open} with defaults in the other fields} */
         public static Open of(long match, String environment) {
-            return new Open(match, environment, Map.of());
+            return new Open(match, environment, Map.of(), 0L);
         }
 
         /** {@return a copy with another {@code configuration}} */
         public Open withConfiguration(Map<String, Object> configuration) {
-            return new Open(match, environment, configuration);
+            return new Open(match, environment, configuration, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Open withSeq(long seq) {
+            return new Open(match, environment, configuration, seq);
         }
 
         @Override
@@ -799,6 +854,7 @@ public sealed interface Message extends Encodable {
                     .put("match", match)
                     .put("environment", environment)
                     .put("configuration", configuration, Map.of())
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -807,7 +863,8 @@ public sealed interface Message extends Encodable {
             return new Open(
                     fields.required("match", Reader.INTEGER),
                     fields.required("environment", Reader.TEXT),
-                    fields.optional("configuration", Reader.map(Reader.ANY), Map.of()));
+                    fields.optional("configuration", Reader.map(Reader.ANY), Map.of()),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -819,26 +876,33 @@ public sealed interface Message extends Encodable {
      * @param seed For everything that the environment draws in this episode.
      * @param wants Per seat, what to add to its views; empty if no seat wants anything.
      * @param watched Whether to add the {@code text} that all may see to each turn.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentStart(
             long match,
             long episode,
             long seed,
             List<List<Want>> wants,
-            boolean watched) implements Message {
+            boolean watched,
+            long seq) implements Message {
         /** {@return {@code EnvironmentStart} with defaults in the other fields} */
         public static EnvironmentStart of(long match, long episode, long seed) {
-            return new EnvironmentStart(match, episode, seed, List.of(), false);
+            return new EnvironmentStart(match, episode, seed, List.of(), false, 0L);
         }
 
         /** {@return a copy with another {@code wants}} */
         public EnvironmentStart withWants(List<List<Want>> wants) {
-            return new EnvironmentStart(match, episode, seed, wants, watched);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
         }
 
         /** {@return a copy with another {@code watched}} */
         public EnvironmentStart withWatched(boolean watched) {
-            return new EnvironmentStart(match, episode, seed, wants, watched);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public EnvironmentStart withSeq(long seq) {
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
         }
 
         @Override
@@ -850,6 +914,7 @@ public sealed interface Message extends Encodable {
                     .put("seed", seed)
                     .put("wants", wants, List.of())
                     .put("watched", watched, false)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -860,7 +925,8 @@ public sealed interface Message extends Encodable {
                     fields.required("episode", Reader.INTEGER),
                     fields.required("seed", Reader.INTEGER),
                     fields.optional("wants", Reader.list(Reader.list(Reader.word(Want.class))), List.of()),
-                    fields.optional("watched", Reader.BOOLEAN, false));
+                    fields.optional("watched", Reader.BOOLEAN, false),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -870,11 +936,17 @@ public sealed interface Message extends Encodable {
      * @param episode The episode.
      * @param turn The number of the turn that these actions answer.
      * @param actions Pairs of seat and action, in the order of {@code to_act}.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record EnvironmentStep(long episode, long turn, List<SeatValue> actions) implements Message {
-        /** {@return {@code EnvironmentStep} with these fields} */
+    record EnvironmentStep(long episode, long turn, List<SeatValue> actions, long seq) implements Message {
+        /** {@return {@code EnvironmentStep} with defaults in the other fields} */
         public static EnvironmentStep of(long episode, long turn, List<SeatValue> actions) {
-            return new EnvironmentStep(episode, turn, actions);
+            return new EnvironmentStep(episode, turn, actions, 0L);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public EnvironmentStep withSeq(long seq) {
+            return new EnvironmentStep(episode, turn, actions, seq);
         }
 
         @Override
@@ -884,6 +956,7 @@ public sealed interface Message extends Encodable {
                     .put("episode", episode)
                     .put("turn", turn)
                     .put("actions", actions)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -892,7 +965,8 @@ public sealed interface Message extends Encodable {
             return new EnvironmentStep(
                     fields.required("episode", Reader.INTEGER),
                     fields.required("turn", Reader.INTEGER),
-                    fields.required("actions", Reader.list(SeatValue::read)));
+                    fields.required("actions", Reader.list(SeatValue::read)),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -900,11 +974,17 @@ public sealed interface Message extends Encodable {
      * The match is over; the environment made for it may go.
      *
      * @param match The match.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Close(long match) implements Message {
-        /** {@return {@code Close} with these fields} */
+    record Close(long match, long seq) implements Message {
+        /** {@return {@code Close} with defaults in the other fields} */
         public static Close of(long match) {
-            return new Close(match);
+            return new Close(match, 0L);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Close withSeq(long seq) {
+            return new Close(match, seq);
         }
 
         @Override
@@ -912,13 +992,15 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "close")
                     .put("match", match)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
         static Close read(Object value) {
             Fields fields = Fields.of(value);
             return new Close(
-                    fields.required("match", Reader.INTEGER));
+                    fields.required("match", Reader.INTEGER),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -931,6 +1013,7 @@ public sealed interface Message extends Encodable {
      * @param turn The turn of its decision.
      * @param lines Sequences of actions, as in the agent's {@code lookahead}.
      * @param seed For what the seat cannot know and for chance; the same draw for all lines.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentLookahead(
             long id,
@@ -938,16 +1021,22 @@ public sealed interface Message extends Encodable {
             int seat,
             long turn,
             List<List<List<Object>>> lines,
-            long seed) implements Message {
+            long seed,
+            long seq) implements Message {
         /** {@return {@code EnvironmentLookahead} with defaults in the other fields} */
         public static EnvironmentLookahead of(
                 long id, long episode, int seat, long turn, List<List<List<Object>>> lines) {
-            return new EnvironmentLookahead(id, episode, seat, turn, lines, 0L);
+            return new EnvironmentLookahead(id, episode, seat, turn, lines, 0L, 0L);
         }
 
         /** {@return a copy with another {@code seed}} */
         public EnvironmentLookahead withSeed(long seed) {
-            return new EnvironmentLookahead(id, episode, seat, turn, lines, seed);
+            return new EnvironmentLookahead(id, episode, seat, turn, lines, seed, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public EnvironmentLookahead withSeq(long seq) {
+            return new EnvironmentLookahead(id, episode, seat, turn, lines, seed, seq);
         }
 
         @Override
@@ -960,6 +1049,7 @@ public sealed interface Message extends Encodable {
                     .put("turn", turn)
                     .put("lines", lines)
                     .put("seed", seed, 0L)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -971,7 +1061,8 @@ public sealed interface Message extends Encodable {
                     fields.required("seat", Reader.INDEX),
                     fields.required("turn", Reader.INTEGER),
                     fields.required("lines", Reader.list(Reader.list(Reader.list(Reader.ANY)))),
-                    fields.optional("seed", Reader.INTEGER, 0L));
+                    fields.optional("seed", Reader.INTEGER, 0L),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -981,16 +1072,22 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param match The match that the environment was made for.
      * @param body Whatever the experiment and the environment have agreed on.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record EnvironmentMessage(long id, long match, Object body) implements Message {
+    record EnvironmentMessage(long id, long match, Object body, long seq) implements Message {
         /** {@return {@code EnvironmentMessage} with defaults in the other fields} */
         public static EnvironmentMessage of(long id, long match) {
-            return new EnvironmentMessage(id, match, null);
+            return new EnvironmentMessage(id, match, null, 0L);
         }
 
         /** {@return a copy with another {@code body}} */
         public EnvironmentMessage withBody(Object body) {
-            return new EnvironmentMessage(id, match, body);
+            return new EnvironmentMessage(id, match, body, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public EnvironmentMessage withSeq(long seq) {
+            return new EnvironmentMessage(id, match, body, seq);
         }
 
         @Override
@@ -1000,6 +1097,7 @@ public sealed interface Message extends Encodable {
                     .put("id", id)
                     .put("match", match)
                     .put("body", body, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1008,7 +1106,8 @@ public sealed interface Message extends Encodable {
             return new EnvironmentMessage(
                     fields.required("id", Reader.INTEGER),
                     fields.required("match", Reader.INTEGER),
-                    fields.optional("body", Reader.ANY, null));
+                    fields.optional("body", Reader.ANY, null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1125,6 +1224,7 @@ public sealed interface Message extends Encodable {
      * @param parameters The options by name; those left out have their defaults.
      * @param seed For the random choices of the agent that belong to no episode.
      * @param state Bytes of an earlier {@code saved} to begin from.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Create(
             long id,
@@ -1132,25 +1232,31 @@ public sealed interface Message extends Encodable {
             String agent,
             Map<String, Object> parameters,
             long seed,
-            byte[] state) implements Message {
+            byte[] state,
+            long seq) implements Message {
         /** {@return {@code Create} with defaults in the other fields} */
         public static Create of(long id, long instance, String agent) {
-            return new Create(id, instance, agent, Map.of(), 0L, null);
+            return new Create(id, instance, agent, Map.of(), 0L, null, 0L);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public Create withParameters(Map<String, Object> parameters) {
-            return new Create(id, instance, agent, parameters, seed, state);
+            return new Create(id, instance, agent, parameters, seed, state, seq);
         }
 
         /** {@return a copy with another {@code seed}} */
         public Create withSeed(long seed) {
-            return new Create(id, instance, agent, parameters, seed, state);
+            return new Create(id, instance, agent, parameters, seed, state, seq);
         }
 
         /** {@return a copy with another {@code state}} */
         public Create withState(byte[] state) {
-            return new Create(id, instance, agent, parameters, seed, state);
+            return new Create(id, instance, agent, parameters, seed, state, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Create withSeq(long seq) {
+            return new Create(id, instance, agent, parameters, seed, state, seq);
         }
 
         @Override
@@ -1163,6 +1269,7 @@ public sealed interface Message extends Encodable {
                     .put("parameters", parameters, Map.of())
                     .put("seed", seed, 0L)
                     .put("state", state, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1174,7 +1281,8 @@ public sealed interface Message extends Encodable {
                     fields.required("agent", Reader.TEXT),
                     fields.optional("parameters", Reader.map(Reader.ANY), Map.of()),
                     fields.optional("seed", Reader.INTEGER, 0L),
-                    fields.optional("state", Reader.orNil(Reader.BINARY), null));
+                    fields.optional("state", Reader.orNil(Reader.BINARY), null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1186,16 +1294,35 @@ public sealed interface Message extends Encodable {
      * @param instance The agent that takes it.
      * @param spec What the environment said of itself.
      * @param lookahead Whether the agent may send {@code lookahead}.
+     * @param agent The name of the offer that the instance was made from.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Init(long match, int seat, long instance, Spec spec, boolean lookahead) implements Message {
+    record Init(
+            long match,
+            int seat,
+            long instance,
+            Spec spec,
+            boolean lookahead,
+            String agent,
+            long seq) implements Message {
         /** {@return {@code Init} with defaults in the other fields} */
         public static Init of(long match, int seat, long instance, Spec spec) {
-            return new Init(match, seat, instance, spec, false);
+            return new Init(match, seat, instance, spec, false, "", 0L);
         }
 
         /** {@return a copy with another {@code lookahead}} */
         public Init withLookahead(boolean lookahead) {
-            return new Init(match, seat, instance, spec, lookahead);
+            return new Init(match, seat, instance, spec, lookahead, agent, seq);
+        }
+
+        /** {@return a copy with another {@code agent}} */
+        public Init withAgent(String agent) {
+            return new Init(match, seat, instance, spec, lookahead, agent, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Init withSeq(long seq) {
+            return new Init(match, seat, instance, spec, lookahead, agent, seq);
         }
 
         @Override
@@ -1207,6 +1334,8 @@ public sealed interface Message extends Encodable {
                     .put("instance", instance)
                     .put("spec", spec)
                     .put("lookahead", lookahead, false)
+                    .put("agent", agent, "")
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1217,7 +1346,9 @@ public sealed interface Message extends Encodable {
                     fields.required("seat", Reader.INDEX),
                     fields.required("instance", Reader.INTEGER),
                     fields.required("spec", Spec::read),
-                    fields.optional("lookahead", Reader.BOOLEAN, false));
+                    fields.optional("lookahead", Reader.BOOLEAN, false),
+                    fields.optional("agent", Reader.TEXT, ""),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1237,6 +1368,7 @@ public sealed interface Message extends Encodable {
      * @param scene If wanted: the same to be drawn.
      * @param clock What the seat may use; null if no clock runs.
      * @param reward Earned before the first decision.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentStart(
             long episode,
@@ -1251,67 +1383,75 @@ public sealed interface Message extends Encodable {
             String text,
             Object scene,
             Clock clock,
-            double reward) implements Message {
+            double reward,
+            long seq) implements Message {
         /** {@return {@code AgentStart} with defaults in the other fields} */
         public static AgentStart of(long episode, long match, int seat, long turn, long seed) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, Mode.LEARN, null, null, null, null, null, null, 0.0);
+                    episode, match, seat, turn, seed, Mode.LEARN, null, null, null, null, null, null, 0.0, 0L);
         }
 
         /** {@return a copy with another {@code mode}} */
         public AgentStart withMode(Mode mode) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code observation}} */
         public AgentStart withObservation(Object observation) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code legal}} */
         public AgentStart withLegal(Legal legal) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public AgentStart withAfterstates(Object afterstates) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code text}} */
         public AgentStart withText(String text) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code scene}} */
         public AgentStart withScene(Object scene) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code clock}} */
         public AgentStart withClock(Clock clock) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         /** {@return a copy with another {@code reward}} */
         public AgentStart withReward(double reward) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock,
-                    reward);
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public AgentStart withSeq(long seq) {
+            return new AgentStart(
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq);
         }
 
         @Override
@@ -1331,6 +1471,7 @@ public sealed interface Message extends Encodable {
                     .put("scene", scene, null)
                     .put("clock", clock, null)
                     .put("reward", reward, 0.0)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1349,7 +1490,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("scene", Reader.ANY, null),
                     fields.optional("clock", Reader.orNil(Clock::read), null),
-                    fields.optional("reward", Reader.NUMBER, 0.0));
+                    fields.optional("reward", Reader.NUMBER, 0.0),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1366,6 +1508,7 @@ public sealed interface Message extends Encodable {
      * @param text If wanted: the position as this seat may see it.
      * @param scene If wanted: the same to be drawn.
      * @param clock What the seat may use; null if no clock runs.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentStep(
             long episode,
@@ -1377,45 +1520,51 @@ public sealed interface Message extends Encodable {
             Object afterstates,
             String text,
             Object scene,
-            Clock clock) implements Message {
+            Clock clock,
+            long seq) implements Message {
         /** {@return {@code AgentStep} with defaults in the other fields} */
         public static AgentStep of(long episode, int seat, long turn) {
-            return new AgentStep(episode, seat, turn, 0.0, null, null, null, null, null, null);
+            return new AgentStep(episode, seat, turn, 0.0, null, null, null, null, null, null, 0L);
         }
 
         /** {@return a copy with another {@code reward}} */
         public AgentStep withReward(double reward) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code observation}} */
         public AgentStep withObservation(Object observation) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code legal}} */
         public AgentStep withLegal(Legal legal) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public AgentStep withAfterstates(Object afterstates) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code text}} */
         public AgentStep withText(String text) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code scene}} */
         public AgentStep withScene(Object scene) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         /** {@return a copy with another {@code clock}} */
         public AgentStep withClock(Clock clock) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock);
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public AgentStep withSeq(long seq) {
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         @Override
@@ -1432,6 +1581,7 @@ public sealed interface Message extends Encodable {
                     .put("text", text, null)
                     .put("scene", scene, null)
                     .put("clock", clock, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1447,7 +1597,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("afterstates", Reader.ANY, null),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("scene", Reader.ANY, null),
-                    fields.optional("clock", Reader.orNil(Clock::read), null));
+                    fields.optional("clock", Reader.orNil(Clock::read), null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1463,10 +1614,11 @@ public sealed interface Message extends Encodable {
      * @param reason Why it is over.
      * @param blame The seat at fault, if one is.
      * @param total The seat's return: all its rewards of the episode.
-     * @param decisions How many decisions the seat had in this episode.
+     * @param decisions How many decisions the seat was given in this episode.
      * @param text If wanted: the last position as this seat may see it.
      * @param scene If wanted: the same to be drawn.
      * @param mode The mode of the episode.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record End(
             long episode,
@@ -1481,88 +1633,96 @@ public sealed interface Message extends Encodable {
             long decisions,
             String text,
             Object scene,
-            Mode mode) implements Message {
+            Mode mode,
+            long seq) implements Message {
         /** {@return {@code End} with defaults in the other fields} */
         public static End of(long episode, int seat) {
             return new End(
-                    episode, seat, 0L, 0.0, null, null, Reason.TERMINATED, null, 0.0, 0L, null, null, Mode.LEARN);
+                    episode, seat, 0L, 0.0, null, null, Reason.TERMINATED, null, 0.0, 0L, null, null, Mode.LEARN, 0L);
         }
 
         /** {@return a copy with another {@code match}} */
         public End withMatch(long match) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code reward}} */
         public End withReward(double reward) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code observation}} */
         public End withObservation(Object observation) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public End withOutcome(double... outcome) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code reason}} */
         public End withReason(Reason reason) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code blame}} */
         public End withBlame(Integer blame) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code total}} */
         public End withTotal(double total) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code decisions}} */
         public End withDecisions(long decisions) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code text}} */
         public End withText(String text) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code scene}} */
         public End withScene(Object scene) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
         }
 
         /** {@return a copy with another {@code mode}} */
         public End withMode(Mode mode) {
             return new End(
                     episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
-                    mode);
+                    mode, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public End withSeq(long seq) {
+            return new End(
+                    episode, seat, match, reward, observation, outcome, reason, blame, total, decisions, text, scene,
+                    mode, seq);
         }
 
         @Override
@@ -1582,6 +1742,7 @@ public sealed interface Message extends Encodable {
                     .put("text", text, null)
                     .put("scene", scene, null)
                     .put("mode", mode, Mode.LEARN)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1600,7 +1761,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("decisions", Reader.INTEGER, 0L),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("scene", Reader.ANY, null),
-                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN));
+                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1612,16 +1774,22 @@ public sealed interface Message extends Encodable {
      * @param seat The seat.
      * @param action A legal action: an action number where {@code legal} was given, else a value of the action
      *     space.
+     * @param refused How many answers the rules refused before this one; for bridges that ask again by themselves.
      */
-    record Action(long episode, long turn, int seat, Object action) implements Message {
+    record Action(long episode, long turn, int seat, Object action, long refused) implements Message {
         /** {@return {@code Action} with defaults in the other fields} */
         public static Action of(long episode, long turn, int seat) {
-            return new Action(episode, turn, seat, null);
+            return new Action(episode, turn, seat, null, 0L);
         }
 
         /** {@return a copy with another {@code action}} */
         public Action withAction(Object action) {
-            return new Action(episode, turn, seat, action);
+            return new Action(episode, turn, seat, action, refused);
+        }
+
+        /** {@return a copy with another {@code refused}} */
+        public Action withRefused(long refused) {
+            return new Action(episode, turn, seat, action, refused);
         }
 
         @Override
@@ -1632,6 +1800,7 @@ public sealed interface Message extends Encodable {
                     .put("turn", turn)
                     .put("seat", seat)
                     .put("action", action, null)
+                    .put("refused", refused, 0L)
                     .map();
         }
 
@@ -1641,13 +1810,14 @@ public sealed interface Message extends Encodable {
                     fields.required("episode", Reader.INTEGER),
                     fields.required("turn", Reader.INTEGER),
                     fields.required("seat", Reader.INDEX),
-                    fields.optional("action", Reader.ANY, null));
+                    fields.optional("action", Reader.ANY, null),
+                    fields.optional("refused", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
     /**
      * Ask what would follow from the position in which the seat must act. The reply's {@code body} is a list of {@code
-     * Position}, one for each line.
+     * Preview}, one for each line.
      *
      * @param id To be returned in the {@code reply}.
      * @param episode The episode.
@@ -1704,17 +1874,29 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code saved}.
      * @param instance The agent.
-     * @param keep From an experiment: the broker keeps the state under this name, across its restarts.
+     * @param stateName From an experiment: the broker keeps the state under this name, across its restarts.
+     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Save(long id, long instance, String keep) implements Message {
+    record Save(long id, long instance, String stateName, Double timeout, long seq) implements Message {
         /** {@return {@code Save} with defaults in the other fields} */
         public static Save of(long id, long instance) {
-            return new Save(id, instance, null);
+            return new Save(id, instance, null, 120.0, 0L);
         }
 
-        /** {@return a copy with another {@code keep}} */
-        public Save withKeep(String keep) {
-            return new Save(id, instance, keep);
+        /** {@return a copy with another {@code stateName}} */
+        public Save withStateName(String stateName) {
+            return new Save(id, instance, stateName, timeout, seq);
+        }
+
+        /** {@return a copy with another {@code timeout}} */
+        public Save withTimeout(Double timeout) {
+            return new Save(id, instance, stateName, timeout, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Save withSeq(long seq) {
+            return new Save(id, instance, stateName, timeout, seq);
         }
 
         @Override
@@ -1723,7 +1905,9 @@ public sealed interface Message extends Encodable {
                     .put("type", "save")
                     .put("id", id)
                     .put("instance", instance)
-                    .put("keep", keep, null)
+                    .put("state_name", stateName, null)
+                    .put("timeout", timeout, 120.0)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1732,7 +1916,9 @@ public sealed interface Message extends Encodable {
             return new Save(
                     fields.required("id", Reader.INTEGER),
                     fields.required("instance", Reader.INTEGER),
-                    fields.optional("keep", Reader.orNil(Reader.TEXT), null));
+                    fields.optional("state_name", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1741,11 +1927,17 @@ public sealed interface Message extends Encodable {
      *
      * @param id The {@code id} of the {@code save}.
      * @param state Bytes of the agent's own form; the broker does not open them.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Saved(long id, byte[] state) implements Message {
-        /** {@return {@code Saved} with these fields} */
+    record Saved(long id, byte[] state, long seq) implements Message {
+        /** {@return {@code Saved} with defaults in the other fields} */
         public static Saved of(long id, byte[] state) {
-            return new Saved(id, state);
+            return new Saved(id, state, 0L);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Saved withSeq(long seq) {
+            return new Saved(id, state, seq);
         }
 
         @Override
@@ -1754,6 +1946,7 @@ public sealed interface Message extends Encodable {
                     .put("type", "saved")
                     .put("id", id)
                     .put("state", state)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1761,7 +1954,8 @@ public sealed interface Message extends Encodable {
             Fields fields = Fields.of(value);
             return new Saved(
                     fields.required("id", Reader.INTEGER),
-                    fields.required("state", Reader.BINARY));
+                    fields.required("state", Reader.BINARY),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1771,22 +1965,34 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
      * @param state Bytes of an earlier {@code saved}.
-     * @param kept From an experiment: what the broker keeps under this name, instead of {@code state}.
+     * @param stateName From an experiment: load what the broker keeps under this name, instead of {@code state}.
+     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Load(long id, long instance, byte[] state, String kept) implements Message {
+    record Load(long id, long instance, byte[] state, String stateName, Double timeout, long seq) implements Message {
         /** {@return {@code Load} with defaults in the other fields} */
         public static Load of(long id, long instance) {
-            return new Load(id, instance, new byte[0], null);
+            return new Load(id, instance, new byte[0], null, 120.0, 0L);
         }
 
         /** {@return a copy with another {@code state}} */
         public Load withState(byte[] state) {
-            return new Load(id, instance, state, kept);
+            return new Load(id, instance, state, stateName, timeout, seq);
         }
 
-        /** {@return a copy with another {@code kept}} */
-        public Load withKept(String kept) {
-            return new Load(id, instance, state, kept);
+        /** {@return a copy with another {@code stateName}} */
+        public Load withStateName(String stateName) {
+            return new Load(id, instance, state, stateName, timeout, seq);
+        }
+
+        /** {@return a copy with another {@code timeout}} */
+        public Load withTimeout(Double timeout) {
+            return new Load(id, instance, state, stateName, timeout, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Load withSeq(long seq) {
+            return new Load(id, instance, state, stateName, timeout, seq);
         }
 
         @Override
@@ -1796,7 +2002,9 @@ public sealed interface Message extends Encodable {
                     .put("id", id)
                     .put("instance", instance)
                     .put("state", state, new byte[0])
-                    .put("kept", kept, null)
+                    .put("state_name", stateName, null)
+                    .put("timeout", timeout, 120.0)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1806,7 +2014,9 @@ public sealed interface Message extends Encodable {
                     fields.required("id", Reader.INTEGER),
                     fields.required("instance", Reader.INTEGER),
                     fields.optional("state", Reader.BINARY, new byte[0]),
-                    fields.optional("kept", Reader.orNil(Reader.TEXT), null));
+                    fields.optional("state_name", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1816,16 +2026,22 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
      * @param body Whatever the experiment and the agent have agreed on.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record AgentMessage(long id, long instance, Object body) implements Message {
+    record AgentMessage(long id, long instance, Object body, long seq) implements Message {
         /** {@return {@code AgentMessage} with defaults in the other fields} */
         public static AgentMessage of(long id, long instance) {
-            return new AgentMessage(id, instance, null);
+            return new AgentMessage(id, instance, null, 0L);
         }
 
         /** {@return a copy with another {@code body}} */
         public AgentMessage withBody(Object body) {
-            return new AgentMessage(id, instance, body);
+            return new AgentMessage(id, instance, body, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public AgentMessage withSeq(long seq) {
+            return new AgentMessage(id, instance, body, seq);
         }
 
         @Override
@@ -1835,6 +2051,7 @@ public sealed interface Message extends Encodable {
                     .put("id", id)
                     .put("instance", instance)
                     .put("body", body, null)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1843,7 +2060,8 @@ public sealed interface Message extends Encodable {
             return new AgentMessage(
                     fields.required("id", Reader.INTEGER),
                     fields.required("instance", Reader.INTEGER),
-                    fields.optional("body", Reader.ANY, null));
+                    fields.optional("body", Reader.ANY, null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1851,11 +2069,17 @@ public sealed interface Message extends Encodable {
      * The match is over; the seats that were taken by {@code init} are free.
      *
      * @param match The match.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Leave(long match) implements Message {
-        /** {@return {@code Leave} with these fields} */
+    record Leave(long match, long seq) implements Message {
+        /** {@return {@code Leave} with defaults in the other fields} */
         public static Leave of(long match) {
-            return new Leave(match);
+            return new Leave(match, 0L);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Leave withSeq(long seq) {
+            return new Leave(match, seq);
         }
 
         @Override
@@ -1863,13 +2087,15 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "leave")
                     .put("match", match)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
         static Leave read(Object value) {
             Fields fields = Fields.of(value);
             return new Leave(
-                    fields.required("match", Reader.INTEGER));
+                    fields.required("match", Reader.INTEGER),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1878,11 +2104,23 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
+     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Cleanup(long id, long instance) implements Message {
-        /** {@return {@code Cleanup} with these fields} */
+    record Cleanup(long id, long instance, Double timeout, long seq) implements Message {
+        /** {@return {@code Cleanup} with defaults in the other fields} */
         public static Cleanup of(long id, long instance) {
-            return new Cleanup(id, instance);
+            return new Cleanup(id, instance, 120.0, 0L);
+        }
+
+        /** {@return a copy with another {@code timeout}} */
+        public Cleanup withTimeout(Double timeout) {
+            return new Cleanup(id, instance, timeout, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Cleanup withSeq(long seq) {
+            return new Cleanup(id, instance, timeout, seq);
         }
 
         @Override
@@ -1891,6 +2129,8 @@ public sealed interface Message extends Encodable {
                     .put("type", "cleanup")
                     .put("id", id)
                     .put("instance", instance)
+                    .put("timeout", timeout, 120.0)
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -1898,7 +2138,9 @@ public sealed interface Message extends Encodable {
             Fields fields = Fields.of(value);
             return new Cleanup(
                     fields.required("id", Reader.INTEGER),
-                    fields.required("instance", Reader.INTEGER));
+                    fields.required("instance", Reader.INTEGER),
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1912,13 +2154,13 @@ public sealed interface Message extends Encodable {
      * @param episodes How many episodes to play.
      * @param seed The master seed of the run.
      * @param seeds The environment seed of each episode instead of derived ones.
-     * @param first The index of the first episode, to go on with an earlier run.
+     * @param firstIndex The index of the first episode, to continue an earlier run.
      * @param mode Whether agents may change.
      * @param concurrency How many episodes to play at once, as far as the agents' capacity allows; each is a match
      *     of its own.
      * @param rotate Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
      * @param clock How long seats may think.
-     * @param patience Seconds for any answer that no clock bounds; null waits for ever.
+     * @param answerTimeout Seconds for any answer that no clock bounds; null waits for ever.
      * @param maxTurns Truncate after this many turns.
      * @param onTimeout What an answer that is too late costs.
      * @param onIllegal What an action that is not legal costs.
@@ -1936,12 +2178,12 @@ public sealed interface Message extends Encodable {
             long episodes,
             long seed,
             long[] seeds,
-            long first,
+            long firstIndex,
             Mode mode,
             long concurrency,
             boolean rotate,
             ClockRule clock,
-            Double patience,
+            Double answerTimeout,
             Long maxTurns,
             Breach onTimeout,
             Breach onIllegal,
@@ -1960,127 +2202,145 @@ public sealed interface Message extends Encodable {
         /** {@return a copy with another {@code configuration}} */
         public Run withConfiguration(Map<String, Object> configuration) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code episodes}} */
         public Run withEpisodes(long episodes) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code seed}} */
         public Run withSeed(long seed) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code seeds}} */
         public Run withSeeds(long... seeds) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
-        /** {@return a copy with another {@code first}} */
-        public Run withFirst(long first) {
+        /** {@return a copy with another {@code firstIndex}} */
+        public Run withFirstIndex(long firstIndex) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code mode}} */
         public Run withMode(Mode mode) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code concurrency}} */
         public Run withConcurrency(long concurrency) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code rotate}} */
         public Run withRotate(boolean rotate) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code clock}} */
         public Run withClock(ClockRule clock) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
-        /** {@return a copy with another {@code patience}} */
-        public Run withPatience(Double patience) {
+        /** {@return a copy with another {@code answerTimeout}} */
+        public Run withAnswerTimeout(Double answerTimeout) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
         public Run withMaxTurns(Long maxTurns) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
         public Run withOnTimeout(Breach onTimeout) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
         public Run withOnIllegal(Breach onIllegal) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code retries}} */
         public Run withRetries(long retries) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code check}} */
         public Run withCheck(boolean check) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code stepwise}} */
         public Run withStepwise(boolean stepwise) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code secret}} */
         public Run withSecret(boolean secret) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         /** {@return a copy with another {@code lookahead}} */
         public Run withLookahead(boolean lookahead) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, first, mode, concurrency, rotate,
-                    clock, patience, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret, lookahead);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead);
         }
 
         @Override
@@ -2094,12 +2354,12 @@ public sealed interface Message extends Encodable {
                     .put("episodes", episodes, 1L)
                     .put("seed", seed, 0L)
                     .put("seeds", seeds, null)
-                    .put("first", first, 0L)
+                    .put("first_index", firstIndex, 0L)
                     .put("mode", mode, Mode.LEARN)
                     .put("concurrency", concurrency, 1L)
                     .put("rotate", rotate, false)
                     .put("clock", clock, ClockRule.of())
-                    .put("patience", patience, 60.0)
+                    .put("answer_timeout", answerTimeout, 60.0)
                     .put("max_turns", maxTurns, null)
                     .put("on_timeout", onTimeout, Breach.FORFEIT)
                     .put("on_illegal", onIllegal, Breach.FORFEIT)
@@ -2121,12 +2381,12 @@ public sealed interface Message extends Encodable {
                     fields.optional("episodes", Reader.atLeast(Reader.INTEGER, 1), 1L),
                     fields.optional("seed", Reader.INTEGER, 0L),
                     fields.optional("seeds", Reader.orNil(Reader.INTEGERS), null),
-                    fields.optional("first", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("first_index", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
                     fields.optional("concurrency", Reader.atLeast(Reader.INTEGER, 1), 1L),
                     fields.optional("rotate", Reader.BOOLEAN, false),
                     fields.optional("clock", ClockRule::read, ClockRule.of()),
-                    fields.optional("patience", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 60.0),
+                    fields.optional("answer_timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 60.0),
                     fields.optional("max_turns", Reader.orNil(Reader.atLeast(Reader.INTEGER, 1)), null),
                     fields.optional("on_timeout", Reader.word(Breach.class), Breach.FORFEIT),
                     fields.optional("on_illegal", Reader.word(Breach.class), Breach.FORFEIT),
@@ -2205,15 +2465,26 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * End everything of the run now.
+     * End everything of a run now, or give up a request.
      *
      * @param id To be returned in the {@code reply}.
      * @param run The run; it must be the sender's own.
+     * @param request Or the {@code id} of the sender's request to give up; it gets the error {@code cancelled}.
      */
-    record Cancel(long id, long run) implements Message {
-        /** {@return {@code Cancel} with these fields} */
-        public static Cancel of(long id, long run) {
-            return new Cancel(id, run);
+    record Cancel(long id, Long run, Long request) implements Message {
+        /** {@return {@code Cancel} with defaults in the other fields} */
+        public static Cancel of(long id) {
+            return new Cancel(id, null, null);
+        }
+
+        /** {@return a copy with another {@code run}} */
+        public Cancel withRun(Long run) {
+            return new Cancel(id, run, request);
+        }
+
+        /** {@return a copy with another {@code request}} */
+        public Cancel withRequest(Long request) {
+            return new Cancel(id, run, request);
         }
 
         @Override
@@ -2221,7 +2492,8 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "cancel")
                     .put("id", id)
-                    .put("run", run)
+                    .put("run", run, null)
+                    .put("request", request, null)
                     .map();
         }
 
@@ -2229,7 +2501,8 @@ public sealed interface Message extends Encodable {
             Fields fields = Fields.of(value);
             return new Cancel(
                     fields.required("id", Reader.INTEGER),
-                    fields.required("run", Reader.INTEGER));
+                    fields.optional("run", Reader.orNil(Reader.INTEGER), null),
+                    fields.optional("request", Reader.orNil(Reader.INTEGER), null));
         }
     }
 
@@ -2238,11 +2511,17 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code reply}.
      * @param run The run; it must be the sender's own.
+     * @param abandon Whether an episode in progress is abandoned: truncated, without blame or outcome.
      */
-    record ExperimentStart(long id, long run) implements Message {
-        /** {@return {@code ExperimentStart} with these fields} */
+    record ExperimentStart(long id, long run, boolean abandon) implements Message {
+        /** {@return {@code ExperimentStart} with defaults in the other fields} */
         public static ExperimentStart of(long id, long run) {
-            return new ExperimentStart(id, run);
+            return new ExperimentStart(id, run, false);
+        }
+
+        /** {@return a copy with another {@code abandon}} */
+        public ExperimentStart withAbandon(boolean abandon) {
+            return new ExperimentStart(id, run, abandon);
         }
 
         @Override
@@ -2251,6 +2530,7 @@ public sealed interface Message extends Encodable {
                     .put("type", "start")
                     .put("id", id)
                     .put("run", run)
+                    .put("abandon", abandon, false)
                     .map();
         }
 
@@ -2258,7 +2538,8 @@ public sealed interface Message extends Encodable {
             Fields fields = Fields.of(value);
             return new ExperimentStart(
                     fields.required("id", Reader.INTEGER),
-                    fields.required("run", Reader.INTEGER));
+                    fields.required("run", Reader.INTEGER),
+                    fields.optional("abandon", Reader.BOOLEAN, false));
         }
     }
 
@@ -2367,8 +2648,9 @@ public sealed interface Message extends Encodable {
      * @param parameters The type's options by name.
      * @param seed For the random choices of the agent that belong to no episode.
      * @param state Bytes of an earlier {@code saved} to begin from.
-     * @param kept The name under which the broker keeps the state to begin from.
+     * @param stateName The name under which the broker keeps the state to begin from.
      * @param peer The name of the peer to make it, if several offer the type.
+     * @param timeout Seconds after which the request fails; null waits for ever.
      */
     record ExperimentCreate(
             long id,
@@ -2376,36 +2658,42 @@ public sealed interface Message extends Encodable {
             Map<String, Object> parameters,
             long seed,
             byte[] state,
-            String kept,
-            String peer) implements Message {
+            String stateName,
+            String peer,
+            Double timeout) implements Message {
         /** {@return {@code ExperimentCreate} with defaults in the other fields} */
         public static ExperimentCreate of(long id, String agent) {
-            return new ExperimentCreate(id, agent, Map.of(), 0L, null, null, null);
+            return new ExperimentCreate(id, agent, Map.of(), 0L, null, null, null, 120.0);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public ExperimentCreate withParameters(Map<String, Object> parameters) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, kept, peer);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
         }
 
         /** {@return a copy with another {@code seed}} */
         public ExperimentCreate withSeed(long seed) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, kept, peer);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
         }
 
         /** {@return a copy with another {@code state}} */
         public ExperimentCreate withState(byte[] state) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, kept, peer);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
         }
 
-        /** {@return a copy with another {@code kept}} */
-        public ExperimentCreate withKept(String kept) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, kept, peer);
+        /** {@return a copy with another {@code stateName}} */
+        public ExperimentCreate withStateName(String stateName) {
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
         }
 
         /** {@return a copy with another {@code peer}} */
         public ExperimentCreate withPeer(String peer) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, kept, peer);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+        }
+
+        /** {@return a copy with another {@code timeout}} */
+        public ExperimentCreate withTimeout(Double timeout) {
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
         }
 
         @Override
@@ -2417,8 +2705,9 @@ public sealed interface Message extends Encodable {
                     .put("parameters", parameters, Map.of())
                     .put("seed", seed, 0L)
                     .put("state", state, null)
-                    .put("kept", kept, null)
+                    .put("state_name", stateName, null)
                     .put("peer", peer, null)
+                    .put("timeout", timeout, 120.0)
                     .map();
         }
 
@@ -2430,8 +2719,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("parameters", Reader.map(Reader.ANY), Map.of()),
                     fields.optional("seed", Reader.INTEGER, 0L),
                     fields.optional("state", Reader.orNil(Reader.BINARY), null),
-                    fields.optional("kept", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("peer", Reader.orNil(Reader.TEXT), null));
+                    fields.optional("state_name", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("peer", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0));
         }
     }
 
@@ -2442,26 +2732,32 @@ public sealed interface Message extends Encodable {
      * @param instance The agent that it is for.
      * @param run Or the run whose first environment it is for.
      * @param body Whatever the experiment and the receiver have agreed on; the {@code reply} has the answer.
+     * @param timeout Seconds after which the request fails; null waits for ever.
      */
-    record ExperimentMessage(long id, Long instance, Long run, Object body) implements Message {
+    record ExperimentMessage(long id, Long instance, Long run, Object body, Double timeout) implements Message {
         /** {@return {@code ExperimentMessage} with defaults in the other fields} */
         public static ExperimentMessage of(long id) {
-            return new ExperimentMessage(id, null, null, null);
+            return new ExperimentMessage(id, null, null, null, 120.0);
         }
 
         /** {@return a copy with another {@code instance}} */
         public ExperimentMessage withInstance(Long instance) {
-            return new ExperimentMessage(id, instance, run, body);
+            return new ExperimentMessage(id, instance, run, body, timeout);
         }
 
         /** {@return a copy with another {@code run}} */
         public ExperimentMessage withRun(Long run) {
-            return new ExperimentMessage(id, instance, run, body);
+            return new ExperimentMessage(id, instance, run, body, timeout);
         }
 
         /** {@return a copy with another {@code body}} */
         public ExperimentMessage withBody(Object body) {
-            return new ExperimentMessage(id, instance, run, body);
+            return new ExperimentMessage(id, instance, run, body, timeout);
+        }
+
+        /** {@return a copy with another {@code timeout}} */
+        public ExperimentMessage withTimeout(Double timeout) {
+            return new ExperimentMessage(id, instance, run, body, timeout);
         }
 
         @Override
@@ -2472,6 +2768,7 @@ public sealed interface Message extends Encodable {
                     .put("instance", instance, null)
                     .put("run", run, null)
                     .put("body", body, null)
+                    .put("timeout", timeout, 120.0)
                     .map();
         }
 
@@ -2481,7 +2778,8 @@ public sealed interface Message extends Encodable {
                     fields.required("id", Reader.INTEGER),
                     fields.optional("instance", Reader.orNil(Reader.INTEGER), null),
                     fields.optional("run", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("body", Reader.ANY, null));
+                    fields.optional("body", Reader.ANY, null),
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0));
         }
     }
 
@@ -2498,8 +2796,9 @@ public sealed interface Message extends Encodable {
      * @param blame The seat at fault, if one is.
      * @param turns How many turns were answered.
      * @param scored False if the episode was interrupted; it counts for nobody.
-     * @param again Whether an interrupted episode is played again under the same index.
+     * @param willRetry Whether the broker plays an interrupted episode again under the same index.
      * @param message What went wrong, if something did.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Episode(
             long run,
@@ -2512,41 +2811,54 @@ public sealed interface Message extends Encodable {
             Integer blame,
             long turns,
             boolean scored,
-            boolean again,
-            String message) implements Message {
+            boolean willRetry,
+            String message,
+            long seq) implements Message {
         /** {@return {@code Episode} with defaults in the other fields} */
         public static Episode of(long run, long index, long episode, long seed, Reason reason, List<SeatResult> seats) {
-            return new Episode(run, index, episode, seed, reason, seats, null, null, 0L, true, false, "");
+            return new Episode(run, index, episode, seed, reason, seats, null, null, 0L, true, false, "", 0L);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public Episode withOutcome(double... outcome) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
         /** {@return a copy with another {@code blame}} */
         public Episode withBlame(Integer blame) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
         /** {@return a copy with another {@code turns}} */
         public Episode withTurns(long turns) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
         /** {@return a copy with another {@code scored}} */
         public Episode withScored(boolean scored) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
-        /** {@return a copy with another {@code again}} */
-        public Episode withAgain(boolean again) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+        /** {@return a copy with another {@code willRetry}} */
+        public Episode withWillRetry(boolean willRetry) {
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
         /** {@return a copy with another {@code message}} */
         public Episode withMessage(String message) {
-            return new Episode(run, index, episode, seed, reason, seats, outcome, blame, turns, scored, again, message);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Episode withSeq(long seq) {
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
         }
 
         @Override
@@ -2563,8 +2875,9 @@ public sealed interface Message extends Encodable {
                     .put("blame", blame, null)
                     .put("turns", turns, 0L)
                     .put("scored", scored, true)
-                    .put("again", again, false)
+                    .put("will_retry", willRetry, false)
                     .put("message", message, "")
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -2581,8 +2894,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("blame", Reader.orNil(Reader.INDEX), null),
                     fields.optional("turns", Reader.INTEGER, 0L),
                     fields.optional("scored", Reader.BOOLEAN, true),
-                    fields.optional("again", Reader.BOOLEAN, false),
-                    fields.optional("message", Reader.TEXT, ""));
+                    fields.optional("will_retry", Reader.BOOLEAN, false),
+                    fields.optional("message", Reader.TEXT, ""),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -2628,21 +2942,27 @@ public sealed interface Message extends Encodable {
      * @param finished Episodes that are over.
      * @param reason Why the run is over.
      * @param message One line for a person, if there is something to say.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Done(long run, long finished, DoneReason reason, String message) implements Message {
+    record Done(long run, long finished, DoneReason reason, String message, long seq) implements Message {
         /** {@return {@code Done} with defaults in the other fields} */
         public static Done of(long run, long finished) {
-            return new Done(run, finished, DoneReason.FINISHED, "");
+            return new Done(run, finished, DoneReason.FINISHED, "", 0L);
         }
 
         /** {@return a copy with another {@code reason}} */
         public Done withReason(DoneReason reason) {
-            return new Done(run, finished, reason, message);
+            return new Done(run, finished, reason, message, seq);
         }
 
         /** {@return a copy with another {@code message}} */
         public Done withMessage(String message) {
-            return new Done(run, finished, reason, message);
+            return new Done(run, finished, reason, message, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Done withSeq(long seq) {
+            return new Done(run, finished, reason, message, seq);
         }
 
         @Override
@@ -2653,6 +2973,7 @@ public sealed interface Message extends Encodable {
                     .put("finished", finished)
                     .put("reason", reason, DoneReason.FINISHED)
                     .put("message", message, "")
+                    .put("seq", seq, 0L)
                     .map();
         }
 
@@ -2662,7 +2983,8 @@ public sealed interface Message extends Encodable {
                     fields.required("run", Reader.INTEGER),
                     fields.required("finished", Reader.INTEGER),
                     fields.optional("reason", Reader.word(DoneReason.class), DoneReason.FINISHED),
-                    fields.optional("message", Reader.TEXT, ""));
+                    fields.optional("message", Reader.TEXT, ""),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -3064,8 +3386,7 @@ public sealed interface Message extends Encodable {
      * What the seat may use, and what its last answer took; seconds at the broker.
      *
      * @param decision What this decision may take; null is no limit.
-     * @param left What the seat has left for the episode, this decision included; below 0 counts as 0; null is no
-     *     limit.
+     * @param left What the seat has left for the episode, this decision included; null is no limit.
      * @param last What the seat's last answer took; null before the first.
      */
     record Clock(Double decision, Double left, Double last) implements Encodable {
@@ -3119,7 +3440,7 @@ public sealed interface Message extends Encodable {
      * @param applied How many actions of the line were applied.
      * @param error Why the next one was not: it is not legal, or the episode is over.
      */
-    record Position(
+    record Preview(
             int[] toAct,
             List<View> seats,
             double[] rewards,
@@ -3128,49 +3449,49 @@ public sealed interface Message extends Encodable {
             double[] outcome,
             long applied,
             String error) implements Encodable {
-        /** {@return {@code Position} with defaults in all fields} */
-        public static Position of() {
-            return new Position(new int[0], List.of(), new double[0], false, false, null, 0L, "");
+        /** {@return {@code Preview} with defaults in all fields} */
+        public static Preview of() {
+            return new Preview(new int[0], List.of(), new double[0], false, false, null, 0L, "");
         }
 
         /** {@return a copy with another {@code toAct}} */
-        public Position withToAct(int... toAct) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withToAct(int... toAct) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code seats}} */
-        public Position withSeats(List<View> seats) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withSeats(List<View> seats) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code rewards}} */
-        public Position withRewards(double... rewards) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withRewards(double... rewards) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code terminated}} */
-        public Position withTerminated(boolean terminated) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withTerminated(boolean terminated) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code truncated}} */
-        public Position withTruncated(boolean truncated) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withTruncated(boolean truncated) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code outcome}} */
-        public Position withOutcome(double... outcome) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withOutcome(double... outcome) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code applied}} */
-        public Position withApplied(long applied) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withApplied(long applied) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         /** {@return a copy with another {@code error}} */
-        public Position withError(String error) {
-            return new Position(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
+        public Preview withError(String error) {
+            return new Preview(toAct, seats, rewards, terminated, truncated, outcome, applied, error);
         }
 
         @Override
@@ -3187,9 +3508,9 @@ public sealed interface Message extends Encodable {
                     .map();
         }
 
-        static Position read(Object value) {
+        static Preview read(Object value) {
             Fields fields = Fields.of(value);
-            return new Position(
+            return new Preview(
                     fields.optional("to_act", Reader.INDEXES, new int[0]),
                     fields.optional("seats", Reader.list(View::read), List.of()),
                     fields.optional("rewards", Reader.NUMBERS, new double[0]),
@@ -3261,10 +3582,12 @@ public sealed interface Message extends Encodable {
      * @param agent The agent's type or name.
      * @param instance The number of the agent instance.
      * @param total Return: the undiscounted sum of rewards.
-     * @param decisions How many decisions the seat answered, late ones included.
+     * @param decisions How many decisions the seat was given.
      * @param seconds Thinking time, from sending a decision to receiving the answer.
      * @param breaches Answers too late or illegal that cost the run's price.
      * @param ignored Actions that were late, doubled or foreign.
+     * @param refused Answers that the rules refused before a bridge sent a legal one: the sum of {@code
+     *     action.refused}.
      */
     record SeatResult(
             String agent,
@@ -3273,35 +3596,41 @@ public sealed interface Message extends Encodable {
             long decisions,
             double seconds,
             long breaches,
-            long ignored) implements Encodable {
+            long ignored,
+            long refused) implements Encodable {
         /** {@return {@code SeatResult} with defaults in the other fields} */
         public static SeatResult of(String agent, long instance) {
-            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L);
+            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L, 0L);
         }
 
         /** {@return a copy with another {@code total}} */
         public SeatResult withTotal(double total) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
         }
 
         /** {@return a copy with another {@code decisions}} */
         public SeatResult withDecisions(long decisions) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
         }
 
         /** {@return a copy with another {@code seconds}} */
         public SeatResult withSeconds(double seconds) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
         }
 
         /** {@return a copy with another {@code breaches}} */
         public SeatResult withBreaches(long breaches) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
         }
 
         /** {@return a copy with another {@code ignored}} */
         public SeatResult withIgnored(long ignored) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+        }
+
+        /** {@return a copy with another {@code refused}} */
+        public SeatResult withRefused(long refused) {
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
         }
 
         @Override
@@ -3314,6 +3643,7 @@ public sealed interface Message extends Encodable {
                     .put("seconds", seconds, 0.0)
                     .put("breaches", breaches, 0L)
                     .put("ignored", ignored, 0L)
+                    .put("refused", refused, 0L)
                     .map();
         }
 
@@ -3326,7 +3656,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("decisions", Reader.INTEGER, 0L),
                     fields.optional("seconds", Reader.NUMBER, 0.0),
                     fields.optional("breaches", Reader.INTEGER, 0L),
-                    fields.optional("ignored", Reader.INTEGER, 0L));
+                    fields.optional("ignored", Reader.INTEGER, 0L),
+                    fields.optional("refused", Reader.INTEGER, 0L));
         }
     }
 }

@@ -23,6 +23,7 @@ public sealed interface Space extends Encodable {
             case "Text" -> Text.read(value);
             case "Tuple" -> Tuple.read(value);
             case "Dict" -> Dict.read(value);
+            case "Sequence" -> Sequence.read(value);
             default -> throw ProtocolException.invalid("must be a space, not " + kind);
         };
     }
@@ -257,6 +258,43 @@ public sealed interface Space extends Encodable {
             Fields fields = Fields.of(value);
             return new Dict(
                     fields.required("spaces", Reader.map(Space::of)));
+        }
+    }
+
+    /**
+     * Sequences of any length up to a greatest one, every value of one space.
+     *
+     * @param element The space of every element.
+     * @param maxLength The most elements.
+     * @param minLength The fewest.
+     */
+    record Sequence(Space element, long maxLength, long minLength) implements Space {
+        /** {@return {@code Sequence} with defaults in the other fields} */
+        public static Sequence of(Space element, long maxLength) {
+            return new Sequence(element, maxLength, 0L);
+        }
+
+        /** {@return a copy with another {@code minLength}} */
+        public Sequence withMinLength(long minLength) {
+            return new Sequence(element, maxLength, minLength);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("space", "Sequence")
+                    .put("element", element)
+                    .put("max_length", maxLength)
+                    .put("min_length", minLength, 0L)
+                    .map();
+        }
+
+        static Sequence read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Sequence(
+                    fields.required("element", Space::of),
+                    fields.required("max_length", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.optional("min_length", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 }
