@@ -137,6 +137,7 @@ class AgentHost:
         play.answer = None
         legal = message.legal
         try:
+            actions = unmask(legal) if type(legal) is bytes else legal
             observation = codec.opened(message.observation)
             afterstates = codec.opened(message.afterstates)
             scene = codec.opened(message.scene)
@@ -150,7 +151,7 @@ class AgentHost:
             message.episode,
             message.turn,
             observation,
-            unmask(legal) if type(legal) is bytes else legal,  # type: ignore[arg-type]
+            actions,  # type: ignore[arg-type]
             message.reward,
             play.mode,
             play.rng,

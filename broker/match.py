@@ -7,14 +7,16 @@ sessions nor runs; it says ``Over`` when an episode is over and leaves the rest 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.msgpack import Ext
+
 from dovetail.broker.peers import Instance, Peer
-from dovetail.protocol import codec
+from dovetail.protocol import codec, legal
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.legal import in_mask, unmask
 from dovetail.protocol.messages import (
     NIL,
     Action,
@@ -41,8 +43,8 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 from dovetail.protocol.states import MATCH, SEAT, follow
 
-SHOWN = 12
-"""Legal actions that a message names."""
+LONGEST = 60
+"""Characters of a value that a message quotes."""
 
 Send = Callable[[Peer, Message, bool], None]
 """Send a message to a peer; True for what must arrive even over a reconnection."""
@@ -260,8 +262,12 @@ class Match:
         for number in to_act:
             if number not in views:
                 raise ProtocolError("invalid", f"seat {number} is to act but not in `seats`")
-            legal = views[number].legal
-            if legal is not None and not (any(legal) if isinstance(legal, bytes) else legal):
+            allowed = views[number].legal
+            if isinstance(allowed, bytes):
+                wrong = legal.problem(allowed, self._space(seats[number]))
+                if wrong is not None:
+                    raise ProtocolError("invalid", f"the mask of seat {number} {wrong}")
+            elif allowed is not None and not allowed:
                 raise ProtocolError("invalid", f"seat {number} is to act without a legal action")
         if len(to_act) > 1 and len(set(to_act)) != len(to_act):
             raise ProtocolError("invalid", "a seat is twice in `to_act`")
@@ -367,15 +373,15 @@ class Match:
         if self.rules.timed and now > seat.deadline:
             return self.breach(seat, "timeout", f"answered after {took:.3f} s", now)
         value = action.action
-        legal = seat.legal
-        if isinstance(legal, list):
-            allowed = type(value) is int and value in legal
-        elif legal is not None:
-            allowed = type(value) is int and in_mask(legal, value)
+        allowed = seat.legal
+        if isinstance(allowed, list):
+            fits = type(value) is int and value in allowed
+        elif allowed is not None:
+            fits = type(value) is int and legal.in_mask(allowed, value)
         else:
-            allowed = self._space(seat).contains(value)
-        if not allowed:
-            what = f"action {_short(value)} is not legal{_allowed(legal)}"
+            fits = self._space(seat).contains(value)
+        if not fits:
+            what = f"action {_short(value)} is not legal{_allowed(allowed)}"
             return self.breach(seat, "illegal-action", what, now)
         self._settle(seat, value, now)
         return None
@@ -458,13 +464,13 @@ class Match:
 
     def _choose(self, seat: Seat) -> int | None:
         number = derive(seat.seed, "breach", self.turn)
-        legal = seat.legal
-        if legal is None:
+        allowed = seat.legal
+        if allowed is None:
             space = self._space(seat)
             return space.start + number % space.n if isinstance(space, Discrete) else None
-        if isinstance(legal, bytes):
-            legal = unmask(legal)
-        return legal[number % len(legal)] if legal else None
+        if isinstance(allowed, bytes):
+            return legal.nth(allowed, number % legal.count(allowed))
+        return allowed[number % len(allowed)]
 
     # -- the end ---------------------------------------------------------------------------------------
 
@@ -549,15 +555,33 @@ class Match:
                 )
 
 
-def _allowed(legal: list[int] | bytes | None) -> str:
+def _allowed(actions: list[int] | bytes | None) -> str:
     """Return what would have been legal, as the end of a sentence; the first few of many."""
-    if legal is None:
+    if actions is None:
         return "; it is not in the action space"
-    actions = unmask(legal) if isinstance(legal, bytes) else legal
-    more = ", ..." if len(actions) > SHOWN else ""
-    return f"; legal: {', '.join(map(str, actions[:SHOWN]))}{more}"
+    return f"; legal: {legal.shown(actions)}"
+
+
+class _Brief(reprlib.Repr):
+    """Represents the beginning of a value, which may be as large as a frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxdict = 12
+        self.maxstring = self.maxother = 2 * LONGEST
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, bytes | bytearray):
+            return repr(x[:LONGEST])
+        if isinstance(x, Ext):
+            return f"Ext({x.code}, {bytes(memoryview(x.data)[:LONGEST])!r})"
+        return super().repr_instance(x, level)
+
+
+_brief = _Brief()
 
 
 def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = " ".join(_brief.repr(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
