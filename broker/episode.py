@@ -139,7 +139,7 @@ class Episode:
         Raises:
             ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
         """
-        check_views(turn, len(self.places))
+        check_views(turn, len(self.places), self.spec.action_spaces)
         if self.rules.check:
             check(turn, self.spec)
         for view in turn.seats:
