@@ -45,6 +45,8 @@ void visit(V& v, M& m, Of<messages::Hello>) {
     v.optional("offers", m.offers);
     v.optional("token", m.token);
     v.optional("resume", m.resume);
+    v.optional("seen", m.seen);
+    v.at_least("seen", m.seen, 0);
     v.optional("software", m.software);
     v.optional("features", m.features);
 }
@@ -57,8 +59,8 @@ void visit(V& v, M& m, Of<messages::Welcome>) {
     v.optional("version", m.version, 1);
     v.optional("heartbeat", m.heartbeat, 1.0);
     v.at_least("heartbeat", m.heartbeat, 0);
-    v.optional("patience", m.patience, 30.0);
-    v.at_least("patience", m.patience, 0);
+    v.optional("peer_timeout", m.peer_timeout, 30.0);
+    v.at_least("peer_timeout", m.peer_timeout, 0);
     v.optional("limits", m.limits);
     v.optional("features", m.features);
 }
@@ -67,12 +69,16 @@ template <class V, class M>
 void visit(V& v, M& m, Of<messages::Ping>) {
     v.optional("number", m.number);
     v.at_least("number", m.number, 0);
+    v.optional("settled", m.settled);
+    v.at_least("settled", m.settled, 0);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Pong>) {
     v.optional("number", m.number);
     v.at_least("number", m.number, 0);
+    v.optional("seen", m.seen);
+    v.at_least("seen", m.seen, 0);
 }
 
 template <class V, class M>
@@ -80,9 +86,10 @@ void visit(V& v, M& m, Of<messages::Error>) {
     v.required("code", m.code);
     v.required("message", m.message);
     v.optional("id", m.id);
-    v.optional("episode", m.episode);
+    v.optional("answers", m.answers);
     v.optional("seat", m.seat);
-    v.optional("match", m.match);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -94,6 +101,8 @@ template <class V, class M>
 void visit(V& v, M& m, Of<messages::Reply>) {
     v.required("id", m.id);
     v.optional("body", m.body);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -115,6 +124,7 @@ void visit(V& v, M& m, Of<messages::Spec>) {
     v.at_least("discount", m.discount, 0);
     v.at_most("discount", m.discount, 1);
     v.optional("perfect_information", m.perfect_information, true);
+    v.optional("chance", m.chance);
     v.optional("afterstates", m.afterstates);
     v.optional("forfeit", m.forfeit);
     v.optional("max_turns", m.max_turns);
@@ -127,6 +137,8 @@ void visit(V& v, M& m, Of<messages::Open>) {
     v.required("match", m.match);
     v.required("environment", m.environment);
     v.optional("configuration", m.configuration);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -136,6 +148,8 @@ void visit(V& v, M& m, Of<messages::EnvironmentStart>) {
     v.required("seed", m.seed);
     v.optional("wants", m.wants);
     v.optional("watched", m.watched);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -143,11 +157,15 @@ void visit(V& v, M& m, Of<messages::EnvironmentStep>) {
     v.required("episode", m.episode);
     v.required("turn", m.turn);
     v.required("actions", m.actions);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Close>) {
     v.required("match", m.match);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -158,6 +176,8 @@ void visit(V& v, M& m, Of<messages::EnvironmentLookahead>) {
     v.required("turn", m.turn);
     v.required("lines", m.lines);
     v.optional("seed", m.seed);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -165,6 +185,8 @@ void visit(V& v, M& m, Of<messages::EnvironmentMessage>) {
     v.required("id", m.id);
     v.required("match", m.match);
     v.optional("body", m.body);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -201,6 +223,8 @@ void visit(V& v, M& m, Of<messages::Create>) {
     v.optional("parameters", m.parameters);
     v.optional("seed", m.seed);
     v.optional("state", m.state);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -210,6 +234,9 @@ void visit(V& v, M& m, Of<messages::Init>) {
     v.required("instance", m.instance);
     v.required("spec", m.spec);
     v.optional("lookahead", m.lookahead);
+    v.optional("agent", m.agent);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -234,6 +261,8 @@ void visit(V& v, M& m, Of<messages::AgentStart>) {
     v.optional("scene", m.scene);
     v.optional("clock", m.clock);
     v.optional("reward", m.reward);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -248,6 +277,8 @@ void visit(V& v, M& m, Of<messages::AgentStep>) {
     v.optional("text", m.text);
     v.optional("scene", m.scene);
     v.optional("clock", m.clock);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -265,6 +296,8 @@ void visit(V& v, M& m, Of<messages::End>) {
     v.optional("text", m.text);
     v.optional("scene", m.scene);
     v.optional("mode", m.mode);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -273,6 +306,8 @@ void visit(V& v, M& m, Of<messages::Action>) {
     v.required("turn", m.turn);
     v.required("seat", m.seat);
     v.optional("action", m.action);
+    v.optional("refused", m.refused);
+    v.at_least("refused", m.refused, 0);
 }
 
 template <class V, class M>
@@ -286,7 +321,7 @@ void visit(V& v, M& m, Of<messages::AgentLookahead>) {
 }
 
 template <class V, class M>
-void visit(V& v, M& m, Of<messages::Position>) {
+void visit(V& v, M& m, Of<messages::Preview>) {
     v.optional("to_act", m.to_act);
     v.optional("seats", m.seats);
     v.optional("rewards", m.rewards);
@@ -301,13 +336,19 @@ template <class V, class M>
 void visit(V& v, M& m, Of<messages::Save>) {
     v.required("id", m.id);
     v.required("instance", m.instance);
-    v.optional("keep", m.keep);
+    v.optional("state_name", m.state_name);
+    v.optional("timeout", m.timeout, 120.0);
+    v.above("timeout", m.timeout, 0);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Saved>) {
     v.required("id", m.id);
     v.required("state", m.state);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -315,7 +356,11 @@ void visit(V& v, M& m, Of<messages::Load>) {
     v.required("id", m.id);
     v.required("instance", m.instance);
     v.optional("state", m.state);
-    v.optional("kept", m.kept);
+    v.optional("state_name", m.state_name);
+    v.optional("timeout", m.timeout, 120.0);
+    v.above("timeout", m.timeout, 0);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -323,17 +368,25 @@ void visit(V& v, M& m, Of<messages::AgentMessage>) {
     v.required("id", m.id);
     v.required("instance", m.instance);
     v.optional("body", m.body);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Leave>) {
     v.required("match", m.match);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Cleanup>) {
     v.required("id", m.id);
     v.required("instance", m.instance);
+    v.optional("timeout", m.timeout, 120.0);
+    v.above("timeout", m.timeout, 0);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -358,15 +411,15 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.at_least("episodes", m.episodes, 1);
     v.optional("seed", m.seed);
     v.optional("seeds", m.seeds);
-    v.optional("first", m.first);
-    v.at_least("first", m.first, 0);
+    v.optional("first_index", m.first_index);
+    v.at_least("first_index", m.first_index, 0);
     v.optional("mode", m.mode);
     v.optional("concurrency", m.concurrency, 1);
     v.at_least("concurrency", m.concurrency, 1);
     v.optional("rotate", m.rotate);
     v.optional("clock", m.clock);
-    v.optional("patience", m.patience, 60.0);
-    v.above("patience", m.patience, 0);
+    v.optional("answer_timeout", m.answer_timeout, 60.0);
+    v.above("answer_timeout", m.answer_timeout, 0);
     v.optional("max_turns", m.max_turns);
     v.at_least("max_turns", m.max_turns, 1);
     v.optional("on_timeout", m.on_timeout);
@@ -395,13 +448,15 @@ void visit(V& v, M& m, Of<messages::Drain>) {
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Cancel>) {
     v.required("id", m.id);
-    v.required("run", m.run);
+    v.optional("run", m.run);
+    v.optional("request", m.request);
 }
 
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::ExperimentStart>) {
     v.required("id", m.id);
     v.required("run", m.run);
+    v.optional("abandon", m.abandon);
 }
 
 template <class V, class M>
@@ -429,8 +484,10 @@ void visit(V& v, M& m, Of<messages::ExperimentCreate>) {
     v.optional("parameters", m.parameters);
     v.optional("seed", m.seed);
     v.optional("state", m.state);
-    v.optional("kept", m.kept);
+    v.optional("state_name", m.state_name);
     v.optional("peer", m.peer);
+    v.optional("timeout", m.timeout, 120.0);
+    v.above("timeout", m.timeout, 0);
 }
 
 template <class V, class M>
@@ -439,6 +496,8 @@ void visit(V& v, M& m, Of<messages::ExperimentMessage>) {
     v.optional("instance", m.instance);
     v.optional("run", m.run);
     v.optional("body", m.body);
+    v.optional("timeout", m.timeout, 120.0);
+    v.above("timeout", m.timeout, 0);
 }
 
 template <class V, class M>
@@ -450,6 +509,7 @@ void visit(V& v, M& m, Of<messages::SeatResult>) {
     v.optional("seconds", m.seconds);
     v.optional("breaches", m.breaches);
     v.optional("ignored", m.ignored);
+    v.optional("refused", m.refused);
 }
 
 template <class V, class M>
@@ -464,8 +524,10 @@ void visit(V& v, M& m, Of<messages::Episode>) {
     v.optional("blame", m.blame);
     v.optional("turns", m.turns);
     v.optional("scored", m.scored, true);
-    v.optional("again", m.again);
+    v.optional("will_retry", m.will_retry);
     v.optional("message", m.message);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -482,6 +544,8 @@ void visit(V& v, M& m, Of<messages::Done>) {
     v.required("finished", m.finished);
     v.optional("reason", m.reason);
     v.optional("message", m.message);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -550,6 +614,15 @@ void visit(V& v, M& m, Of<spaces::Dict>) {
     v.required("spaces", m.spaces);
 }
 
+template <class V, class M>
+void visit(V& v, M& m, Of<spaces::Sequence>) {
+    v.required("element", m.element);
+    v.required("max_length", m.max_length);
+    v.at_least("max_length", m.max_length, 0);
+    v.optional("min_length", m.min_length);
+    v.at_least("min_length", m.min_length, 0);
+}
+
 /// The empty message of a type, if a peer of this role receives such.
 inline std::optional<messages::Incoming> made(Role role, std::string_view type) {
     switch (role) {
@@ -611,6 +684,7 @@ inline std::optional<Space> made(std::string_view kind) {
     if (kind == "Text") return Space(spaces::Text());
     if (kind == "Tuple") return Space(spaces::Tuple());
     if (kind == "Dict") return Space(spaces::Dict());
+    if (kind == "Sequence") return Space(spaces::Sequence());
     return std::nullopt;
 }
 

@@ -31,7 +31,7 @@ template struct Coding<messages::AgentStep>;
 template struct Coding<messages::End>;
 template struct Coding<messages::Action>;
 template struct Coding<messages::AgentLookahead>;
-template struct Coding<messages::Position>;
+template struct Coding<messages::Preview>;
 template struct Coding<messages::Save>;
 template struct Coding<messages::Saved>;
 template struct Coding<messages::Load>;

@@ -159,8 +159,12 @@ enum class Code {
     unknown,
     /// The seat may not take this action.
     illegal,
-    /// The program that was asked could not fulfil the request.
+    /// The program that was asked cannot do this, or is gone.
     unavailable,
+    /// The request was not answered in time.
+    timeout,
+    /// The request was given up by its sender.
+    cancelled,
     /// The program that was asked failed.
     crashed,
     /// The broker cannot write its journal.
@@ -182,6 +186,8 @@ constexpr void words(Code, Each each) {
     each(Code::unknown, "unknown");
     each(Code::illegal, "illegal");
     each(Code::unavailable, "unavailable");
+    each(Code::timeout, "timeout");
+    each(Code::cancelled, "cancelled");
     each(Code::crashed, "crashed");
     each(Code::journal, "journal");
 }

@@ -66,6 +66,8 @@ struct Hello {
     std::optional<std::string> token = {};
     /// The session token of an earlier `welcome`.
     std::optional<std::string> resume = {};
+    /// With `resume`: the highest `seq` that arrived in that session. At least 0.
+    std::int64_t seen = 0;
     /// Name and version of the peer's program, for people.
     std::string software = {};
     /// Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions.
@@ -84,47 +86,52 @@ struct Welcome {
     bool resumed = false;
     /// The protocol version that the broker speaks.
     std::int64_t version = 1;
-    /// Seconds between pings; silence for `patience` is death. At least 0.
+    /// Seconds between the broker's pings; 0: none, since this connection cannot lose anything. At least 0.
     double heartbeat = 1.0;
-    /// Seconds of silence after which a peer that owes nothing is taken for lost. At least 0.
-    double patience = 30.0;
+    /// Seconds of silence after which the broker gives up a peer that owes no answer. At least 0.
+    double peer_timeout = 30.0;
     /// What the broker reads; frames beyond it are refused.
     Limits limits = {};
     /// The optional parts that both sides know; only these may be used.
     std::vector<std::string> features = {};
 };
 
-/// Either side asks whether the other lives. The message `ping`, any peer to broker and broker to any peer.
+/// Either side asks whether the other is alive. The message `ping`, any peer to broker and broker to any
+/// peer.
 struct Ping {
     static constexpr const char* type = "ping";
-    /// To be returned in the `pong`; the broker's rise by one. At least 0.
+    /// Returned in the `pong`. At least 0.
     std::int64_t number = 0;
+    /// From the broker: no frame up to this `seq` will be sent again, so the peer may forget its answers to
+    /// them. At least 0.
+    std::int64_t settled = 0;
 };
 
-/// The answer to `ping`; it confirms everything that was sent before that ping. The message `pong`, any peer
-/// to broker and broker to any peer.
+/// The answer to `ping`. The message `pong`, any peer to broker and broker to any peer.
 struct Pong {
     static constexpr const char* type = "pong";
     /// The number of the `ping` that it answers. At least 0.
     std::int64_t number = 0;
+    /// From a peer: the highest `seq` that has arrived. At least 0.
+    std::int64_t seen = 0;
 };
 
-/// Something was refused; nothing else has changed. The message `error`, any peer to broker and broker to any
-/// peer.
+/// Something was refused or failed; nothing else has changed. The message `error`, any peer to broker and
+/// broker to any peer.
 struct Error {
     static constexpr const char* type = "error";
     /// One of the error codes.
     std::string code = {};
-    /// One line for a person: what, where, and what to do.
+    /// One line for a person: what is wrong, what was expected, what to do.
     std::string message = {};
-    /// The request that it answers, if it answers one.
+    /// The request that it answers.
     std::optional<std::int64_t> id = {};
-    /// The episode that it is about, if it is about one.
-    std::optional<std::int64_t> episode = {};
-    /// The seat that it is about, if it is about one.
+    /// From a peer: the `seq` of the frame that it answers, if that frame has no `id`.
+    std::optional<std::int64_t> answers = {};
+    /// From an environment, with the code `illegal`: the seat whose action the rules refuse.
     std::optional<std::int64_t> seat = {};
-    /// The match that it is about, if it is about one.
-    std::optional<std::int64_t> match = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// An orderly leave; the broker keeps nothing for a resumption. The message `bye`, any peer to broker and
@@ -143,6 +150,8 @@ struct Reply {
     std::int64_t id = 0;
     /// What was asked for; each request says what that is.
     Value body = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// A way to turn or mirror the game that changes nothing about it.
@@ -172,6 +181,8 @@ struct Spec {
     double discount = 1.0;
     /// Whether a watcher may see what any seat sees.
     bool perfect_information = true;
+    /// Whether chance plays a part after the start: equal actions may lead to different turns.
+    bool chance = false;
     /// Whether the environment can add them.
     bool afterstates = false;
     /// Reward of the seat to blame and of every other one, when an episode is forfeited.
@@ -191,6 +202,8 @@ struct Open {
     std::string environment = {};
     /// The options by name; those left out have their defaults.
     Map configuration = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// Begin an episode; one in progress in the same match is abandoned. The message `start`, broker to
@@ -207,6 +220,8 @@ struct EnvironmentStart {
     std::vector<std::vector<Want>> wants = {};
     /// Whether to add the `text` that all may see to each turn.
     bool watched = false;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The actions of every seat in `to_act`. The message `step`, broker to environment.
@@ -218,6 +233,8 @@ struct EnvironmentStep {
     std::int64_t turn = 0;
     /// Pairs of seat and action, in the order of `to_act`.
     std::vector<std::pair<std::int64_t, Value>> actions = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The match is over; the environment made for it may go. The message `close`, broker to environment.
@@ -225,6 +242,8 @@ struct Close {
     static constexpr const char* type = "close";
     /// The match.
     std::int64_t match = 0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// A seat asks what would follow; answered with `reply`, from what that seat knows. The message `lookahead`,
@@ -243,6 +262,8 @@ struct EnvironmentLookahead {
     std::vector<std::vector<std::vector<Value>>> lines = {};
     /// For what the seat cannot know and for chance; the same draw for all lines.
     std::int64_t seed = 0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// Free text or data from an experiment to an environment. The message `message`, broker to environment.
@@ -254,6 +275,8 @@ struct EnvironmentMessage {
     std::int64_t match = 0;
     /// Whatever the experiment and the environment have agreed on.
     Value body = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// What a transition means to one seat.
@@ -312,6 +335,8 @@ struct Create {
     std::int64_t seed = 0;
     /// Bytes of an earlier `saved` to begin from.
     std::optional<Bytes> state = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// An instance takes a seat of a match. The message `init`, broker to agent.
@@ -327,13 +352,17 @@ struct Init {
     Spec spec = {};
     /// Whether the agent may send `lookahead`.
     bool lookahead = false;
+    /// The name of the offer that the instance was made from.
+    std::string agent = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// What the seat may use, and what its last answer took; seconds at the broker.
 struct Clock {
     /// What this decision may take; nil is no limit.
     std::optional<double> decision = {};
-    /// What the seat has left for the episode, this decision included; below 0 counts as 0; nil is no limit.
+    /// What the seat has left for the episode, this decision included; nil is no limit.
     std::optional<double> left = {};
     /// What the seat's last answer took; nil before the first.
     std::optional<double> last = {};
@@ -368,6 +397,8 @@ struct AgentStart {
     std::optional<Clock> clock = {};
     /// Earned before the first decision.
     double reward = 0.0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// A later decision of a seat. The message `step`, broker to agent.
@@ -393,6 +424,8 @@ struct AgentStep {
     Value scene = {};
     /// What the seat may use; nil if no clock runs.
     std::optional<Clock> clock = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The episode is over for a seat, whatever happened. The message `end`, broker to agent.
@@ -416,7 +449,7 @@ struct End {
     std::optional<std::int64_t> blame = {};
     /// The seat's return: all its rewards of the episode.
     double total = 0.0;
-    /// How many decisions the seat had in this episode.
+    /// How many decisions the seat was given in this episode.
     std::int64_t decisions = 0;
     /// If wanted: the last position as this seat may see it.
     std::optional<std::string> text = {};
@@ -424,6 +457,8 @@ struct End {
     Value scene = {};
     /// The mode of the episode.
     Mode mode = Mode::learn;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The answer to `start` or `step`. The message `action`, agent to broker.
@@ -437,10 +472,13 @@ struct Action {
     std::int64_t seat = 0;
     /// A legal action: an action number where `legal` was given, else a value of the action space.
     Value action = {};
+    /// How many answers the rules refused before this one; for bridges that ask again by themselves. At least
+    /// 0.
+    std::int64_t refused = 0;
 };
 
 /// Ask what would follow from the position in which the seat must act. The reply's `body` is a list of
-/// `Position`, one for each line. The message `lookahead`, agent to broker.
+/// `Preview`, one for each line. The message `lookahead`, agent to broker.
 struct AgentLookahead {
     static constexpr const char* type = "lookahead";
     /// To be returned in the `reply`.
@@ -458,7 +496,7 @@ struct AgentLookahead {
 };
 
 /// What a line of actions leads to.
-struct Position {
+struct Preview {
     /// Seats that would have to act; empty if the episode would be over.
     std::vector<std::int64_t> to_act = {};
     /// What the last action would mean to each seat that a turn would speak of.
@@ -485,7 +523,11 @@ struct Save {
     /// The agent.
     std::int64_t instance = 0;
     /// From an experiment: the broker keeps the state under this name, across its restarts.
-    std::optional<std::string> keep = {};
+    std::optional<std::string> state_name = {};
+    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    std::optional<double> timeout = 120.0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// An instance's state. The message `saved`, agent to broker and broker to experiment or observer.
@@ -495,6 +537,8 @@ struct Saved {
     std::int64_t id = 0;
     /// Bytes of the agent's own form; the broker does not open them.
     Bytes state = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// Put an instance into a state that it saved. The message `load`, experiment to broker and broker to agent.
@@ -506,8 +550,12 @@ struct Load {
     std::int64_t instance = 0;
     /// Bytes of an earlier `saved`.
     Bytes state = {};
-    /// From an experiment: what the broker keeps under this name, instead of `state`.
-    std::optional<std::string> kept = {};
+    /// From an experiment: load what the broker keeps under this name, instead of `state`.
+    std::optional<std::string> state_name = {};
+    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    std::optional<double> timeout = 120.0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// Free text or data from an experiment to an agent instance. The message `message`, broker to agent.
@@ -519,6 +567,8 @@ struct AgentMessage {
     std::int64_t instance = 0;
     /// Whatever the experiment and the agent have agreed on.
     Value body = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The match is over; the seats that were taken by `init` are free. The message `leave`, broker to agent.
@@ -526,6 +576,8 @@ struct Leave {
     static constexpr const char* type = "leave";
     /// The match.
     std::int64_t match = 0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// The instance is no longer needed. The message `cleanup`, experiment to broker and broker to agent.
@@ -535,6 +587,10 @@ struct Cleanup {
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
+    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    std::optional<double> timeout = 120.0;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// How long a seat may think; seconds, null is no limit.
@@ -566,8 +622,8 @@ struct Run {
     std::int64_t seed = 0;
     /// The environment seed of each episode instead of derived ones.
     std::optional<std::vector<std::int64_t>> seeds = {};
-    /// The index of the first episode, to go on with an earlier run. At least 0.
-    std::int64_t first = 0;
+    /// The index of the first episode, to continue an earlier run. At least 0.
+    std::int64_t first_index = 0;
     /// Whether agents may change.
     Mode mode = Mode::learn;
     /// How many episodes to play at once, as far as the agents' capacity allows; each is a match of its own.
@@ -578,7 +634,7 @@ struct Run {
     /// How long seats may think.
     ClockRule clock = {};
     /// Seconds for any answer that no clock bounds; null waits for ever. Above 0.
-    std::optional<double> patience = 60.0;
+    std::optional<double> answer_timeout = 60.0;
     /// Truncate after this many turns. At least 1.
     std::optional<std::int64_t> max_turns = {};
     /// What an answer that is too late costs.
@@ -617,13 +673,15 @@ struct Drain {
     std::int64_t run = 0;
 };
 
-/// End everything of the run now. The message `cancel`, experiment to broker.
+/// End everything of a run now, or give up a request. The message `cancel`, experiment to broker.
 struct Cancel {
     static constexpr const char* type = "cancel";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
     /// The run; it must be the sender's own.
-    std::int64_t run = 0;
+    std::optional<std::int64_t> run = {};
+    /// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+    std::optional<std::int64_t> request = {};
 };
 
 /// Stepwise: begin the next episode; the reply is its first turn. The message `start`, experiment to broker.
@@ -633,6 +691,8 @@ struct ExperimentStart {
     std::int64_t id = 0;
     /// The run; it must be the sender's own.
     std::int64_t run = 0;
+    /// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+    bool abandon = false;
 };
 
 /// Stepwise: let the seats act once; the reply is the turn that follows. The message `step`, experiment to
@@ -678,9 +738,11 @@ struct ExperimentCreate {
     /// Bytes of an earlier `saved` to begin from.
     std::optional<Bytes> state = {};
     /// The name under which the broker keeps the state to begin from.
-    std::optional<std::string> kept = {};
+    std::optional<std::string> state_name = {};
     /// The name of the peer to make it, if several offer the type.
     std::optional<std::string> peer = {};
+    /// Seconds after which the request fails; nil waits for ever. Above 0.
+    std::optional<double> timeout = 120.0;
 };
 
 /// Pass a message to an agent instance, or to the environments of a run. The message `message`, experiment to
@@ -695,6 +757,8 @@ struct ExperimentMessage {
     std::optional<std::int64_t> run = {};
     /// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
     Value body = {};
+    /// Seconds after which the request fails; nil waits for ever. Above 0.
+    std::optional<double> timeout = 120.0;
 };
 
 /// What one seat got out of an episode.
@@ -705,7 +769,7 @@ struct SeatResult {
     std::int64_t instance = 0;
     /// Return: the undiscounted sum of rewards.
     double total = 0.0;
-    /// How many decisions the seat answered, late ones included.
+    /// How many decisions the seat was given.
     std::int64_t decisions = 0;
     /// Thinking time, from sending a decision to receiving the answer.
     double seconds = 0.0;
@@ -713,6 +777,8 @@ struct SeatResult {
     std::int64_t breaches = 0;
     /// Actions that were late, doubled or foreign.
     std::int64_t ignored = 0;
+    /// Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`.
+    std::int64_t refused = 0;
 };
 
 /// The result of one episode; it is in the journal before it is sent. The message `episode`, broker to
@@ -739,10 +805,12 @@ struct Episode {
     std::int64_t turns = 0;
     /// False if the episode was interrupted; it counts for nobody.
     bool scored = true;
-    /// Whether an interrupted episode is played again under the same index.
-    bool again = false;
+    /// Whether the broker plays an interrupted episode again under the same index.
+    bool will_retry = false;
     /// What went wrong, if something did.
     std::string message = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// How far a run is. The message `progress`, broker to experiment or observer.
@@ -769,6 +837,8 @@ struct Done {
     DoneReason reason = DoneReason::finished;
     /// One line for a person, if there is something to say.
     std::string message = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
 };
 
 /// A turn as a watcher may see it. The message `turn`, broker to experiment or observer.

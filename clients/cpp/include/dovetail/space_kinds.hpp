@@ -81,6 +81,17 @@ struct Dict {
     std::vector<std::pair<std::string, Space>> spaces = {};
 };
 
+/// Sequences of any length up to a greatest one, every value of one space.
+struct Sequence {
+    static constexpr const char* kind = "Sequence";
+    /// The space of every element.
+    Space element = {};
+    /// The most elements. At least 0.
+    std::int64_t max_length = 0;
+    /// The fewest. At least 0.
+    std::int64_t min_length = 0;
+};
+
 }  // namespace spaces
 
 }  // namespace dovetail
