@@ -7,17 +7,16 @@ from dovetail.broker.core import Core, Settings
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
 
+SPACES: list[Any] = [Discrete(3)]
+
 
 class Voice:
     """A peer.  ``hears`` takes its next message and compares the fields that are named."""
 
-    def __init__(
-        self, table: "Conversation", role: m.Role, name: str = "", *offers: m.Offer
-    ) -> None:
-        self.table, self.role, self.seen = table, role, 0
+    def __init__(self, table: "Conversation", role: m.Role, name: str = "", *offers: m.Offer):
+        self.table, self.role, self.seen, self.last = table, role, 0, m.Message()
         self.heard: deque[Any] = deque()
-        self.last: Any = None
-        self.token = self.connects(m.Hello(m.VERSION, role, name, list(offers))).session
+        self.token = self.connects(m.Hello(1, role, name, list(offers))).session
 
     def connects(self, hello: m.Hello) -> Any:
         self.address = len(self.table.voices)
@@ -26,7 +25,7 @@ class Voice:
         return self.hears(m.Welcome)
 
     def returns(self) -> Any:
-        return self.connects(m.Hello(m.VERSION, self.role, resume=self.token, seen=self.seen))
+        return self.connects(m.Hello(1, self.role, resume=self.token, seen=self.seen))
 
     def says(self, message: m.Message) -> None:
         self.table.core.receive(self.address, message, self.table.now)
@@ -40,33 +39,23 @@ class Voice:
         self.seen = max(self.seen, getattr(message, "seq", 0))
         return message
 
-    def hears_nothing(self) -> None:
-        assert not self.heard, self.heard
-
-    def acts(self, action: Any, **fields: Any) -> None:
-        decision = self.last
-        self.says(m.Action(decision.episode, decision.turn, decision.seat, action, **fields))
-
-    def fails(self, code: str = "crashed", **fields: Any) -> None:
-        self.says(m.Error(code, "it failed", answers=self.last.seq, **fields))
+    def acts(self, action: Any, to: Any = None, **fields: Any) -> None:
+        asked = to or self.last
+        self.says(m.Action(asked.episode, asked.turn, asked.seat, action, **fields))
 
     def turns(self, *to_act: int, legal: Any = (0, 1), rewards: Any = (), **fields: Any) -> None:
         """Answer a ``start`` or ``step`` with the next turn."""
+        legal = list(legal) if isinstance(legal, tuple) else legal
+        earned = enumerate(rewards or [0.0] * self.table.seats)
         number = getattr(self.last, "turn", -1) + 1
-        rewards = rewards or [0.0] * self.table.seats
-        views = [
-            m.View(seat, number, legal and list(legal), earned)
-            for seat, earned in enumerate(rewards)
-        ]
-        self.says(m.Turn(self.last.episode, number, list(to_act), views, **fields))
+        views = [m.View(seat, number, legal, reward) for seat, reward in earned]
+        self.says(m.Turn(self.last.episode, number, list(to_act), views, **fields))  # type: ignore
 
 
 class Conversation:
-    """An environment, an agent for each seat, and an experiment whose run has begun an episode."""
+    """An environment, an agent for each seat, and an experiment whose run has been begun."""
 
-    def __init__(
-        self, seats: int = 2, spec: Any = None, settings: Any = None, opens: bool = True, **run: Any
-    ) -> None:
+    def __init__(self, seats: int = 2, spec: Any = None, settings: Any = None, **run: Any):
         self.core, self.now, self.seats = Core(settings or Settings(), b""), 0.0, seats
         self.voices: list[Voice] = []
         self.records: list[Any] = []
@@ -76,11 +65,13 @@ class Conversation:
         self.experiment = Voice(self, "experiment", "trial")
         self.experiment.says(m.Run(1, "game", **{"agents": names, "retries": 0, **run}))
         self.run = self.experiment.hears(m.Reply, id=1).body["run"]
-        self.open = self.environment.hears(m.Open)
-        spaces: list[Any] = [Discrete(3)]
-        self.spec = m.Spec(self.open.match, "game", seats, spaces, spaces, **(spec or {}))
-        if opens:
-            self.environment.says(self.spec)
+        match = self.environment.hears(m.Open).match
+        self.spec = m.Spec(match, "game", seats, SPACES, SPACES, **(spec or {}))
+
+    def opens(self) -> "Conversation":
+        """Have the environment answer ``open``; each agent takes its seat."""
+        self.environment.says(self.spec)
+        return self
 
     def at(self, now: float) -> None:
         """Let time pass."""
@@ -94,7 +85,7 @@ class Conversation:
         records, out = self.core.take()
         self.records += records
         for address, message in out:
-            voice = self.voices[address]
+            voice = self.voices[address]  # type: ignore[index]
             if isinstance(message, m.Ping):
                 self.core.receive(address, m.Pong(message.number, voice.seen), self.now)
             elif voice.address == address and not isinstance(message, m.Progress):

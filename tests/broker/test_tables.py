@@ -25,7 +25,10 @@ class World(Conversation):
     """A stepwise run of a game in which both seats act at once: nothing moves by itself."""
 
     def __init__(self, *steps: Callable[[World], None], **run: Any) -> None:
+        opens = run.pop("opens", True)
         super().__init__(**{"stepwise": True, "episodes": 3, "answer_timeout": TIMEOUT, **run})
+        if opens:
+            self.opens()
         self.request = 1
         [self.running] = self.core.runs
         [self.match] = self.running.matches.values()
