@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dovetail.peer.inbox import Inbox
 from dovetail.protocol import messages as m
-from dovetail.protocol.inbox import Inbox
 
 NEW = m.Welcome("token", "north")
 AGAIN = m.Welcome("token", "north", resumed=True)
