@@ -208,7 +208,7 @@ def _appear(file: ExperimentFile, place: Place, timeout: float) -> None:
     while missing := _missing(file, place):
         place.check()
         if time.monotonic() > end:
-            raise DovetailError(f"nobody at the broker offers {', '.join(missing)}")
+            raise DovetailError(f"no program at the broker offers {', '.join(missing)}")
         place.experiment.wait(0.02)
 
 

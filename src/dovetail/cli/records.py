@@ -56,7 +56,7 @@ def replay(
     from dovetail.protocol.journal import episode as pick
 
     if episode != "last" and not (episode.isdecimal() and int(episode) > 0):
-        raise UsageError(f"{episode!r} is no number of an episode; --list shows them")
+        raise UsageError(f"{episode!r} is not an episode number; --list shows them")
     number, played = pick(journal, episode)
     result = played.result
     print(
@@ -148,7 +148,7 @@ def _count(turn: Turn, totals: list[float]) -> None:
 
 
 def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
-    """Hold the end of a replay against the record."""
+    """Compare the end of a replay with the record."""
     result = played.result
     number = len(played.actions)
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
