@@ -31,8 +31,8 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS
-from dovetail.protocol import plugins
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.registry import registered
 
 # fmt: off
 Version = Literal[
@@ -185,24 +185,19 @@ REWARDS = {
 
 
 def reward_named(name: str) -> Reward | None:
-    """Return a reward by its name, or that of a function that returns one; None for the environment's.
+    """Return a reward by its name, built in or registered; None for the environment's.
 
     Raises:
-        DovetailError: there is none.
+        DovetailError: there is none, or what is registered is not a reward and returns none.
     """
-    if name == "environment":
-        return None
-    if name in REWARDS:
-        return REWARDS[name]
     what = "agent dominion-q, option 'reward'"
-    if ":" not in name:
-        known = ", ".join([*REWARDS, "environment"])
-        raise DovetailError(
-            f"{what}: there is no {name!r}; there are {known}, and functions as module:function"
-        )
-    found = plugins.function(name, what)()
+    found = registered("reward", name, {**REWARDS, "environment": None}, who=what)
+    if found is None:
+        return None
+    if callable(found):
+        found = found()
     if not isinstance(found, Reward) or len(found.card) != KINDS:
-        raise DovetailError(f"{what}: {name} must return a Reward with {KINDS} kinds of cards")
+        raise DovetailError(f"{what}: {name} must be a Reward with {KINDS} kinds of cards")
     return found
 
 
@@ -225,8 +220,8 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         Meta(
             description="What the learner earns, which the study never says: points (of the card bought), "
             "points-and-win (and 10 for the game), points-and-end, price, provinces, win, win-or-loss, score, "
-            "margin; environment (what it pays); or a function that returns a Reward, as module:function or "
-            "path/to/file.py:function."
+            "margin; environment (what it pays); or the name of a registered Reward, or of a registered function "
+            "that returns one."
         ),
     ] = "points"
     table: Annotated[

@@ -148,6 +148,7 @@ class AgentHost:
         play.seq = seq
         legal = message.legal
         try:
+            actions = unmask(legal) if type(legal) is bytes else legal
             observation = codec.opened(message.observation)
             afterstates = codec.opened(message.afterstates)
             scene = codec.opened(message.scene)
@@ -159,7 +160,7 @@ class AgentHost:
             message.episode,
             message.turn,
             observation,
-            unmask(legal) if type(legal) is bytes else legal,  # type: ignore[arg-type]
+            actions,  # type: ignore[arg-type]
             message.reward,
             play.mode,
             play.rng,

@@ -14,7 +14,7 @@ from dovetail.protocol.scenes import Scene
 from dovetail.protocol.spaces import Discrete, Space, Text
 
 MANY = 60
-"""More legal actions than this are not listed."""
+"""More legal actions, or ranges of them, than this are not listed."""
 
 
 class PersonLeft(DovetailError):
@@ -122,17 +122,25 @@ def _ranges(numbers: Sequence[int]) -> str:
 
     >>> _ranges([0, 1, 2, 4, 6, 7])
     '0-2, 4, 6, 7'
+    >>> _ranges(range(2**62))
+    '0-4611686018427387903'
     """
-    runs: list[list[int]] = []
+    if isinstance(numbers, range) and len(numbers) > 2:
+        return f"{numbers[0]}-{numbers[-1]}"
+    runs: list[tuple[int, int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        elif len(runs) == MANY:
+            runs.append((number, number))
+            break
         else:
-            runs.append([number])
+            runs.append((number, number))
     parts: list[str] = []
-    for run in runs:
-        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run)
-    return ", ".join(parts)
+    for first, last in runs[:MANY]:
+        parts += [f"{first}-{last}"] if last > first + 1 else map(str, range(first, last + 1))
+    more = f", ... ({len(numbers)} in all)" if len(runs) > MANY else ""
+    return ", ".join(parts) + more
 
 
 def _read(answer: str, legal: Sequence[int] | None, space: Space | None) -> Any:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import Any
 
+from msgspec.msgpack import Ext
+
 from dovetail.protocol import codec
+from dovetail.protocol import legal as masks
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.legal import in_mask, unmask
 from dovetail.protocol.messages import Legal, Spec, Turn, View
 from dovetail.protocol.spaces import Discrete, Space
 
-SHOWN = 12
-"""Legal actions that a message names."""
+LONGEST = 60
+"""Characters of a value that a message quotes."""
 
 
-def check_views(turn: Turn, seats: int) -> None:
+def check_views(turn: Turn, spec: Spec) -> None:
     """Hold a turn against itself.
 
     Raises:
         ProtocolError: code ``invalid``: it contradicts itself.
     """
+    seats = spec.seats
     to_act = turn.to_act
     if (turn.terminated or turn.truncated) is bool(to_act):
         raise _invalid("to_act must be empty if and only if terminated or truncated")
@@ -36,13 +40,23 @@ def check_views(turn: Turn, seats: int) -> None:
         if number not in views:
             raise _invalid(f"seat {number} is to act but not in `seats`")
         legal = views[number].legal
-        if legal is not None and not (any(legal) if isinstance(legal, bytes) else legal):
+        if isinstance(legal, bytes):
+            wrong = masks.problem(legal, space_of(spec, number))
+            if wrong is not None:
+                raise _invalid(f"the mask of seat {number} {wrong}")
+        elif legal is not None and not legal:
             raise _invalid(f"seat {number} is to act without a legal action")
     if len(to_act) > 1 and len(set(to_act)) != len(to_act):
         raise _invalid("a seat is twice in `to_act`")
     scores = turn.outcome
     if scores is not None and not (len(scores) == seats and all(map(math.isfinite, scores))):
         raise _invalid(f"`outcome` needs a finite score for each of {seats} seats")
+
+
+def space_of(spec: Spec, seat: int) -> Space:
+    """Return a seat's action space."""
+    spaces = spec.action_spaces
+    return spaces[seat if len(spaces) > 1 else 0]
 
 
 def check(turn: Turn, spec: Spec) -> None:
@@ -72,7 +86,7 @@ def allowed(action: Any, legal: Legal, space: Space) -> bool:
     if isinstance(legal, list):
         return type(action) is int and action in legal
     if legal is not None:
-        return type(action) is int and in_mask(legal, action)
+        return type(action) is int and masks.in_mask(legal, action)
     return space.contains(action)
 
 
@@ -80,25 +94,42 @@ def chosen(number: int, legal: Legal, space: Space) -> int | None:
     """Return the legal action that a random number picks; None if they cannot be listed."""
     if legal is None:
         return space.start + number % space.n if isinstance(space, Discrete) else None
-    actions = unmask(legal) if isinstance(legal, bytes) else legal
-    return actions[number % len(actions)]
+    if isinstance(legal, bytes):
+        return masks.nth(legal, number % masks.count(legal))
+    return legal[number % len(legal)]
 
 
 def refusal(action: Any, legal: Legal) -> str:
     """Return what is wrong with an action that is not allowed, naming a few that are."""
     if legal is None:
         return f"action {_short(action)} is not legal; it is not in the action space"
-    actions = unmask(legal) if isinstance(legal, bytes) else legal
-    more = ", ..." if len(actions) > SHOWN else ""
-    return (
-        f"action {_short(action)} is not legal; legal: {', '.join(map(str, actions[:SHOWN]))}{more}"
-    )
+    return f"action {_short(action)} is not legal; legal: {masks.shown(legal)}"
 
 
 def _invalid(text: str) -> ProtocolError:
     return ProtocolError("invalid", text)
 
 
+class _Brief(reprlib.Repr):
+    """Represents the beginning of a value, which may be as large as a frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxdict = 12
+        self.maxstring = self.maxother = 2 * LONGEST
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, bytes | bytearray):
+            return repr(x[:LONGEST])
+        if isinstance(x, Ext):
+            return f"Ext({x.code}, {bytes(memoryview(x.data)[:LONGEST])!r})"
+        return super().repr_instance(x, level)
+
+
+_brief = _Brief()
+
+
 def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = " ".join(_brief.repr(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

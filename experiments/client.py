@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ import dovetail
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.inbox import Inbox
-from dovetail.protocol.link import Link, broker
+from dovetail.protocol.link import GIVE_UP, Link, broker
 
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
@@ -175,8 +175,19 @@ class Experiment:
         name: str = "",
         token: str | None = None,
         wait: float | None = 10.0,
+        give_up: float | None = GIVE_UP,
+        idle: Callable[[], None] | None = None,
     ) -> Experiment:
         """Connect to a broker: at ``address``, or where DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the usual port.
+
+        Args:
+            address: a ZeroMQ endpoint.
+            name: what this experiment is called there.
+            token: the broker's access token.
+            wait: seconds to wait for the broker's first answer; None waits for ever.
+            give_up: seconds of silence after which whatever waits for the broker raises DovetailError;
+                None waits for ever.  A silent broker costs one warning of the logger ``dovetail``.
+            idle: called now and then while nothing comes; what it raises ends the wait.
 
         Raises:
             DovetailError: there is none at ``address``, or it refuses this peer.
@@ -184,7 +195,7 @@ class Experiment:
         address, token = broker(address, token)
         software = f"dovetail-python {dovetail.__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
-        return cls(Link(address, hello, wait))
+        return cls(Link(address, hello, wait, give_up=give_up, idle=idle))
 
     # -- what can be asked for -------------------------------------------------------------------
 
@@ -357,7 +368,7 @@ class Experiment:
         """Take what the broker has sent, waiting for it if there is nothing.
 
         Raises:
-            DovetailError: the broker is gone, or lost this session.
+            DovetailError: the broker is gone, was silent too long, or lost this session.
         """
         messages = self._connection.receive(timeout)
         repeats: list[m.Message] = []

@@ -43,6 +43,8 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     the environment variable DOVETAIL_BROKER."""
     state: str | None = None
     """A file with a saved state to begin from."""
+    register: list[str] = []
+    """What its parameters may name, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent --register``."""
 
 
 class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -201,6 +203,11 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
                     f"{path}: {part.name!r} seats {name!r}, but there is no [agents.{name}]; "
                     f"there are {', '.join(file.agents)}"
                 )
+    for name, agent in file.agents.items():
+        if agent.register and agent.command is not None:
+            raise DovetailError(
+                f"{path}: [agents.{name}] has a command; put --register into it instead of `register`"
+            )
     names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:

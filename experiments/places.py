@@ -17,6 +17,7 @@ from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.processes import Processes
 from dovetail.protocol import plugins
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import GIVE_UP
 
 READY = 30.0
 """Seconds that programs of our own have to appear at the broker."""
@@ -39,6 +40,19 @@ class Place:
     """One line for a person: what plays where."""
     pids: Mapping[str, int] = field(default_factory=dict)
     """The numbers of the processes that were started, by name."""
+    logs: Path | None = None
+    """The folder of what those processes print, if it stays."""
+
+    def hint(self) -> str:
+        """Return where a person finds more about an error, to be put behind it."""
+        return "" if self.logs is None else f"; the logs of all programs are in {self.logs}"
+
+    def _traceback(self, agent: str) -> str:
+        """Return where an agent's program has printed a traceback, if it has, to be put behind an error."""
+        log = None if self.logs is None else self.logs / f"agent-{agent}.log"
+        if log is None or not log.exists() or "Traceback" not in log.read_text("utf-8", "replace"):
+            return ""
+        return f"; the traceback is in {log}"
 
     def seat(self, file: ExperimentFile, states: dict[str, bytes]) -> dict[str, int | str]:
         """Make the agents of the file; return how runs name them.
@@ -73,19 +87,39 @@ class Place:
                 )
             except DovetailError as error:
                 began = f" (state {part.state})" if part.state and name in states else ""
-                raise DovetailError(f"[agents.{name}]: {error}{began}") from None
+                raise DovetailError(
+                    f"[agents.{name}]: {error}{began}{self._traceback(name)}"
+                ) from None
         return seated
 
 
 @contextmanager
-def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
-    """Start a broker, the environment and each agent as processes, and stop them at the end."""
+def own_processes(
+    file: ExperimentFile,
+    journal: Path | None = None,
+    logs: Path | None = None,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
+    """Start a broker, the environment and each agent as processes, and stop them at the end.
+
+    Args:
+        file: the experiment.
+        journal: where the broker writes episodes down; None keeps none.
+        logs: the folder for what each program prints; None deletes it with the programs.
+        give_up: seconds of the broker's silence after which the experiment fails; None for never.
+    """
     environment = _environment(file)
     with (
         Processes(
-            pin=file.processes.pin, journal=journal, tcp=file.processes.transport == "tcp"
+            pin=file.processes.pin,
+            journal=journal,
+            tcp=file.processes.transport == "tcp",
+            logs=logs,
         ) as processes,
-        Experiment.connect(processes.address, name="experiment") as experiment,
+        # Whatever waits for the broker also sees that a program has ended, the broker among them.
+        Experiment.connect(
+            processes.address, name="experiment", give_up=give_up, idle=processes.check
+        ) as experiment,
     ):
         at = ["--connect", processes.address]
         name = file.environment.name
@@ -102,19 +136,31 @@ def own_processes(file: ExperimentFile, journal: Path | None = None) -> Iterator
                 peers[name] = None
                 continue
             plugins.find("agent", part.type)  # says what is wrong sooner and better
-            processes.start(process, ["agent", part.type, *at, "--name", process])
+            more = [word for each in part.register for word in ("--register", each)]
+            processes.start(process, ["agent", part.type, *at, "--name", process, *more])
             peers[name] = process
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
-        place = Place(experiment, environment, peers, processes.check, about, pids)
+        place = Place(experiment, environment, peers, processes.check, about, pids, logs)
         _appear(file, place, READY)
         yield place
 
 
 @contextmanager
-def at_broker(file: ExperimentFile, address: str, token: str | None = None) -> Iterator[Place]:
+def at_broker(
+    file: ExperimentFile,
+    address: str,
+    token: str | None = None,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
     """Use a broker at which the environment and the agent types are already on offer."""
-    with Experiment.connect(address, token=token) as experiment:
+    for name in file.used():
+        if file.agents[name].register:
+            raise DovetailError(
+                f"[agents.{name}]: at a running broker, agents use what was registered where they "
+                "are served (`dovetail agent --register`); remove `register`"
+            )
+    with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
         place = Place(experiment, environment, {}, _nothing, f"at the broker {address}")
         _appear(file, place, PATIENCE)
@@ -138,6 +184,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
                 f"[agents.{name}]: a program of its own (command) cannot play in process"
             )
         kinds[part.type] = plugins.find("agent", part.type)
+        for each in part.register:
+            plugins.register(each)
     written = None if journal is None else Journal(journal)
     with InProcess([environment], list(kinds.values()), journal=written) as experiment:
         yield Place(experiment, _environment(file), {}, _nothing, "all in this process")

@@ -31,14 +31,27 @@ class Processes:
         pin: keep all of them, and this program, on one core.
         journal: where the broker writes episodes down; None keeps none.
         tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
+        logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
+            None keeps them only as long as the programs run.
+
+    Raises:
+        DovetailError: the broker cannot be started, or ``logs`` cannot be written.
     """
 
     def __init__(
-        self, *, pin: bool = False, journal: Path | None = None, tcp: bool = False
+        self,
+        *,
+        pin: bool = False,
+        journal: Path | None = None,
+        tcp: bool = False,
+        logs: Path | None = None,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
-        self.logs = Path(self._folder.name)
-        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{self.logs / 'broker'}"
+        self._kept = logs is not None
+        self.logs = logs or Path(self._folder.name)
+        if logs is not None:
+            _empty(logs)
+        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{self._folder.name}/broker"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._cores: set[int] | None = None
         if pin and hasattr(os, "sched_setaffinity"):
@@ -68,7 +81,7 @@ class Processes:
         end = time.monotonic() + READY
         while time.monotonic() < end:
             self.check()
-            line = (self.logs / "broker.log").read_text().partition("\n")
+            line = self._log("broker").read_text().partition("\n")
             if line[1]:
                 return line[0].split()[-1]
             time.sleep(0.02)
@@ -87,7 +100,7 @@ class Processes:
             DovetailError: it cannot be started.
         """
         words = [word.replace("{address}", self.address) for word in command]
-        with open(self.logs / f"{name}.log", "wb") as log:
+        with open(self._log(name), "wb") as log:
             try:
                 self._running[name] = subprocess.Popen(
                     words,
@@ -110,7 +123,7 @@ class Processes:
         """See that all still run.
 
         Raises:
-            DovetailError: one has ended; the line says how, with the last that it printed.
+            DovetailError: one has ended; the line says how, the last that it printed, and where the rest is.
         """
         for name, process in self._running.items():
             code = process.poll()
@@ -120,7 +133,8 @@ class Processes:
                     if code < 0
                     else f"ended with code {code}{self._last_words(name)}"
                 )
-                raise DovetailError(f"the process of {name} {how}")
+                where = f"; its log is {self._log(name)}" if self._kept else ""
+                raise DovetailError(f"the process of {name} {how}{where}")
 
     def pids(self) -> dict[str, int]:
         """Return the process numbers by name."""
@@ -156,9 +170,22 @@ class Processes:
     ) -> None:
         self.stop()
 
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name}.log"
+
     def _last_words(self, name: str) -> str:
-        lines = (self.logs / f"{name}.log").read_text("utf-8", "replace").strip().splitlines()
+        lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
         return f": {lines[-1].removeprefix('dovetail: ')[:300]}" if lines else ""
+
+
+def _empty(logs: Path) -> None:
+    """Make a folder for logs, without those of another time."""
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        for each in logs.glob("*.log"):
+            each.unlink()
+    except OSError as error:
+        raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
 
 
 def _die_with_parent() -> None:

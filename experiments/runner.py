@@ -19,6 +19,7 @@ from dovetail.experiments.progress import Display
 from dovetail.experiments.schedule import Played, Stage, stages
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import GIVE_UP
 from dovetail.protocol.messages import Episode
 
 
@@ -46,6 +47,7 @@ def execute(
     out: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     resume: bool = False,
+    give_up: float | None = GIVE_UP,
 ) -> Execution:
     """Play an experiment file; show progress and a summary, write results, plot and table.
 
@@ -58,6 +60,7 @@ def execute(
         out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: go on with the last execution of the same experiment that was broken off.
+        give_up: seconds of the broker's silence after which this raises; None for never.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
@@ -79,15 +82,19 @@ def execute(
         journal = folder / f"games-{execution}.journal"
         place: AbstractContextManager[Place]
         if connect is not None:
-            place = places.at_broker(file, connect, token)
+            place = places.at_broker(file, connect, token, give_up)
         elif in_process:
             place = places.in_this_program(file, journal)
         else:
-            place = places.own_processes(file, journal)
+            place = places.own_processes(file, journal, folder / "logs", give_up)
         console = Console(highlight=False)
         with place as there:
             console.print(there.about, soft_wrap=True)
-            played = _play(file, there, results, execution)
+            try:
+                played = _play(file, there, results, execution)
+            except DovetailError:
+                there.check()  # a program that died explains more than what it caused
+                raise
         results.finish(execution)
         states = results.saved(execution)
     finally:
@@ -162,6 +169,7 @@ def _run(
 ) -> list[Episode]:
     part = stage.part
     place.check()
+    more = ""
     try:
         run = place.experiment.run(
             place.environment,
@@ -179,6 +187,7 @@ def _run(
             on_illegal=part.on_illegal,
             lookahead=part.lookahead,
         )
+        more = place.hint()
         episodes = []
         looked = time.monotonic()
         while (results := run.poll(0.5)) is not None:
@@ -190,12 +199,12 @@ def _run(
                 place.check()
     except DovetailError as error:
         place.check()  # a program that died explains more than what it caused
-        raise DovetailError(f"{part.name}: {error}") from None
+        raise DovetailError(f"{part.name}: {error}{more}") from None
     lost = [each for each in episodes if not each.scored and not each.will_retry]
     if lost:
         place.check()
         raise DovetailError(
             f"{part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
-            f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}"
+            f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}{place.hint()}"
         )
     return [each for each in episodes if each.scored]

@@ -215,7 +215,23 @@ _SPECIAL: dict[tuple[type, str], Any] = {
 
 
 def _value(kind: type, name: str) -> Any:
-    return _SPECIAL.get((kind, name), _FIELDS.get(name))
+    known = _SPECIAL.get((kind, name), _FIELDS.get(name))
+    if known is not None:
+        return known
+    [field] = [each for each in msgspec.structs.fields(kind) if each.name == name]
+    if field.required:
+        raise ValueError(f"{kind.__name__}.{name} has no example; add one to {__name__}")
+    # An optional field that has none yet: another plain value than its default, else the default.
+    factory = field.default_factory
+    match field.default if factory is msgspec.NODEFAULT else factory():
+        case bool(default):
+            return not default
+        case int(default) | float(default):
+            return default + 1
+        case str(default):
+            return default or name
+        case default:
+            return default
 
 
 def minimal(kind: type[m.Message], **fields: Any) -> m.Message:

@@ -6,10 +6,11 @@ What waits is read together and what is to say is sent together.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import zmq
 
@@ -18,9 +19,14 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.frames import receive, send, waiting
 from dovetail.protocol.session import Session
+from dovetail.protocol.silence import Silence
 
 ADDRESS = "tcp://127.0.0.1:5757"
 """Where a broker is, unless told otherwise."""
+GIVE_UP = 60.0
+"""Seconds of the broker's silence after which an experiment gives up."""
+
+_log = logging.getLogger("dovetail")
 
 
 def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
@@ -43,6 +49,9 @@ class Link:
         hello: who this peer is.
         wait: seconds to wait for the broker's first answer; None waits for ever.
         stop: ends that wait when it is set; there may be no welcome then.
+        give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
+        idle: called now and then while nothing comes; what it raises ends the wait.
+        warn: takes a line for a person when the broker falls silent and when it is back.
     """
 
     def __init__(
@@ -51,8 +60,15 @@ class Link:
         hello: m.Hello,
         wait: float | None = 10.0,
         stop: threading.Event | None = None,
+        *,
+        give_up: float | None = None,
+        idle: Callable[[], None] | None = None,
+        warn: Callable[[str], None] = _log.warning,
     ) -> None:
         self.address = address
+        self._silence = Silence(give_up)
+        self._idle = idle
+        self._warn = warn
         self.session = Session(hello)
         self._context = zmq.Context()
         self._socket: zmq.Socket[bytes] | None = None
@@ -60,10 +76,10 @@ class Link:
         self._first: list[m.Message] = []
         try:
             self._connect()
-            give_up = None if wait is None else time.monotonic() + wait
+            end = None if wait is None else time.monotonic() + wait
             while self.session.welcome is None and not (stop is not None and stop.is_set()):
                 self._first += self.receive(0.1)
-                if give_up is not None and time.monotonic() > give_up:
+                if end is not None and time.monotonic() > end:
                     raise DovetailError(
                         f"no broker answers at {address}; start one with `dovetail broker`"
                     )
@@ -96,7 +112,7 @@ class Link:
         None waits as long as it takes, but comes back now and then with an empty list.
 
         Raises:
-            DovetailError: the broker refuses this peer.
+            DovetailError: the broker refuses this peer, or was silent for ``give_up`` seconds.
         """
         if self._first:
             first, self._first = self._first, []
@@ -109,18 +125,48 @@ class Link:
         try:
             frames = receive(socket)
         except zmq.Again:
-            if self.session.silent(time.monotonic()):
-                if self.session.welcome is None:  # the hello or its welcome may have been lost
-                    socket.send(self.session.greet(time.monotonic()))
-                else:
-                    self._connect()
+            self._nothing(time.monotonic())
             return []
+        if self._silence.seconds:
+            self._heard()
         while len(frames) < BATCH and waiting(socket):
             frames += receive(socket)
         messages, answers = self.session.receive(frames, time.monotonic())
         if answers:
             send(socket, answers)
         return messages
+
+    def _nothing(self, now: float) -> None:
+        """Look after the connection while nothing comes."""
+        silence, session = self._silence, self.session
+        if session.welcome is not None:
+            silence.nothing(now, session.heard)
+            if silence.hopeless:
+                raise DovetailError(
+                    f"the broker at {self.address} has been silent for {silence.seconds:.0f} s; "
+                    "see whether it still runs"
+                )
+            if not silence.told and silence.seconds > session.patience:
+                silence.told = True
+                limit = "" if silence.give_up is None else f" up to {silence.give_up:g} s"
+                self._warn(
+                    f"the broker at {self.address} has been silent for {silence.seconds:.0f} s; "
+                    f"waiting{limit} for it to return"
+                )
+        if session.silent(now):
+            if session.welcome is None and self._socket is not None:
+                self._socket.send(session.greet(now))  # the first may have been lost
+            else:
+                self._connect()
+        if self._idle is not None:
+            self._idle()
+
+    def _heard(self) -> None:
+        if self._silence.told:
+            self._warn(
+                f"the broker at {self.address} is back after {self._silence.seconds:.0f} s of silence"
+            )
+        self._silence.over()
 
     def send(self, messages: Sequence[m.Message]) -> None:
         """Send messages together.

@@ -1,7 +1,8 @@
-"""Plugins: environments and agents found by name, built in or of third parties.
+"""Plugins: what the person at this machine names, installed or in a module or file.
 
-A package offers its own through the entry-point groups ``dovetail.environments`` and
-``dovetail.agents``; what is in no package is named ``module:Class`` or ``path/to/file.py:Class``.
+A package offers its own through entry points (``registry.GROUPS``); what is in no package is named
+``module:Class`` or ``path/to/file.py:Class``, which imports it.  So nothing here may get a name
+that came over the wire or out of a saved state or journal: those go to ``registry.registered``.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from dovetail.protocol import registry
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.registry import one_line, registered
 
 Kind = Literal["environment", "agent"]
 
@@ -27,8 +29,8 @@ _STRUCT: dict[Kind, str] = {"environment": "Configuration", "agent": "Parameters
 
 
 def names(kind: Kind) -> list[str]:
-    """Return the names of the environments or agents that are installed, in order."""
-    return sorted(_installed(kind))
+    """Return the names of the environments or agents that are installed or registered, in order."""
+    return registry.names(kind)
 
 
 def find(kind: Kind, name: str) -> type[Any]:
@@ -36,7 +38,8 @@ def find(kind: Kind, name: str) -> type[Any]:
 
     Args:
         kind: which of the two.
-        name: an installed name, ``module:Class`` or ``path/to/file.py:Class``.
+        name: an installed name, ``module:Class`` or ``path/to/file.py:Class``, which is imported;
+            from the person at this machine, never from a peer.
 
     Raises:
         DovetailError: there is none; one line says what there is, or what failed.
@@ -45,13 +48,10 @@ def find(kind: Kind, name: str) -> type[Any]:
         where, _, attribute = name.rpartition(":")
         found = _attribute(kind, _module(kind, name, where), where, attribute)
     else:
-        installed = _installed(kind)
-        if name not in installed:
-            raise DovetailError(_unknown(kind, name, sorted(installed)))
-        try:
-            found = installed[name].load()
-        except Exception as error:
-            raise DovetailError(f"{kind} {name!r} cannot be loaded: {_line(error)}") from error
+        known = names(kind)
+        if name not in known:
+            raise DovetailError(_unknown(kind, name, known))
+        found = registered(kind, name)
     if not isinstance(found, type) or not all(
         hasattr(found, each) for each in ("step", _STRUCT[kind])
     ):
@@ -60,10 +60,10 @@ def find(kind: Kind, name: str) -> type[Any]:
 
 
 def function(name: str, what: str) -> Callable[..., Any]:
-    """Return a function named ``module:function`` or ``path/to/file.py:function``.
+    """Import a function named ``module:function`` or ``path/to/file.py:function``.
 
     Args:
-        name: of the function.
+        name: of the function; from the person at this machine, never from a peer.
         what: it is for, as errors put it.
 
     Raises:
@@ -78,17 +78,38 @@ def function(name: str, what: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _installed(kind: Kind) -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=f"dovetail.{kind}s")}
+def register(text: str) -> None:
+    """Register what ``KIND:NAME=module:thing`` or ``KIND:NAME=path/to/file.py:thing`` imports.
+
+    Args:
+        text: from the person at this machine, never from a peer.  A policy is a file, which is
+            not imported.
+
+    Raises:
+        DovetailError: it is not of that form, or there is no such thing.
+    """
+    head, _, where = text.partition("=")
+    kind, _, name = head.partition(":")
+    if not (name and where and kind in registry.GROUPS):
+        kinds = ", ".join(registry.GROUPS)
+        raise DovetailError(
+            f"{text!r} cannot be registered; give KIND:NAME=FILE.py:NAME, where KIND is one of {kinds}"
+        )
+    thing: Any
+    match kind:
+        case "environment" | "agent":
+            thing = find(kind, where)
+        case "policy":
+            thing = str(Path(where).expanduser().resolve())
+        case _:
+            thing = function(where, kind)
+    registry.register(kind, name, thing)
 
 
 def _unknown(kind: Kind, name: str, known: list[str]) -> str:
     if Path(name).suffix == ".py":
         return f"{name!r} is a file; name the class in it too, as {name}:Class"
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" did you mean {near[0]!r}?" if near else ""
-    there = f"there are {', '.join(known)}" if known else "none is installed"
-    return f"no {kind} {name!r};{hint} {there}, or give module:Class or path/to/file.py:Class"
+    return f"{registry.unknown(kind, name, known)}, or give module:Class or path/to/file.py:Class"
 
 
 def _module(kind: str, name: str, where: str) -> ModuleType:
@@ -104,9 +125,9 @@ def _module(kind: str, name: str, where: str) -> ModuleType:
             raise DovetailError(
                 f"{kind} {name!r}: there is no module {missing!r} here or installed"
             ) from None
-        raise DovetailError(f"{kind} {name!r} cannot be loaded: {_line(error)}") from error
+        raise DovetailError(f"{kind} {name!r} cannot be loaded: {one_line(error)}") from error
     except Exception as error:
-        raise DovetailError(f"{kind} {name!r} cannot be loaded: {_line(error)}") from error
+        raise DovetailError(f"{kind} {name!r} cannot be loaded: {one_line(error)}") from error
 
 
 def _file(kind: str, name: str, path: Path) -> ModuleType:
@@ -127,7 +148,7 @@ def _file(kind: str, name: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[key]
-        raise DovetailError(f"{kind} {name!r} cannot be loaded: {_line(error)}") from error
+        raise DovetailError(f"{kind} {name!r} cannot be loaded: {one_line(error)}") from error
     return module
 
 
@@ -146,7 +167,3 @@ def _attribute(kind: Kind, module: ModuleType, where: str, attribute: str) -> An
     hint = f"; did you mean {near[0]!r}?" if near else ""
     there = f"; it has {', '.join(mine)}" if mine and not near else ""
     raise DovetailError(f"{where} has no class {attribute!r}{hint}{there}")
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -96,9 +96,12 @@ class Session:
 
     def silent(self, now: float) -> bool:
         """Whether the broker was not heard for so long that the connection must be made anew."""
-        if self.welcome is None:
-            return now - self.heard > 2.0
-        return now - self.heard > max(4 * self.welcome.heartbeat, 2.0)
+        return now - self.heard > self.patience
+
+    @property
+    def patience(self) -> float:
+        """Seconds of silence that mean nothing yet."""
+        return 2.0 if self.welcome is None else max(4 * self.welcome.heartbeat, 2.0)
 
 
 def _refusal(error: ProtocolError) -> m.Error:

@@ -11,7 +11,7 @@ import typer
 
 from dovetail.agent_servers.dominion_learning import study as s
 from dovetail.agent_servers.dominion_q import DominionQ, DominionQParameters
-from dovetail.cli.common import command, settings, write
+from dovetail.cli.common import Register, command, register, settings, write
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import wilson
@@ -56,6 +56,12 @@ Set = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of the table and of all games.")]
+
+
+@app.callback()
+def before(register_: Register = None) -> None:
+    """Register what --set may name."""
+    register(register_)
 
 
 def _game(players: int, kingdom: Kingdom, tie: str) -> Configuration:

@@ -14,8 +14,9 @@ from dovetail.agent_servers.agent import Agent, Decision, End, Seat
 from dovetail.agent_servers.q_learning.encoders import Component, Encode, bucketed, key_of, whole
 from dovetail.agent_servers.q_learning.learner import Learner, LearnerParameters
 from dovetail.agent_servers.q_learning.table import MIB, Entries, Key, Table, entries, restore
-from dovetail.protocol import plugins, spaces
+from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.registry import registered
 
 Array = NDArray[Any]
 
@@ -27,8 +28,8 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         str,
         Meta(
             description="What a state is: bytes, the whole observation; components, those of the next option; "
-            "or a function of observation and seat that returns bytes or a number, as module:function or "
-            "path/to/file.py:function."
+            "or the name of a registered encoder, a function of observation and seat that returns bytes or a "
+            "number."
         ),
     ] = "bytes"
     components: Annotated[
@@ -102,11 +103,10 @@ class QLearning(Agent):
                 raise DovetailError(
                     f"{who}, option 'components': least {each.least:g} and most {each.most:g} make no range"
                 )
-        self._encode: Encode = whole
-        if given.encoder == "components":
-            self._encode = bucketed(given.components)
-        elif given.encoder != "bytes":
-            self._encode = plugins.function(given.encoder, f"{who}, option 'encoder'")
+        encoders = {"bytes": whole, "components": bucketed(given.components)}
+        self._encode: Encode = registered(
+            "encoder", given.encoder, encoders, who=f"{who}, option 'encoder'"
+        )
 
     def init(self, seat: Seat) -> None:
         spec = seat.spec

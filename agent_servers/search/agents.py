@@ -10,10 +10,12 @@ from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Seat
 from dovetail.agent_servers.search import alpha_beta, continuations, mcts
+from dovetail.agent_servers.search.evaluations import EVALUATIONS
 from dovetail.agent_servers.search.tree import LocalRules, Node, Search, asked, root
 from dovetail.env_servers.environment import Environment
-from dovetail.protocol import options, plugins
+from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.registry import registered
 from dovetail.protocol.seeds import derive
 
 
@@ -53,7 +55,7 @@ class Searcher(Agent):
         problem = ""
         if source != "lookahead":
             try:
-                kind = plugins.find("environment", seat.spec.name)
+                kind = registered("environment", seat.spec.name)
                 given = options.read(
                     kind.Configuration,
                     self.parameters.configuration,
@@ -116,8 +118,8 @@ class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields
     evaluation: Annotated[
         str,
         Meta(
-            description="A function that values a position at the horizon, as module:function or "
-            "path/to/file.py:function; it gets a Node and a seat. Empty: only rewards count."
+            description="What values a position at the horizon: open_fours, for Connect Four, or the name of a "
+            "registered evaluation, a function of a Node and a seat. Empty: only rewards count."
         ),
     ] = ""
 
@@ -152,8 +154,11 @@ class Evaluated(Searcher):
         super().__init__(parameters, seed)
         self.evaluate: alpha_beta.Evaluate = alpha_beta.nothing
         if self.parameters.evaluation:
-            self.evaluate = plugins.function(
-                self.parameters.evaluation, f"agent {self.name}, option 'evaluation'"
+            self.evaluate = registered(
+                "evaluation",
+                self.parameters.evaluation,
+                EVALUATIONS,
+                who=f"agent {self.name}, option 'evaluation'",
             )
 
 

@@ -41,3 +41,7 @@ def lines(rows: int, columns: int) -> NDArray[np.int64]:
         if 0 <= row + 3 * down < rows and 0 <= column + 3 * right < columns
     ]
     return np.array(found, np.int64).reshape(-1, 4)
+
+
+EVALUATIONS = {"open_fours": open_fours}
+"""By the name that ``evaluation`` takes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from dovetail.agent_servers.tetris_learning.searches import (
     CrossEntropy,
     Noise,
     Search,
+    Told,
     noise,
 )
 from dovetail.agent_servers.tetris_learning.weights import PLAYERS, Features, Weights, size
@@ -50,8 +50,8 @@ Set = Annotated[Features, typer.Option(help="What a board is described by.")]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
-        help="Keep the search's state here after each generation, and go on from it if it is there. "
-        "Only for files of one's own: it is a pickle."
+        help="Keep here, after each generation, what the search was told; if the file is there, continue from it. "
+        "The other options must be the same, but for --generations."
     ),
 ]
 Method = Literal["cross-entropy", "cma-es"]
@@ -85,6 +85,59 @@ def _run(
         checkpoint(history)
 
 
+class _Generation(msgspec.Struct, forbid_unknown_fields=True):
+    """What a search was told of a generation, and the fields of its ``Progress``."""
+
+    worth: list[float]
+    vector: list[float]
+    lines: float
+    best: float
+    average: float
+    pieces: int
+
+
+class _Checkpoint(
+    msgspec.Struct, tag_field="checkpoint", tag="dovetail.search", forbid_unknown_fields=True
+):
+    version: Literal[1]
+    generations: Annotated[list[_Generation], msgspec.Meta(min_length=1)]
+
+
+def _resumed(found: Told, path: Path) -> list[train.Progress]:
+    """Bring a search to where a checkpoint left it; return what had come of it.
+
+    Raises:
+        DovetailError: the file is not a checkpoint, or it is one of another search.
+    """
+    try:
+        kept = msgspec.msgpack.decode(path.read_bytes(), type=_Checkpoint).generations
+    except (msgspec.DecodeError, OSError) as error:
+        raise DovetailError(f"{path} is no checkpoint: {error}") from None
+    other = f"{path} is a checkpoint of another search"
+    same = "give the options with which it began, or another file"
+    try:
+        found.replay([each.worth for each in kept])
+    except DovetailError as error:
+        raise DovetailError(f"{other}: {error}; {same}") from None
+    if not np.array_equal(found.mean, np.array(kept[-1].vector)):
+        raise DovetailError(f"{other}: its vectors differ; {same}")
+    return [
+        train.Progress(
+            number, np.array(each.vector), each.lines, each.best, each.average, each.pieces
+        )
+        for number, each in enumerate(kept, 1)
+    ]
+
+
+def _kept(found: Told, history: list[train.Progress]) -> bytes:
+    """Return what ``_resumed`` needs."""
+    generations = [
+        _Generation(worth, p.vector.tolist(), p.lines, p.best, p.average, p.pieces)
+        for worth, p in zip(found.worths, history, strict=True)
+    ]
+    return msgspec.msgpack.encode(_Checkpoint(1, generations))
+
+
 def _run_search(
     found: Search,
     player: Callable[[Any], games.Player],
@@ -98,16 +151,14 @@ def _run_search(
 ) -> None:
     """Search, from the checkpoint on if there is one."""
     history: list[train.Progress] = []
+    told = Told(found)
     if checkpoint is not None and checkpoint.exists():
-        try:
-            found, history = pickle.loads(checkpoint.read_bytes())
-        except (pickle.UnpicklingError, TypeError, ValueError, EOFError) as error:
-            raise DovetailError(f"{checkpoint} is no checkpoint: {error}") from None
-    progress = train.search(found, player, trials, generations, len(history))
+        history = _resumed(told, checkpoint)
+    progress = train.search(told, player, trials, generations, len(history))
 
     def save(history: list[train.Progress]) -> None:
         if checkpoint is not None:
-            put(checkpoint, pickle.dumps((found, history)))
+            put(checkpoint, _kept(told, history))
 
     _run(progress, out, bytes_of, keep, what, history, save)
 

@@ -1,12 +1,14 @@
 """Searches for vectors that do well in noisy trials: cross-entropy, and CMA-ES.  Pure: ask, try, tell.
 
+A search follows from its settings and from what it was told, so a checkpoint keeps just that (``Told``).
+
 The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer (2009) use
 it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]`` installs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -79,8 +81,43 @@ class CrossEntropy:
         self.generation += 1
 
 
+class Told:
+    """A search that remembers what it was told, so that an equal one can be brought to the same state."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.worths: list[list[float]] = []
+        """What each generation's vectors were worth, in the order in which they were asked for."""
+
+    @property
+    def mean(self) -> Array:
+        """The search's mean."""
+        return self.search.mean
+
+    def ask(self) -> Array:
+        """Return vectors to try."""
+        return self.search.ask()
+
+    def tell(self, worth: Array) -> None:
+        """Pass on what they were worth, and remember it."""
+        self.search.tell(worth)
+        self.worths.append(np.asarray(worth, np.float64).tolist())
+
+    def replay(self, worths: Sequence[Sequence[float]]) -> None:
+        """Go through generations again, without trying a vector.
+
+        Raises:
+            DovetailError: a generation has another number of vectors than this search asks for.
+        """
+        for worth in worths:
+            asked = len(self.ask())
+            if asked != len(worth):
+                raise DovetailError(f"it has generations of {len(worth)} vectors, not of {asked}")
+            self.tell(np.array(worth))
+
+
 class _Normal:
-    """Normal numbers of a shape; an object, so that a search can be pickled with the state it is in."""
+    """Normal numbers of a shape, from a generator of the search's own."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)

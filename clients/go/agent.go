@@ -26,7 +26,7 @@ type Starter interface {
 
 // Ender is an Agent that wants to hear the end of each episode, also of those in which it never had to decide.
 type Ender interface {
-	End(end *End) error
+	End(seat *Seat, end *End) error
 }
 
 // Thinker is an Agent that asks the environment what would follow.
@@ -83,19 +83,15 @@ func Stateless(name string, step AgentFunc) AgentType {
 // Unlimited is the capacity of agents that play any number of episodes at once.
 const Unlimited = -1
 
+func (t *AgentType) options() []Option { return t.Options }
+
 func (t *AgentType) offer() Offer {
-	wants := make([]string, len(t.Wants))
-	for i, want := range t.Wants {
-		wants[i] = string(want)
-	}
-	capacity := t.Capacity
-	switch {
-	case capacity == 0:
+	capacity := max(t.Capacity, 0)
+	if t.Capacity == 0 {
 		capacity = 1
-	case capacity < 0:
-		capacity = 0
 	}
-	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Wants: wants, Capacity: capacity, Instance: t.Instance}
+	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Wants: t.Wants,
+		Capacity: &capacity, Instance: t.Instance}
 }
 
 // Seat is a place in a match.
@@ -114,7 +110,7 @@ type Decision struct {
 	Observation any
 	Legal       []int64 // action numbers in rising order; nil if all of the action space is legal
 	Reward      float64 // the sum of what the seat earned since its last decision
-	Mode        Mode    // in Evaluate an agent must not change
+	Mode        Mode    // in ModeEvaluate an agent must not change
 	Afterstates any     // one row per legal action, if they are wanted and there are some
 	Text        string  // the position for a person, if it is wanted
 	HasText     bool
@@ -135,22 +131,6 @@ func (d *Decision) Random() any {
 		return space.Sample(d.RNG)
 	}
 	return nil
-}
-
-// End is the end of an episode for one seat; it comes exactly once, whatever happened.
-type End struct {
-	Seat        *Seat
-	Episode     int64
-	Reward      float64 // the sum of what the seat earned since its last decision
-	Observation any
-	Outcome     []float64 // a score per seat: 1 won, 0 lost, shared when drawn; nil if nobody is scored
-	Reason      Reason
-	Blame       *int // the seat at fault, if one is
-	Total       float64
-	Decisions   int
-	Mode        Mode
-	Text        *string
-	Scene       any
 }
 
 // Lookahead is a question to the environment: what would follow from these lines of actions? Where several seats

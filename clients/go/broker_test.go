@@ -111,7 +111,7 @@ func (t *taker) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	return d.Random(), nil
 }
 
-func (t *taker) End(*dovetail.End) error {
+func (t *taker) End(*dovetail.Seat, *dovetail.End) error {
 	t.ends++
 	return nil
 }
@@ -165,11 +165,11 @@ func TestWithTheRealBroker(t *testing.T) {
 	}
 	defer e.Close()
 	must(t, e.Expect(ctx, []string{"nim"}, []string{"taker"}))
-	agent, err := e.Create(ctx, "taker", dovetail.CreateOptions{Seed: 1})
+	agent, err := e.Create(ctx, dovetail.ExperimentCreate{Agent: "taker", Seed: 1})
 	must(t, err)
 
 	t.Run("run", func(t *testing.T) {
-		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Episodes: 50,
+		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Episodes: 50,
 			Configuration: map[string]any{"heap": 8}, Concurrency: 4, Check: true})
 		must(t, err)
 		seen := map[int64]bool{}
@@ -193,7 +193,7 @@ func TestWithTheRealBroker(t *testing.T) {
 	t.Run("states", func(t *testing.T) {
 		state, err := e.Save(ctx, agent, "champion")
 		must(t, err)
-		other, err := e.Create(ctx, "taker", dovetail.CreateOptions{Kept: "champion"})
+		other, err := e.Create(ctx, dovetail.ExperimentCreate{Agent: "taker", Kept: dovetail.Ptr("champion")})
 		must(t, err)
 		if ends, err := e.Message(ctx, other, nil); err != nil || ends != int64(state[0]) {
 			t.Errorf("%v %v", ends, err)
@@ -211,7 +211,7 @@ func TestWithTheRealBroker(t *testing.T) {
 
 	t.Run("stepwise and watched", func(t *testing.T) {
 		must(t, e.Watch(ctx, 0, true))
-		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Stepwise: true})
+		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Stepwise: true})
 		must(t, err)
 		turn, err := run.Start(ctx)
 		must(t, err)
@@ -225,7 +225,7 @@ func TestWithTheRealBroker(t *testing.T) {
 		}
 		results, err := run.Wait(ctx)
 		must(t, err)
-		if len(results) != 1 || results[0].Turns != int64(steps) {
+		if len(results) != 1 || results[0].Turns != steps {
 			t.Errorf("%d steps, %+v", steps, results)
 		}
 		watched := 0
@@ -246,7 +246,7 @@ func TestWithTheRealBroker(t *testing.T) {
 	})
 
 	t.Run("control", func(t *testing.T) {
-		run, err := e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Episodes: 1000000})
+		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Episodes: 1000000})
 		must(t, err)
 		must(t, run.Pause(ctx))
 		must(t, run.Resume(ctx))
@@ -254,10 +254,10 @@ func TestWithTheRealBroker(t *testing.T) {
 		if _, err := run.Wait(ctx); err != nil {
 			t.Errorf("cancelled by ourselves, and yet %v", err)
 		}
-		if _, err := e.Run(ctx, dovetail.RunOptions{Environment: "chess"}); !errors.As(err, &refused) {
+		if _, err := e.Run(ctx, dovetail.Run{Environment: "chess"}); !errors.As(err, &refused) {
 			t.Errorf("no such environment got %v", err)
 		}
-		run, err = e.Run(ctx, dovetail.RunOptions{Environment: "nim", Agents: []any{agent, agent}, Configuration: map[string]any{"stones": 1}})
+		run, err = e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Configuration: map[string]any{"stones": 1}})
 		if err == nil {
 			_, err = run.Wait(ctx)
 		}

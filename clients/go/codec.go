@@ -2,7 +2,6 @@ package dovetail
 
 import (
 	"errors"
-	"maps"
 
 	"github.com/tinylib/msgp/msgp"
 )
@@ -83,11 +82,10 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 		if err != nil {
 			return nil, protocolErrorf(CodeUnknownType, "field type is no text")
 		}
-		make := heard[d.Role][string(kind)]
-		if make == nil {
+		m := makers[d.Role](string(kind))
+		if m == nil {
 			return nil, protocolErrorf(CodeUnknownType, "no message %.40q goes to this role", kind)
 		}
-		m := make()
 		m.wire(w)
 		if w.err == nil {
 			return m, nil
@@ -100,33 +98,7 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 	return nil, refused
 }
 
-// heard has a maker of empty messages by type, for what each role hears.
-var heard = map[Role]map[string]func() Message{
-	RoleAgent: withCommon(map[string]func() Message{
-		"step": blank[AgentStep], "start": blank[AgentStart], "end": blank[AgentEnd], "create": blank[Create],
-		"init": blank[Init], "reply": blank[Reply], "save": blank[Save], "load": blank[Load],
-		"message": blank[AgentMessage], "leave": blank[Leave], "cleanup": blank[Cleanup],
-	}),
-	RoleEnvironment: withCommon(map[string]func() Message{
-		"step": blank[EnvironmentStep], "start": blank[EnvironmentStart], "open": blank[Open], "close": blank[Close],
-		"lookahead": blank[EnvironmentLookahead], "message": blank[EnvironmentMessage],
-	}),
-	RoleExperiment: withCommon(map[string]func() Message{
-		"turn": blank[WatchedTurn], "episode": blank[Episode], "progress": blank[Progress], "done": blank[Done],
-		"reply": blank[Reply], "saved": blank[Saved],
-	}),
-}
-
-func withCommon(own map[string]func() Message) map[string]func() Message {
-	maps.Copy(own, map[string]func() Message{
-		"welcome": blank[Welcome], "ping": blank[Ping], "pong": blank[Pong], "error": blank[Error], "bye": blank[Bye],
-	})
-	return own
-}
-
-func blank[T any, P interface {
-	*T
-	Message
-}]() Message {
-	return P(new(T))
+// makers make an empty message by its type, for what each role hears.
+var makers = map[Role]func(kind string) Message{
+	RoleAgent: toAgent, RoleEnvironment: toEnvironment, RoleExperiment: toExperiment, RoleObserver: toExperiment,
 }

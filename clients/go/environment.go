@@ -43,12 +43,14 @@ type EnvironmentType struct {
 	Name        string
 	Description string // one sentence for a person
 	Options     []Option
-	Seats       []int64 // the numbers of seats it can have, if it wants to say
+	Seats       []int // the numbers of seats it can have, if it wants to say
 
 	// New makes an environment for a match.
 	New func(options Options) (Environment, error)
 }
 
+func (t *EnvironmentType) options() []Option { return t.Options }
+
 func (t *EnvironmentType) offer() Offer {
-	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Capacity: 1, Seats: t.Seats}
+	return Offer{Name: t.Name, Description: t.Description, Parameters: schema(t.Options), Seats: t.Seats}
 }

@@ -16,23 +16,23 @@ type opened struct {
 	seats       int
 	episode     int64
 	playing     bool // whether there was a start
-	wants       [][]string
+	wants       [][]Want
 	watched     bool
 
-	asked  int    // the turn of the step that was asked last; -1 for the start
-	answer []byte // to it
-	turn   int    // the present one; below 0 after a crash
-	toAct  []int  // in it
+	asked int    // the turn of the step that was asked last; -1 for the start
+	said  []byte // in answer to it
+	turn  int    // the present one; below 0 after a crash
+	toAct []int  // in it
 }
 
 // EnvironmentHost holds the environments of one program. It answers what comes twice with the same frames, without
 // stepping again.
 type EnvironmentHost struct {
+	desk
 	types    []EnvironmentType
 	open     map[int64]*opened
 	episodes map[int64]*opened
 	failed   *recent[int64, []byte] // answers to open that made none
-	answers  *recent[int64, []byte]
 }
 
 // NewEnvironmentHost returns the host of a program that offers environments.
@@ -43,50 +43,48 @@ func NewEnvironmentHost(types ...EnvironmentType) *EnvironmentHost {
 }
 
 func (h *EnvironmentHost) clear() {
+	h.desk = newDesk()
 	h.open = map[int64]*opened{}
 	h.episodes = map[int64]*opened{}
 	h.failed = newRecent[int64, []byte](answersKept)
-	h.answers = newRecent[int64, []byte](answersKept)
 }
 
 // Role implements Host.
 func (h *EnvironmentHost) Role() Role { return RoleEnvironment }
 
 // Offers implements Host.
-func (h *EnvironmentHost) Offers() []Offer {
-	out := make([]Offer, len(h.types))
-	for i := range h.types {
-		out[i] = h.types[i].offer()
-	}
-	return out
-}
+func (h *EnvironmentHost) Offers() []Offer { return offers(h.types) }
 
 // Handle implements Host.
-func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) (out [][]byte) {
+func (h *EnvironmentHost) Handle(_ context.Context, messages []Message) [][]byte {
 	for _, message := range messages {
-		switch m := message.(type) {
-		case *EnvironmentStep:
-			out = h.step(m, out)
-		case *EnvironmentStart:
-			out = h.start(m, out)
-		case *Open:
-			out = append(out, h.make(m))
-		case *Close:
-			h.close(m.Match)
-		case *Welcome:
-			if !m.Resumed {
-				for match := range h.open {
-					h.close(match)
-				}
-				h.clear()
-			}
-		case *EnvironmentMessage:
-			out = remembered(h.answers, m.ID, "the environment in message", out, func() (Message, error) { return h.message(m) })
-		case *EnvironmentLookahead:
-			out = remembered(h.answers, m.ID, "the environment in lookahead", out, func() (Message, error) { return h.lookahead(m) })
-		}
+		h.handle(message)
 	}
-	return out
+	return h.take()
+}
+
+func (h *EnvironmentHost) handle(message Message) {
+	switch m := message.(type) {
+	case *EnvironmentStep:
+		h.step(m)
+	case *EnvironmentStart:
+		h.start(m)
+	case *Open:
+		h.send(h.make(m))
+	case *Close:
+		h.close(m.Match)
+	case *Welcome:
+		if !m.Resumed {
+			for match := range h.open {
+				h.close(match)
+			}
+			h.clear()
+		}
+	case *EnvironmentMessage:
+		h.answer(m.ID, "the environment in message", func() (Message, error) { return h.message(m) })
+	case *EnvironmentLookahead:
+		h.answer(m.ID, "the environment in lookahead", func() (Message, error) { return h.lookahead(m) })
+	}
 }
 
 func (h *EnvironmentHost) make(m *Open) []byte {
@@ -108,12 +106,7 @@ func (h *EnvironmentHost) make(m *Open) []byte {
 }
 
 func (h *EnvironmentHost) tryMake(m *Open, o *opened) error {
-	i := slices.IndexFunc(h.types, func(t EnvironmentType) bool { return t.Name == m.Environment })
-	if i < 0 {
-		return fmt.Errorf("this program makes no environment %.40q", m.Environment)
-	}
-	t := &h.types[i]
-	options, err := readOptions(t.Options, m.Configuration, o.name)
+	t, options, err := find(h.types, "environment", m.Environment, m.Configuration)
 	if err != nil {
 		return err
 	}
@@ -148,17 +141,18 @@ func (h *EnvironmentHost) close(match int64) {
 	clean(o.name, o.environment)
 }
 
-func (h *EnvironmentHost) start(m *EnvironmentStart, out [][]byte) [][]byte {
+func (h *EnvironmentHost) start(m *EnvironmentStart) {
 	o := h.open[m.Match]
 	if o == nil {
 		text := fmt.Sprintf("match %d is not open", m.Match)
-		return append(out, mustEncode(&Error{Code: CodeUnknown, Message: text, Episode: &m.Episode}))
+		h.refuse(&Error{Code: CodeUnknown, Message: text, Episode: &m.Episode})
+		return
 	}
 	if o.playing && o.episode == m.Episode {
 		if o.asked == -1 {
-			out = append(out, o.answer)
+			h.send(o.said)
 		}
-		return out
+		return
 	}
 	if o.playing {
 		delete(h.episodes, o.episode)
@@ -166,23 +160,24 @@ func (h *EnvironmentHost) start(m *EnvironmentStart, out [][]byte) [][]byte {
 	h.episodes[m.Episode] = o
 	o.playing, o.episode, o.wants, o.watched, o.asked = true, m.Episode, m.Wants, m.Watched, -1
 	turn, err := protect(func() (*Turn, error) { return o.environment.Start(m.Seed) })
-	return append(out, o.finish(turn, err, 0))
+	h.send(o.finish(turn, err, 0))
 }
 
-func (h *EnvironmentHost) step(m *EnvironmentStep, out [][]byte) [][]byte {
+func (h *EnvironmentHost) step(m *EnvironmentStep) {
 	o := h.episodes[m.Episode]
 	if o == nil {
-		return out
+		return
 	}
 	if m.Turn == o.asked {
-		return append(out, o.answer)
+		h.send(o.said)
+		return
 	}
 	if o.turn != m.Turn || len(o.toAct) == 0 {
-		return out
+		return
 	}
 	o.asked = m.Turn
 	turn, err := protect(func() (*Turn, error) { return o.environment.Step(m.Actions) })
-	return append(out, o.finish(turn, err, m.Turn+1))
+	h.send(o.finish(turn, err, m.Turn+1))
 }
 
 // finish makes the frame of what the rules said, and keeps it.
@@ -199,7 +194,7 @@ func (o *opened) finish(turn *Turn, err error, number int) []byte {
 		frame, err = Encode(turn)
 	}
 	if err == nil {
-		o.turn, o.toAct, o.answer = number, slices.Clone(turn.ToAct), frame
+		o.turn, o.toAct, o.said = number, slices.Clone(turn.ToAct), frame
 		return frame
 	}
 	answer := Error{Code: CodeCrashed, Episode: &o.episode}
@@ -214,8 +209,8 @@ func (o *opened) finish(turn *Turn, err error, number int) []byte {
 		answer.Message = failure(where, err)
 		o.turn, o.toAct = -1, nil
 	}
-	o.answer = mustEncode(&answer)
-	return o.answer
+	o.said = mustEncode(&answer)
+	return o.said
 }
 
 // add puts in what seats and watchers want.
@@ -236,7 +231,7 @@ func (o *opened) add(turn *Turn) (err error) {
 			continue
 		}
 		for _, want := range o.wants[view.Seat] {
-			switch Want(want) {
+			switch want {
 			case WantText:
 				view.Text = text(view.Seat)
 			case WantScene:
@@ -284,7 +279,7 @@ func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		position, err := follow(fork, o.toAct, o.seats, line.([]any))
+		position, err := follow(fork, o.toAct, o.seats, line)
 		if err != nil {
 			return nil, err
 		}
@@ -294,10 +289,9 @@ func (h *EnvironmentHost) lookahead(m *EnvironmentLookahead) (Message, error) {
 }
 
 // follow plays a line on a copy of the episode.
-func follow(e Environment, toAct []int, seats int, line []any) (*Position, error) {
+func follow(e Environment, toAct []int, seats int, line [][]any) (*Position, error) {
 	position := &Position{ToAct: toAct, Rewards: make([]float64, seats)}
-	for _, point := range line {
-		actions := point.([]any)
+	for _, actions := range line {
 		if len(position.ToAct) == 0 {
 			position.Error = "the episode would be over"
 			break
@@ -308,7 +302,7 @@ func follow(e Environment, toAct []int, seats int, line []any) (*Position, error
 		}
 		pairs := make([]SeatValue, len(actions))
 		for i, action := range actions {
-			pairs[i] = SeatValue{position.ToAct[i], action}
+			pairs[i] = SeatValue{Seat: position.ToAct[i], Value: action}
 		}
 		turn, err := e.Step(pairs)
 		var illegal *IllegalActionError

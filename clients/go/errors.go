@@ -5,24 +5,6 @@ import (
 	"fmt"
 )
 
-// Error codes of SPEC.md section 12.
-const (
-	CodeMalformed   = "malformed"
-	CodeLimit       = "limit"
-	CodeUnknownType = "unknown-type"
-	CodeInvalid     = "invalid"
-	CodeHelloFirst  = "hello-first"
-	CodeVersion     = "version"
-	CodeAccess      = "access"
-	CodeNameTaken   = "name-taken"
-	CodeWrongState  = "wrong-state"
-	CodeUnknown     = "unknown"
-	CodeIllegal     = "illegal"
-	CodeUnavailable = "unavailable"
-	CodeCrashed     = "crashed"
-	CodeJournal     = "journal"
-)
-
 // ErrLost is what an experiment gets when the broker does not know its session any more, or has left:
 // its runs are gone.
 var ErrLost = errors.New("the broker does not know this session any more")

@@ -39,7 +39,7 @@ func ExampleServeEnvironments() {
 	dovetail.Main(func(ctx context.Context) error {
 		return dovetail.ServeEnvironments(ctx, dovetail.FromEnv(), dovetail.EnvironmentType{
 			Name:    "coin",
-			Options: []dovetail.Option{{Name: "sides", Default: 2, Min: dovetail.AtLeast(2)}},
+			Options: []dovetail.Option{{Name: "sides", Default: 2, Min: dovetail.Ptr(2.0)}},
 			New: func(o dovetail.Options) (dovetail.Environment, error) {
 				return &coin{sides: int64(o.Int("sides"))}, nil
 			},
@@ -56,12 +56,12 @@ func ExampleExperiment_Run() {
 		return
 	}
 	defer experiment.Close()
-	agent, err := experiment.Create(ctx, "random-go", dovetail.CreateOptions{Seed: 1})
+	agent, err := experiment.Create(ctx, dovetail.ExperimentCreate{Agent: "random-go", Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	run, err := experiment.Run(ctx, dovetail.RunOptions{Environment: "coin", Agents: []any{agent}, Episodes: 100})
+	run, err := experiment.Run(ctx, dovetail.Run{Environment: "coin", Agents: []any{agent}, Episodes: 100})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,9 +87,10 @@ func ExampleMask() {
 	// Output: [1 2] [0 9]
 }
 
-// Spaces say what they contain.
+// Spaces draw values: the same ones from the same seed.
 func ExampleSpace() {
-	box := &dovetail.Box{Shape: []int{2}, Low: 0, High: 1}
-	fmt.Println(box.Contains(dovetail.NewTensor([]float32{0.5, 1})), box.Contains([]any{0.5, 2.0}))
-	// Output: true false
+	dice := &dovetail.Discrete{N: 6, Start: 1}
+	first, second := dovetail.NewRNG(1), dovetail.NewRNG(1)
+	fmt.Println(dice.Sample(first) == dice.Sample(second))
+	// Output: true
 }

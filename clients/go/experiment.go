@@ -15,7 +15,7 @@ type requests struct {
 	ids     int64
 	open    []pending
 	answers map[int64]Message
-	runs    map[int64]*Run
+	runs    map[int64]*RunHandle
 	early   map[int64][]Message // of runs whose reply is still to come
 	told    *recent[int64, struct{}]
 	over    *recent[int64, struct{}]
@@ -27,7 +27,7 @@ type requests struct {
 
 type pending struct {
 	id    int64
-	run   *Run // that is to come of it, if one is
+	run   *RunHandle // that is to come of it, if one is
 	frame []byte
 }
 
@@ -37,14 +37,39 @@ const (
 )
 
 func newRequests() *requests {
-	return &requests{answers: map[int64]Message{}, runs: map[int64]*Run{}, early: map[int64][]Message{},
+	return &requests{answers: map[int64]Message{}, runs: map[int64]*RunHandle{}, early: map[int64][]Message{},
 		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
 }
 
+// Request is any message of an experiment that is answered, by its type and its own fields as SPEC.md names them,
+// without type and id.
+type Request struct {
+	Type   string
+	ID     int64
+	Fields map[string]any
+}
+
+func (m *Request) kind() string   { return m.Type }
+func (m *Request) setID(id int64) { m.ID = id }
+func (m *Request) wire(w *wire) {
+	need(w, "id", &m.ID, integer)
+	for key, value := range m.Fields {
+		w.key(key)
+		w.appendValue(value)
+	}
+}
+
+// request is a message that is answered.
+type request interface {
+	Message
+	setID(id int64)
+}
+
 // ask numbers a request and returns its frame; run is what the reply numbers, if a run is asked for.
-func (r *requests) ask(kind string, values map[string]any, run *Run, limit int) (int64, []byte, error) {
+func (r *requests) ask(m request, run *RunHandle, limit int) (int64, []byte, error) {
 	r.ids++
-	frame, err := Encode(&Request{Type: kind, ID: r.ids, Fields: values})
+	m.setID(r.ids)
+	frame, err := Encode(m)
 	if err == nil && len(frame) > limit {
 		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
 	}
@@ -158,7 +183,7 @@ func (r *requests) runAsked() bool {
 	return slices.ContainsFunc(r.open, func(p pending) bool { return p.run != nil })
 }
 
-func (r *requests) tell(run *Run, m Message) {
+func (r *requests) tell(run *RunHandle, m Message) {
 	run.hear(m)
 	if run.Done != nil {
 		delete(r.runs, run.Number)
@@ -234,14 +259,14 @@ func (e *Experiment) Wait(ctx context.Context) error {
 // Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
 // answers it. An error of the broker is a *RefusedError.
 func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
-	return e.request(ctx, kind, values, nil)
+	return e.request(ctx, &Request{Type: kind, Fields: values}, nil)
 }
 
-func (e *Experiment) request(ctx context.Context, kind string, values map[string]any, run *Run) (Message, error) {
+func (e *Experiment) request(ctx context.Context, m request, run *RunHandle) (Message, error) {
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(kind, values, run, e.link.welcome().Limits.Frame)
+	id, frame, err := e.state.ask(m, run, e.link.welcome().Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
@@ -264,26 +289,22 @@ func (e *Experiment) request(ctx context.Context, kind string, values map[string
 	}
 }
 
-// ask is a request that is answered with a reply.
-func (e *Experiment) ask(ctx context.Context, kind string, values map[string]any) (any, error) {
-	return e.askFor(ctx, kind, values, nil)
-}
-
-func (e *Experiment) askFor(ctx context.Context, kind string, values map[string]any, run *Run) (any, error) {
-	answer, err := e.request(ctx, kind, values, run)
+// ask sends a request that is answered with a reply, and returns its body.
+func (e *Experiment) ask(ctx context.Context, m request, run *RunHandle) (any, error) {
+	answer, err := e.request(ctx, m, run)
 	if err != nil {
 		return nil, err
 	}
 	reply, ok := answer.(*Reply)
 	if !ok {
-		return nil, fmt.Errorf("the broker answered %s with a %s", kind, answer.kind())
+		return nil, fmt.Errorf("the broker answered %s with a %s", m.kind(), answer.kind())
 	}
 	return reply.Body, nil
 }
 
 // Catalogue returns what is connected, in the form of SPEC.md.
 func (e *Experiment) Catalogue(ctx context.Context) (map[string]any, error) {
-	body, err := e.ask(ctx, "catalogue", nil)
+	body, err := e.ask(ctx, &Catalogue{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -328,48 +349,27 @@ func absent(offers any, names []string) string {
 	return ""
 }
 
-// CreateOptions are what Create may be told.
-type CreateOptions struct {
-	Parameters map[string]any
-	Seed       int64
-	State      []byte // bytes of Save to begin from
-	Kept       string // the name under which the broker keeps the state to begin from
-	Peer       string // which program is to make it
-}
-
-// Create makes an agent of a type and returns the number of the instance.
-func (e *Experiment) Create(ctx context.Context, agent string, o CreateOptions) (int64, error) {
-	values := map[string]any{"agent": agent, "parameters": o.Parameters}
-	put(values, "seed", o.Seed)
-	if o.State != nil {
-		values["state"] = o.State
-	}
-	put(values, "kept", o.Kept)
-	put(values, "peer", o.Peer)
-	body, err := e.ask(ctx, "create", values)
+// Create makes an agent and returns the number of the instance.
+func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, error) {
+	body, err := e.ask(ctx, &m, nil)
 	if err != nil {
 		return 0, err
 	}
-	m, _ := body.(map[string]any)
-	instance, ok := AsInt(m["instance"])
+	fields, _ := body.(map[string]any)
+	instance, ok := AsInt(fields["instance"])
 	if !ok {
 		return 0, errors.New("the reply to create names no instance")
 	}
 	return instance, nil
 }
 
-// put adds a value unless it is zero.
-func put[T comparable](values map[string]any, key string, value T) {
-	if value != *new(T) {
-		values[key] = value
-	}
-}
-
 // Save returns an agent's state; if keep is not empty the broker keeps it under that name too.
 func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]byte, error) {
-	values := map[string]any{"instance": instance}
-	put(values, "keep", keep)
-	answer, err := e.Request(ctx, "save", values)
+	m := &Save{Instance: instance}
+	if keep != "" {
+		m.Keep = &keep
+	}
+	answer, err := e.request(ctx, m, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -382,32 +382,34 @@ func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]b
 
 // Load puts an agent into a state that was saved.
 func (e *Experiment) Load(ctx context.Context, instance int64, state []byte) error {
-	_, err := e.ask(ctx, "load", map[string]any{"instance": instance, "state": state})
+	_, err := e.ask(ctx, &Load{Instance: instance, State: state}, nil)
 	return err
 }
 
 // LoadKept puts an agent into a state that the broker keeps under a name.
 func (e *Experiment) LoadKept(ctx context.Context, instance int64, name string) error {
-	_, err := e.ask(ctx, "load", map[string]any{"instance": instance, "kept": name})
+	_, err := e.ask(ctx, &Load{Instance: instance, Kept: &name}, nil)
 	return err
 }
 
 // Cleanup lets an agent go.
 func (e *Experiment) Cleanup(ctx context.Context, instance int64) error {
-	_, err := e.ask(ctx, "cleanup", map[string]any{"instance": instance})
+	_, err := e.ask(ctx, &Cleanup{Instance: instance}, nil)
 	return err
 }
 
 // Message sends a message to an agent and returns its answer.
 func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any, error) {
-	return e.ask(ctx, "message", map[string]any{"instance": instance, "body": body})
+	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body}, nil)
 }
 
 // Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.
 func (e *Experiment) Watch(ctx context.Context, run int64, on bool) error {
-	values := map[string]any{"on": on}
-	put(values, "run", run)
-	_, err := e.ask(ctx, "watch", values)
+	m := &Watch{On: &on}
+	if run != 0 {
+		m.Run = &run
+	}
+	_, err := e.ask(ctx, m, nil)
 	return err
 }
 

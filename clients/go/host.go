@@ -17,6 +17,36 @@ type Host interface {
 	Handle(ctx context.Context, messages []Message) [][]byte
 }
 
+// answersKept is how many answers to requests are kept for repeats; SPEC.md says that these are enough.
+const answersKept = 64
+
+// offered is what a program offers: an AgentType or an EnvironmentType.
+type offered[T any] interface {
+	*T
+	offer() Offer
+	options() []Option
+}
+
+func offers[T any, P offered[T]](types []T) []Offer {
+	out := make([]Offer, len(types))
+	for i := range types {
+		out[i] = P(&types[i]).offer()
+	}
+	return out
+}
+
+// find returns the type of a name, and its options with the values that came; what is "agent" or "environment".
+func find[T any, P offered[T]](types []T, what, name string, values map[string]any) (P, Options, error) {
+	for i := range types {
+		t := P(&types[i])
+		if offer := t.offer(); offer.Name == name && !offer.Instance {
+			options, err := readOptions(t.options(), values, what+" "+name)
+			return t, options, err
+		}
+	}
+	return nil, nil, fmt.Errorf("this program makes no %s %.40q", what, name)
+}
+
 // recent remembers the latest n keys.
 type recent[K comparable, V any] struct {
 	values map[K]V
@@ -46,28 +76,56 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.values[key] = value
 }
 
-// remembered answers a request once; a repeat gets the same frame. Where is who does it, for a person.
-func remembered(answers *recent[int64, []byte], id int64, where string, out [][]byte, do func() (Message, error)) [][]byte {
-	if frame, ok := answers.values[id]; ok {
-		return append(out, frame)
+// desk is what both hosts have: it gathers what is to go out, and answers a request once.
+type desk struct {
+	out     [][]byte
+	answers *recent[int64, []byte] // to requests, by their ids
+}
+
+func newDesk() desk { return desk{answers: newRecent[int64, []byte](answersKept)} }
+
+// take returns what is to go out.
+func (d *desk) take() [][]byte {
+	out := d.out
+	d.out = nil
+	return out
+}
+
+// send puts a frame out, perhaps once more; nil is none.
+func (d *desk) send(frame []byte) {
+	if frame != nil {
+		d.out = append(d.out, frame)
 	}
-	var frame []byte
-	answer, err := protect(do)
-	if err == nil {
-		if frame, err = Encode(answer); err != nil {
-			err = fmt.Errorf("the answer cannot travel: %w", err)
+}
+
+// refuse sends an error and returns its frame.
+func (d *desk) refuse(e *Error) []byte {
+	frame := mustEncode(e)
+	d.send(frame)
+	return frame
+}
+
+// answer answers a request; a repeat gets the same frame. Where is who does it, for a person.
+func (d *desk) answer(id int64, where string, do func() (Message, error)) {
+	frame, ok := d.answers.values[id]
+	if !ok {
+		answer, err := protect(do)
+		if err == nil {
+			if frame, err = Encode(answer); err != nil {
+				err = fmt.Errorf("the answer cannot travel: %w", err)
+			}
 		}
-	}
-	if err != nil {
-		code := CodeCrashed
-		var refused *RefusedError
-		if errors.As(err, &refused) {
-			code = refused.Code
+		if err != nil {
+			code := CodeCrashed
+			var refused *RefusedError
+			if errors.As(err, &refused) {
+				code = refused.Code
+			}
+			frame = mustEncode(&Error{Code: code, Message: describe(where, err), ID: &id})
 		}
-		frame = mustEncode(&Error{Code: code, Message: describe(where, err), ID: &id})
+		d.answers.put(id, frame)
 	}
-	answers.put(id, frame)
-	return append(out, frame)
+	d.send(frame)
 }
 
 // panicked is a panic in code of the user, as an error.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +79,7 @@ func (c *counter) Continue(_ context.Context, _ *Decision, positions []Position,
 	return len(positions), nil
 }
 
-func (c *counter) End(end *End) error {
+func (c *counter) End(_ *Seat, end *End) error {
 	c.ends++
 	c.reasons = append(c.reasons, end.Reason)
 	return nil
@@ -164,8 +167,6 @@ func TestAgentFailures(t *testing.T) {
 	if steps := (*made)[0].steps; steps != 3 {
 		t.Errorf("%d steps", steps)
 	}
-	want(t, hear(t, do("step", "episode", 9, "seat", 0, "turn", 5, "observation", Extension{1, []byte{0x80}}), "code", "episode"),
-		"error code=malformed episode=9")
 	want(t, hear(t, do("save", "id", 5, "instance", 70), "code", "id"), "error code=unknown id=5")
 }
 
@@ -193,7 +194,7 @@ func TestAgentLosesItsSession(t *testing.T) {
 		t.Error("resumed, and yet it ended")
 	}
 	want(t, hear(t, do("welcome", "session", "t", "name", "n")), "")
-	if c.ends != 1 || c.reasons[0] != Disconnected || c.cleanups != 1 {
+	if c.ends != 1 || c.reasons[0] != ReasonDisconnected || c.cleanups != 1 {
 		t.Errorf("%d ends %v, %d cleanups", c.ends, c.reasons, c.cleanups)
 	}
 	if len(host.instances)+len(host.seats)+len(host.playing) != 0 {
@@ -208,7 +209,7 @@ func TestSingleAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offers := host.Offers(); !offers[0].Instance || offers[0].Capacity != 1 {
+	if offers := host.Offers(); !offers[0].Instance || *offers[0].Capacity != 1 {
 		t.Errorf("%+v", offers)
 	}
 	host.Handle(context.Background(), []Message{say(t, RoleAgent, "init", "match", 1, "seat", 0, "instance", 4, "spec", map[string]any{})})
@@ -307,7 +308,7 @@ func TestEnvironmentLookahead(t *testing.T) {
 	lines := []any{[]any{[]any{1}, []any{2}}, []any{[]any{0}}, []any{}}
 	frames := do("lookahead", "id", 8, "episode", 5, "seat", 0, "turn", 0, "lines", lines)
 	value, _ := DecodeValue(frames[0])
-	positions, err := decodePositions(value.(map[string]any)["body"])
+	positions, err := reread(value.(map[string]any)["body"], arrayOf(mapOf[Position]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,20 +347,23 @@ func TestSession(t *testing.T) {
 		}
 		return in, out
 	}
-	in, out := take(&Welcome{Session: "secret", Name: "n", Heartbeat: 2, Patience: 30, Limits: DefaultLimits}, &Ping{4}, &Leave{1})
+	in, out := take(&Welcome{Session: "secret", Name: "n", Heartbeat: 2, Patience: 30, Limits: DefaultLimits}, &Ping{Number: 4}, &Leave{Match: 1})
 	if len(in) != 2 || s.Silent(now.Add(8*time.Second)) || !s.Silent(now.Add(9*time.Second)) {
 		t.Errorf("%v", in)
 	}
 	want(t, hear(t, out, "number"), "pong number=4")
 	_, out = take(&Error{Code: CodeHelloFirst, Message: "who?"}, &Error{Code: CodeHelloFirst, Message: "who?"})
 	want(t, hear(t, out, "resume"), "hello resume=secret")
-	in, _, err = s.Receive([][]byte{{0xc1}, mustEncode(&Leave{1})}, now)
+	in, _, err = s.Receive([][]byte{{0xc1}, mustEncode(&Leave{Match: 1})}, now)
 	if err != nil || len(in) != 1 {
 		t.Errorf("a bad frame cost its neighbour: %v %v", in, err)
 	}
 	bad, _ := EncodeValue(map[string]any{"type": "step", "episode": 5, "seat": 1, "turn": "two"})
 	_, out, _ = s.Receive([][]byte{bad}, now)
 	want(t, hear(t, out, "code", "episode", "seat"), "error code=invalid episode=5 seat=1")
+	bad, _ = EncodeValue(map[string]any{"type": "step", "episode": 9, "seat": 0, "turn": 5, "observation": Extension{1, []byte{0x80}}})
+	_, out, _ = s.Receive([][]byte{bad}, now)
+	want(t, hear(t, out, "code", "episode", "seat"), "error code=malformed episode=9 seat=0")
 	var refused *RefusedError
 	if _, _, err = s.Receive([][]byte{mustEncode(&Error{Code: CodeAccess, Message: "no"})}, now); !errors.As(err, &refused) {
 		t.Errorf("refused with %v", err)
@@ -374,8 +378,8 @@ func TestRequests(t *testing.T) {
 	r := newRequests()
 	hear := func(messages ...Message) [][]byte { return r.take(messages) }
 	hear(&Welcome{Session: "s"})
-	run := &Run{}
-	id, frame, err := r.ask("run", map[string]any{"environment": "x"}, run, 1000)
+	run := &RunHandle{}
+	id, frame, err := r.ask(&Run{Environment: "x"}, run, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,8 +398,46 @@ func TestRequests(t *testing.T) {
 	if !errors.Is(r.lost, ErrLost) {
 		t.Error("the loss was not heard")
 	}
-	if _, _, err := r.ask("save", map[string]any{"state": make([]byte, 2000)}, nil, 1000); err == nil {
+	if _, _, err := r.ask(&Load{State: make([]byte, 2000)}, nil, 1000); err == nil {
 		t.Error("a frame beyond the broker's limit was sent")
+	}
+}
+
+// TestZeroStandsForDefaults holds what a struct leaves zero against what travels.
+func TestZeroStandsForDefaults(t *testing.T) {
+	for _, c := range []struct {
+		message Message
+		want    string
+	}{
+		{&Run{}, "run agents=[] environment= id=0"},
+		{&Run{Episodes: 1, Mode: ModeLearn, Patience: 60, Retries: Ptr[int64](1), Clock: ClockRule{}}, "run agents=[] environment= id=0"},
+		{&Run{Patience: math.Inf(1), Retries: Ptr[int64](0), MaxTurns: 3, OnTimeout: BreachRandom, Clock: ClockRule{Decision: 2}},
+			"run agents=[] clock=map[decision:2] environment= id=0 max_turns=3 on_timeout=random patience=<nil> retries=0"},
+		{&Spec{}, "spec"},
+		{&Spec{Seats: 1, Discount: Ptr(1.0), PerfectInformation: Ptr(true)}, "spec"},
+		{&Spec{Seats: 2, Discount: Ptr(0.0), PerfectInformation: Ptr(false)}, "spec discount=0 perfect_information=false seats=2"},
+		{&Hello{Version: 1, Role: RoleAgent, Offers: []Offer{{Name: "a"}, {Name: "b", Capacity: Ptr(0)}}},
+			"hello offers=[map[name:a] map[capacity:0 name:b]] role=agent version=1"},
+		{&Welcome{Version: 1, Heartbeat: 1, Patience: 30, Limits: Limits{Depth: 32}}, "welcome name= session="},
+		{&Welcome{Version: 1, Patience: 30, Limits: Limits{Depth: 9}}, "welcome heartbeat=0 limits=map[depth:9] name= session="},
+		{&WatchedTurn{}, "turn episode=0 index=0 match=0 run=0 turn=0"},
+	} {
+		frame := mustEncode(c.message)
+		value, err := DecodeValue(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := value.(map[string]any)
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(key string) bool { return key == "type" })
+		want(t, hear(t, [][]byte{frame}, keys...), c.want)
+	}
+	spec := say(t, RoleAgent, "init", "match", 1, "seat", 0, "instance", 1, "spec", map[string]any{}).(*Init).Spec
+	if spec.Seats != 1 || *spec.Discount != 1 || !*spec.PerfectInformation || spec.MaxTurns != 0 {
+		t.Errorf("%+v", spec)
+	}
+	limits := say(t, RoleAgent, "welcome", "session", "s", "name", "n", "limits", map[string]any{"depth": 9}).(*Welcome).Limits
+	if limits.Depth != 9 || limits.Frame != DefaultLimits.Frame {
+		t.Errorf("%+v", limits)
 	}
 }
 
@@ -403,7 +445,7 @@ func TestTooLargeAnAnswer(t *testing.T) {
 	large := make([]byte, 100)
 	for told, answer := range map[string]Message{
 		"error code=crashed episode=4 seat=1": &Action{Episode: 4, Turn: 2, Seat: 1, Action: large},
-		"error code=crashed episode=5 seat=0": &AgentLookahead{ID: 3, Episode: 5, Turn: 2, Lines: []any{large}},
+		"error code=crashed episode=5 seat=0": &AgentLookahead{ID: 3, Episode: 5, Turn: 2, Lines: [][][]any{{{large}}}},
 		"error code=crashed episode=6":        &Turn{Episode: 6, Outcome: make([]float64, 100)},
 		"error code=crashed match=7":          &Spec{Match: 7, Name: string(large)},
 		"error code=crashed id=8":             &Saved{ID: 8, State: large},
@@ -418,7 +460,7 @@ func TestTooLargeAnAnswer(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	options := []Option{{Name: "n", Default: 2, Min: AtLeast(1)}, {Name: "f", Default: 0.5}, {Name: "c", Default: "a", Choices: []string{"a", "b"}}}
+	options := []Option{{Name: "n", Default: 2, Min: Ptr(1.0)}, {Name: "f", Default: 0.5}, {Name: "c", Default: "a", Choices: []string{"a", "b"}}}
 	got, err := readOptions(options, map[string]any{"f": int64(1)}, "x")
 	if err != nil || got.Int("n") != 2 || got.Float("f") != 1 || got.Text("c") != "a" {
 		t.Errorf("%v %v", got, err)

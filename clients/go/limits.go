@@ -2,23 +2,6 @@ package dovetail
 
 import "encoding/binary"
 
-// Limits is the largest frame that a receiver reads; the zero value of a field stands for the default.
-type Limits struct {
-	Frame    int // bytes
-	Depth    int // arrays and maps open at once
-	Elements int // values of any kind, keys included
-}
-
-// DefaultLimits are those of SPEC.md section 11.
-var DefaultLimits = Limits{Frame: 16777216, Depth: 32, Elements: 100000}
-
-func (l *Limits) wire(w *wire) {
-	opt(w, "frame", &l.Frame, DefaultLimits.Frame, integer)
-	opt(w, "depth", &l.Depth, DefaultLimits.Depth, integer)
-	opt(w, "elements", &l.Elements, DefaultLimits.Elements, integer)
-	w.check(min(l.Frame, l.Depth, l.Elements) >= 1, "limits", "1 or more")
-}
-
 // check walks over a frame without building anything, and accepts it if it is exactly one well-formed
 // MessagePack value within the limits. Whatever reads the frame afterwards may rely on its structure.
 func (l Limits) check(frame []byte) *ProtocolError {

@@ -95,12 +95,12 @@ func TestABusyAgentKeepsNobodyWaiting(t *testing.T) {
 	want(t, r.hear("role"), "hello role=agent")
 	r.say(&Welcome{Session: "s", Heartbeat: 30, Patience: 30, Limits: DefaultLimits},
 		&Create{ID: 1, Instance: 1, Agent: "thinker"},
-		&Init{Match: 1, Instance: 1, Spec: &Spec{Seats: 1}})
+		&Init{Match: 1, Instance: 1, Spec: Spec{Seats: 1}})
 	want(t, r.hear(), "reply")
-	r.say(&AgentStart{seen: seen{Episode: 1}, Match: 1, Mode: Learn}, &AgentStep{seen{Episode: 1, Turn: 1}})
+	r.say(&AgentStart{Episode: 1, Match: 1}, &AgentStep{Episode: 1, Turn: 1})
 	want(t, r.hear("turn"), "action turn=0")
 	<-agent.asleep
-	r.say(&Ping{1}, &Ping{2})
+	r.say(&Ping{Number: 1}, &Ping{Number: 2})
 	want(t, r.hear("number"), "pong number=1; pong number=2")
 	close(agent.wake)
 	want(t, r.hear("turn"), "action turn=1")

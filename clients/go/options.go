@@ -136,5 +136,5 @@ func (o *Option) check(value any) error {
 	return nil
 }
 
-// AtLeast is a lower bound for an Option.
-func AtLeast(n float64) *float64 { return &n }
+// Ptr returns a pointer to a value, for fields of which nil stands for the default.
+func Ptr[T any](value T) *T { return &value }

@@ -44,7 +44,7 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 		}
 		switch m := message.(type) {
 		case *Ping:
-			answers = append(answers, mustEncode(&Pong{m.Number}))
+			answers = append(answers, mustEncode(&Pong{Number: m.Number}))
 		case *Pong:
 		case *Welcome:
 			s.Welcome = m

@@ -1,6 +1,8 @@
 package dovetail
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,172 +11,134 @@ import (
 // Space says which values an observation or action may have. It is one of *Discrete, *Box, *MultiDiscrete,
 // *MultiBinary, *Text, *Tuple and *Dict.
 type Space interface {
-	// Map returns the space as it travels.
-	Map() map[string]any
-	// Contains says whether a decoded value is in the space.
-	Contains(value any) bool
+	variant() string
+	fields
 	// Sample draws a value. Elements of a Box without bounds come from a normal distribution.
 	Sample(rng *rand.Rand) any
 }
 
-// Discrete has the integers Start … Start+N-1.
-type Discrete struct{ N, Start int64 }
-
-// Box has arrays of a shape and dtype. Low and High are nil (no bound), a number, or nested []any of numbers.
-type Box struct {
-	Shape     []int
-	Low, High any
-	DType     DType
-}
-
-// MultiDiscrete has vectors of integers, element i in 0 … NVec[i]-1.
-type MultiDiscrete struct{ NVec []int64 }
-
-// MultiBinary has arrays of zeros and ones.
-type MultiBinary struct{ Shape []int }
-
-// Text has strings by their length in characters; Charset nil allows any character.
-type Text struct {
-	MaxLength, MinLength int64
-	Charset              *string
-}
-
-// Tuple has sequences with one value of each space.
-type Tuple struct{ Spaces []Space }
-
-// Dict has maps with one value of each space by its key.
-type Dict struct{ Spaces map[string]Space }
-
 // DecodeSpace reads the map that a space travels as.
-func DecodeSpace(value any) (Space, error) {
-	m, ok := value.(map[string]any)
-	if !ok {
-		return nil, protocolErrorf(CodeInvalid, "a space is no map")
+func DecodeSpace(value any) (Space, error) { return reread(value, space) }
+
+// ObservationSpace returns what a seat observes; nil if the environment does not say.
+func (m *Spec) ObservationSpace(seat int) Space { return spaceOf(m.ObservationSpaces, seat) }
+
+// ActionSpace returns what a seat may do; nil if the environment does not say.
+func (m *Spec) ActionSpace(seat int) Space { return spaceOf(m.ActionSpaces, seat) }
+
+func spaceOf(spaces []Space, seat int) Space {
+	switch {
+	case len(spaces) == 1:
+		return spaces[0]
+	case seat >= 0 && seat < len(spaces):
+		return spaces[seat]
 	}
-	r := spaceReader{m: m}
-	kind, _ := m["space"].(string)
-	var space Space
-	switch kind {
-	case "Discrete":
-		space = &Discrete{r.int("n", 1, nil), r.int("start", math.MinInt64, int64(0))}
-	case "Box":
-		box := &Box{Shape: r.shape("shape"), DType: Float32, Low: r.bound("low", -1), High: r.bound("high", 1)}
-		if dtype, ok := m["dtype"]; ok {
-			name, _ := dtype.(string)
-			if box.DType = DType(name); box.DType.Size() == 0 {
-				r.wrong("dtype")
-			}
-		}
-		space = box
-	case "MultiDiscrete":
-		space = &MultiDiscrete{r.ints("nvec", 1)}
-	case "MultiBinary":
-		space = &MultiBinary{r.shape("shape")}
-	case "Text":
-		text := &Text{MaxLength: r.int("max_length", 0, nil), MinLength: r.int("min_length", 0, int64(0))}
-		if charset, ok := m["charset"]; ok && charset != nil {
-			set, ok := charset.(string)
-			if !ok {
-				r.wrong("charset")
-			}
-			text.Charset = &set
-		}
-		space = text
-	case "Tuple":
-		list, ok := m["spaces"].([]any)
-		if !ok {
-			r.wrong("spaces")
-		}
-		tuple := &Tuple{make([]Space, len(list))}
-		for i, each := range list {
-			tuple.Spaces[i] = r.space(each)
-		}
-		space = tuple
-	case "Dict":
-		spaces, ok := m["spaces"].(map[string]any)
-		if !ok {
-			r.wrong("spaces")
-		}
-		dict := &Dict{make(map[string]Space, len(spaces))}
-		for key, each := range spaces {
-			dict.Spaces[key] = r.space(each)
-		}
-		space = dict
-	default:
-		return nil, protocolErrorf(CodeInvalid, "there is no space %.40q", kind)
-	}
-	return space, r.err
+	return nil
 }
 
-type spaceReader struct {
-	m   map[string]any
-	err error
+// Sample implements Space.
+func (s *Discrete) Sample(rng *rand.Rand) any { return s.Start + rng.Int64N(s.N) }
+
+// bound returns one bound of every element; one that does not fit the shape is none.
+func (s *Box) bound(bound any, infinite float64) func(i int) float64 {
+	if f, ok := AsFloat(bound); ok {
+		return func(int) float64 { return f }
+	}
+	list := flatten(bound, s.Shape)
+	if bound == nil || list == nil {
+		return func(int) float64 { return infinite }
+	}
+	return func(i int) float64 { f, _ := AsFloat(list[i]); return f }
 }
 
-func (r *spaceReader) wrong(key string) {
-	if r.err == nil {
-		r.err = protocolErrorf(CodeInvalid, "field %s of space %v is missing or wrong", key, r.m["space"])
-	}
-}
-
-func (r *spaceReader) int(key string, min int64, def any) int64 {
-	value, ok := r.m[key]
-	if !ok {
-		value = def
-	}
-	n, ok := value.(int64)
-	if !ok || n < min {
-		r.wrong(key)
-	}
-	return n
-}
-
-func (r *spaceReader) ints(key string, min int64) []int64 {
-	list, ok := r.m[key].([]any)
-	if !ok {
-		r.wrong(key)
-	}
-	out := make([]int64, len(list))
-	for i, each := range list {
-		n, ok := each.(int64)
-		if !ok || n < min {
-			r.wrong(key)
+// Sample implements Space.
+func (s *Box) Sample(rng *rand.Rand) any {
+	low, high := s.bound(s.Low, math.Inf(-1)), s.bound(s.High, math.Inf(1))
+	t := &Tensor{DType: cmp.Or(s.DType, Float32), Shape: s.Shape}
+	for i := range product(s.Shape) {
+		least, most := low(i), high(i)
+		var f float64
+		switch {
+		case !t.DType.isFloat():
+			first, last := intRange(t.DType)
+			first, last = max(first, math.Ceil(least)), min(last, math.Floor(most))
+			f = min(last, math.Floor(first+rng.Float64()*(last-first+1)))
+		case math.IsInf(least, 0) && math.IsInf(most, 0):
+			f = rng.NormFloat64()
+		case math.IsInf(least, 0):
+			f = most - rng.ExpFloat64()
+		case math.IsInf(most, 0):
+			f = least + rng.ExpFloat64()
+		default:
+			f = least + rng.Float64()*(most-least)
 		}
-		out[i] = n
+		t.Data = t.DType.Append(t.Data, f)
+	}
+	return t
+}
+
+func intRange(d DType) (least, most float64) {
+	bits := 8 * d.Size()
+	switch {
+	case d == Bool:
+		return 0, 1
+	case d[0] == 'u':
+		return 0, math.Ldexp(1, bits) - 1
+	}
+	return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
+}
+
+// Sample implements Space.
+func (s *MultiDiscrete) Sample(rng *rand.Rand) any {
+	out := make([]int64, len(s.NVec))
+	for i, n := range s.NVec {
+		out[i] = rng.Int64N(n)
+	}
+	return NewTensor(out)
+}
+
+// Sample implements Space.
+func (s *MultiBinary) Sample(rng *rand.Rand) any {
+	t := &Tensor{DType: Int8, Shape: s.Shape, Data: make([]byte, product(s.Shape))}
+	for i := range t.Data {
+		t.Data[i] = byte(rng.IntN(2))
+	}
+	return t
+}
+
+// Sample implements Space.
+func (s *Text) Sample(rng *rand.Rand) any {
+	charset := []rune("abcdefghijklmnopqrstuvwxyz")
+	if s.Charset != nil {
+		charset = []rune(*s.Charset)
+	}
+	if len(charset) == 0 {
+		return ""
+	}
+	more := min(s.MaxLength-s.MinLength, 99) // what may be as long as the memory need not be
+	out := make([]rune, s.MinLength+rng.Int64N(more+1))
+	for i := range out {
+		out[i] = charset[rng.IntN(len(charset))]
+	}
+	return string(out)
+}
+
+// Sample implements Space.
+func (s *Tuple) Sample(rng *rand.Rand) any {
+	out := make([]any, len(s.Spaces))
+	for i, each := range s.Spaces {
+		out[i] = each.Sample(rng)
 	}
 	return out
 }
 
-func (r *spaceReader) shape(key string) []int {
-	list := r.ints(key, 0)
-	out := make([]int, len(list))
-	for i, n := range list {
-		out[i] = int(n)
+// Sample implements Space.
+func (s *Dict) Sample(rng *rand.Rand) any {
+	out := make(map[string]any, len(s.Spaces))
+	for _, key := range slices.Sorted(maps.Keys(s.Spaces)) { // so that the same random numbers draw the same
+		out[key] = s.Spaces[key].Sample(rng)
 	}
 	return out
-}
-
-// bound reads a bound; the infinite one on its own side is the default.
-func (r *spaceReader) bound(key string, side int) any {
-	value, ok := r.m[key]
-	if !ok {
-		return nil
-	}
-	if !numbers(value) {
-		r.wrong(key)
-	}
-	if f, ok := value.(float64); ok && math.IsInf(f, side) {
-		return nil
-	}
-	return value
-}
-
-func (r *spaceReader) space(value any) Space {
-	space, err := DecodeSpace(value)
-	if err != nil && r.err == nil {
-		r.err = err
-	}
-	return space
 }
 
 // numbers says whether a value is a number or nested lists of numbers.

@@ -11,24 +11,12 @@ import (
 
 // Values of any kind are read as nil, bool, int64 (uint64 if it is 2^63 or more), float64, string, []byte, []any,
 // map[string]any, *Tensor or Extension. AppendValue writes these, and the other Go numbers, slices of numbers and
-// text, Space and Raw.
+// text, and Space.
 
 // Extension is a MessagePack extension that is not a tensor; it is kept as it came.
 type Extension struct {
 	Code int8
 	Data []byte
-}
-
-// Raw is a value that is still encoded.
-type Raw []byte
-
-// Decode reads the value; nil if there is none.
-func (r Raw) Decode() (any, error) {
-	if len(r) == 0 {
-		return nil, nil
-	}
-	value, _, err := readValue(r)
-	return value, err
 }
 
 // SeatValue is a seat with an action or an observation.
@@ -160,13 +148,6 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 		return appendTensor(out, &v)
 	case Extension:
 		return appendExtension(out, v), nil
-	case Raw:
-		if len(v) == 0 {
-			return msgp.AppendNil(out), nil
-		}
-		return append(out, v...), nil
-	case Space:
-		return appendValue(out, v.Map(), depth+1)
 	case int8:
 		return msgp.AppendInt64(out, int64(v)), nil
 	case int16:

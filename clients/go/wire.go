@@ -2,6 +2,7 @@ package dovetail
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/tinylib/msgp/msgp"
 )
@@ -21,7 +22,20 @@ type wire struct {
 
 type entry struct{ key, value []byte }
 
+// fields is what has a method wire; make generate writes them.
 type fields interface{ wire(*wire) }
+
+// record is a pointer to a struct with fields.
+type record[T any] interface {
+	*T
+	fields
+}
+
+// Message is one message of the protocol; its Go type says which, and in which direction.
+type Message interface {
+	kind() string
+	fields
+}
 
 func (w *wire) fail(code, format string, args ...any) {
 	if w.err == nil {
@@ -92,15 +106,21 @@ func (w *wire) decodeMap(b []byte, key string, m fields) {
 	w.close(base)
 }
 
+const emptyMap = "\xde\x00\x00"
+
 // encodeMap writes one map; its header always has two bytes of length, which are filled in at the end.
 func (w *wire) encodeMap(m fields) {
 	outer := w.count
 	start := len(w.out)
-	w.out = append(w.out, 0xde, 0, 0)
+	w.out = append(w.out, emptyMap...)
 	w.count = 0
-	if message, ok := m.(Message); ok {
+	switch m := m.(type) {
+	case Message:
 		w.key("type")
-		w.out = msgp.AppendString(w.out, message.kind())
+		w.out = msgp.AppendString(w.out, m.kind())
+	case Space:
+		w.key("space")
+		w.out = msgp.AppendString(w.out, m.variant())
 	}
 	m.wire(w)
 	binary.BigEndian.PutUint16(w.out[start+1:], uint16(w.count))
@@ -127,7 +147,7 @@ func need[T any](w *wire, key string, p *T, f form[T]) {
 	}
 }
 
-// opt is a field that may be left out if it has its default.
+// opt is a field that is left out if it has its default.
 func opt[T comparable](w *wire, key string, p *T, def T, f form[T]) {
 	if !w.decoding {
 		if *p != def {
@@ -138,6 +158,50 @@ func opt[T comparable](w *wire, key string, p *T, def T, f form[T]) {
 	*p = def
 	if b := w.find(key); b != nil {
 		f(w, key, b, p)
+	}
+}
+
+// orDefault is a field for whose default zero stands, too.
+func orDefault[T comparable](w *wire, key string, p *T, def T, f form[T]) {
+	if w.decoding || *p != *new(T) {
+		opt(w, key, p, def, f)
+	}
+}
+
+// orPointer is a field for whose default nil stands.
+func orPointer[T comparable](w *wire, key string, p **T, def T, f form[T]) {
+	if !w.decoding {
+		if *p != nil {
+			opt(w, key, *p, def, f)
+		}
+	} else if b := w.find(key); b == nil || b[0] != 0xc0 {
+		*p = new(T)
+		opt(w, key, *p, def, f)
+	}
+}
+
+// orZero is a field that may be nil, for which zero stands.
+func orZero[T comparable](w *wire, key string, p *T, f form[T]) {
+	zero := *new(T)
+	if !w.decoding {
+		opt(w, key, p, zero, f)
+	} else if b := w.find(key); b != nil && b[0] != 0xc0 {
+		f(w, key, b, p)
+		w.check(*p != zero, key, "other than zero")
+	}
+}
+
+// limit is a number that may be nil, for which infinity stands, and for whose default zero stands.
+func limit(w *wire, key string, p *float64, def float64, f form[float64]) {
+	b := w.find(key)
+	switch {
+	case b != nil && b[0] == 0xc0:
+		*p = math.Inf(1)
+	case !w.decoding && math.IsInf(*p, 1):
+		w.key(key)
+		w.out = msgp.AppendNil(w.out)
+	default:
+		orDefault(w, key, p, def, f)
 	}
 }
 
@@ -164,16 +228,49 @@ func orNone[S ~[]E, E any](w *wire, key string, p *S, f form[S]) {
 	}
 }
 
-// orEmpty is a slice that may be left out if it is empty.
+// orEmpty is a slice that is left out if it is empty.
 func orEmpty[S ~[]E, E any](w *wire, key string, p *S, f form[S]) {
+	if w.decoding || len(*p) > 0 {
+		orAbsent(w, key, p, f)
+	}
+}
+
+// orAbsent is a field that keeps what it has if it does not come.
+func orAbsent[T any](w *wire, key string, p *T, f form[T]) {
 	if !w.decoding {
-		if len(*p) > 0 {
-			need(w, key, p, f)
-		}
+		need(w, key, p, f)
 	} else if b := w.find(key); b != nil {
 		f(w, key, b, p)
 	}
 }
 
-// array is an array that may be left out if it is empty, by the form of its entries.
+// array is an array that is left out if it is empty, by the form of its entries.
 func array[T any](w *wire, key string, p *[]T, f form[T]) { orEmpty(w, key, p, arrayOf(f)) }
+
+// dict is a map with any keys that is left out if it is empty, by the form of its entries.
+func dict[T any](w *wire, key string, p *map[string]T, f form[T]) {
+	if w.decoding || len(*p) > 0 {
+		orAbsent(w, key, p, dictOf(f))
+	}
+}
+
+var noFields = []byte{0x80}
+
+// part is a map with fields of its own that is left out if they all have their defaults.
+func part[T any, P record[T]](w *wire, key string, p *T) {
+	if w.decoding {
+		b := w.find(key)
+		if b == nil {
+			b = noFields
+		}
+		w.decodeMap(b, key, P(p))
+		return
+	}
+	before, count := len(w.out), w.count
+	w.key(key)
+	begin := len(w.out)
+	w.encodeMap(P(p))
+	if len(w.out) == begin+len(emptyMap) {
+		w.out, w.count = w.out[:before], count
+	}
+}

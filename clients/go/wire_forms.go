@@ -1,6 +1,7 @@
 package dovetail
 
 import (
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -130,34 +131,8 @@ func (w *wire) readValue(b []byte) any {
 	return value
 }
 
-// encoded is any value, kept as it came.
-func encoded(w *wire, _ string, b []byte, p *Raw) {
-	if w.decoding {
-		*p = b
-	} else {
-		w.out = append(w.out, *p...)
-	}
-}
-
-// values is a map of any, empty by default.
-func (w *wire) values(key string, p *map[string]any) {
-	if !w.decoding {
-		if len(*p) > 0 {
-			w.key(key)
-			w.appendValue(*p)
-		}
-	} else if b := w.find(key); b != nil {
-		var ok bool
-		*p, ok = w.readValue(b).(map[string]any)
-		w.check(ok, key, "a map")
-	}
-}
-
 // mapOf is a map with fields of its own.
-func mapOf[T any, P interface {
-	*T
-	fields
-}](w *wire, key string, b []byte, p *T) {
+func mapOf[T any, P record[T]](w *wire, key string, b []byte, p *T) {
 	if w.decoding {
 		w.decodeMap(b, key, P(p))
 	} else {
@@ -192,6 +167,39 @@ func arrayOf[T any](f form[T]) form[[]T] {
 	}
 }
 
+// dictOf is a map with any keys whose entries have one form.
+func dictOf[T any](f form[T]) form[map[string]T] {
+	return func(w *wire, key string, b []byte, p *map[string]T) {
+		if !w.decoding {
+			w.out = msgp.AppendMapHeader(w.out, uint32(len(*p)))
+			for name, each := range *p {
+				w.appendValue(name)
+				f(w, key, nil, &each)
+			}
+			return
+		}
+		n, rest, err := msgp.ReadMapHeaderBytes(b)
+		if err != nil {
+			w.invalid(key, "a map")
+			return
+		}
+		*p = make(map[string]T, n)
+		for range n {
+			size := skip(rest)
+			var name string
+			text(w, key, rest[:size:size], &name)
+			rest = rest[size:]
+			if w.err != nil {
+				return
+			}
+			size = skip(rest)
+			var each T
+			f(w, key, rest[:size:size], &each)
+			(*p)[name], rest = each, rest[size:]
+		}
+	}
+}
+
 // pair is [integer, any].
 func pair(w *wire, key string, b []byte, p *SeatValue) {
 	if !w.decoding {
@@ -209,25 +217,64 @@ func pair(w *wire, key string, b []byte, p *SeatValue) {
 	p.Value = w.readValue(rest[skip(rest):])
 }
 
-var integers = arrayOf(integer[int64])
-
 // legal is an array of action numbers, a mask or nil.
 func (w *wire) legal(key string, actions *[]int64, mask *[]byte) {
 	b := w.find(key)
 	if !w.decoding && *actions == nil || b != nil && b[0] >= 0xc4 && b[0] <= 0xc6 {
 		orNone(w, key, mask, blob)
 	} else {
-		orNone(w, key, actions, integers)
+		orNone(w, key, actions, arrayOf(integer[int64]))
 	}
 }
 
-func space(w *wire, _ string, b []byte, p *Space) {
+// space is a map whose key space says which.
+func space(w *wire, key string, b []byte, p *Space) {
 	if !w.decoding {
 		w.appendValue(*p)
 		return
 	}
-	var err error
-	if *p, err = DecodeSpace(w.readValue(b)); w.err == nil {
-		w.err = err
+	base, ok := w.open(b)
+	if !ok {
+		w.invalid(key, "a space, which is a map")
+		return
 	}
+	var variant string
+	if need(w, "space", &variant, text); w.err == nil {
+		if *p = newSpace(variant); *p == nil {
+			w.fail(CodeInvalid, "field %s names no space, but %.40q", key, variant)
+		} else {
+			(*p).wire(w)
+		}
+	}
+	w.close(base)
+}
+
+func dtype(w *wire, key string, b []byte, p *DType) {
+	text(w, key, b, (*string)(p))
+	w.check(p.Size() > 0, key, "a dtype")
+}
+
+// bound is a number, or nested arrays of numbers.
+func bound(w *wire, key string, b []byte, p *any) {
+	value(w, key, b, p)
+	w.check(numbers(*p), key, "a number or nested arrays of numbers")
+}
+
+// unbounded is a bound for whose default, infinity of a sign, nil stands.
+func unbounded(w *wire, key string, p *any, sign int) {
+	opt(w, key, p, nil, bound)
+	if f, ok := (*p).(float64); ok && math.IsInf(f, sign) {
+		*p = nil
+	}
+}
+
+// reread reads a value that was decoded once more, as what it is known to be.
+func reread[T any](value any, f form[T]) (out T, err error) {
+	frame, err := EncodeValue(value)
+	if err != nil {
+		return out, err
+	}
+	w := wire{decoding: true}
+	f(&w, "of the value", frame, &out)
+	return out, w.err
 }

@@ -29,6 +29,7 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS
+from dovetail.protocol.registry import register
 
 TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
 ENTRIES = {  # the study, table 2.7
@@ -68,12 +69,15 @@ def high_price() -> Reward:
 
 def test_rewards() -> None:
     assert reward_named("environment") is None
-    assert reward_named(f"{__file__}:high_price") == high_price()
+    register("reward", "high price", high_price)
+    register("reward", "the same", high_price())
+    register("reward", "no reward", no_reward)
+    assert reward_named("high price") == reward_named("the same") == high_price()
     assert Reward(win=10.0, loss=-2.0, points=1.0, margin=0.5).end(0.25, 20, 30) == 1.0 + 15.0
-    with pytest.raises(DovetailError, match="there is no 'x'; there are points, "):
+    with pytest.raises(DovetailError, match=r"no reward 'x'; there are .*environment, .*points, "):
         reward_named("x")
-    with pytest.raises(DovetailError, match="must return a Reward with 17 kinds of cards"):
-        reward_named(f"{__file__}:no_reward")
+    with pytest.raises(DovetailError, match="must be a Reward with 17 kinds of cards"):
+        reward_named("no reward")
 
 
 def test_rewards_are_counted_from_what_is_seen() -> None:

@@ -20,6 +20,7 @@ from dovetail.agent_servers.sampling import best
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.experiments.statistics import mean
+from dovetail.protocol.registry import register
 
 # -- the table -------------------------------------------------------------------------------------------
 
@@ -208,13 +209,15 @@ def nonsense(observation: Any, seat: Seat) -> str:
     return "x"
 
 
-def test_a_function_may_say_what_a_state_is() -> None:
-    agent, seat = seated(encoder=f"{__file__}:parity", learning_rate=1.0)
+def test_a_registered_function_may_say_what_a_state_is() -> None:
+    register("encoder", "parity", parity)
+    register("encoder", "nonsense", nonsense)
+    agent, seat = seated(encoder="parity", learning_rate=1.0)
     for observation in range(5):
         decide(agent, seat, observation, [1])
         end(agent, seat, 1.0)
     assert agent.message("counts") == {"states": 2, "tried": 2, "episodes": 5}
-    agent, seat = seated(encoder=f"{__file__}:nonsense")
+    agent, seat = seated(encoder="nonsense")
     with pytest.raises(DovetailError, match="it must return bytes or a number from 0, not 'x'"):
         decide(agent, seat, 0, [1])
 
@@ -474,7 +477,14 @@ def test_a_full_table_ends_the_episode_with_one_line() -> None:
             "observations of connect_four have 84 numbers, the first at 0; there is none at 200",
         ),
         ({"table": "dense"}, "dense needs components or Discrete observations from 0"),
-        ({"encoder": "nowhere"}, "'nowhere' is not module:function"),
+        (
+            {"encoder": "byte"},
+            "option 'encoder': no encoder 'byte'; did you mean 'bytes'? there are bytes, components",
+        ),
+        (
+            {"encoder": f"{__file__}:parity"},
+            "`dovetail agent --register encoder:NAME=FILE.py:NAME` adds one",
+        ),
         (
             {
                 "encoder": "components",

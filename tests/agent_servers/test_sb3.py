@@ -12,6 +12,7 @@ from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.random_agent import Random
 from dovetail.agent_servers.sb3 import SB3, SB3Parameters
 from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.protocol.registry import register
 
 PACKAGE = '''
 import numpy as np
@@ -44,13 +45,14 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "stable_baselines3.py").write_text(PACKAGE)
     (tmp_path / "policy.zip").write_text("3")
     monkeypatch.syspath_prepend(tmp_path)
-    yield str(tmp_path / "policy.zip")
+    register("policy", "mine", str(tmp_path / "policy.zip"))
+    yield "mine"
     sys.modules.pop("stable_baselines3", None)
 
 
-def play(path: str, **parameters: Any) -> Any:
+def play(policy: str, **parameters: Any) -> Any:
     with InProcess([ConnectFour], [SB3, Random]) as experiment:
-        player = experiment.create("sb3", parameters={"path": path, **parameters})
+        player = experiment.create("sb3", parameters={"policy": policy, **parameters})
         other = experiment.create("random", seed=2)
         return experiment.run(
             "connect_four", [player, other], episodes=30, seed=4, retries=0
@@ -71,16 +73,33 @@ def test_an_illegal_action_is_the_brokers_to_judge(policy: str) -> None:
 
 
 def test_what_is_missing_is_said_in_one_line(policy: str, tmp_path: Path) -> None:
+    register("policy", "gone", "nowhere.zip")
     for parameters, text in (
-        ({"path": "nowhere.zip"}, "nowhere.zip cannot be loaded as DQN: FileNotFoundError"),
-        ({"path": policy, "algorithm": "PPO"}, "stable_baselines3 has no function 'PPO'"),
-        ({"path": policy, "algorithm": "sb3_contrib:MaskablePPO"}, "no module 'sb3_contrib'"),
+        ({"policy": "gone"}, "nowhere.zip cannot be loaded as DQN: FileNotFoundError"),
+        ({"policy": policy, "algorithm": "PPO"}, "stable_baselines3 has no PPO"),
+        ({"policy": policy, "algorithm": "MaskablePPO"}, "needs the package sb3-contrib: pip"),
+        ({"policy": policy, "algorithm": "sb3_contrib:ARS"}, "no algorithm 'sb3_contrib:ARS'"),
     ):
         with pytest.raises(DovetailError, match=text) as caught:
             SB3(SB3Parameters(**parameters))
         assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_was_not_registered_is_not_opened(policy: str, tmp_path: Path) -> None:
+    """Stable-Baselines3 unpickles what it loads."""
+    for name in (str(tmp_path / "policy.zip"), "policy.zip"):
+        with pytest.raises(DovetailError, match="option 'policy': no policy '"):
+            SB3(SB3Parameters(name))
+
+
+def test_an_algorithm_of_ones_own(policy: str) -> None:
+    import stable_baselines3
+
+    register("algorithm", "mine", stable_baselines3.DQN)
+    assert {each.reason for each in play(policy, algorithm="mine")} == {"terminated"}
+
+
 def test_without_the_package(tmp_path: Path) -> None:
+    register("policy", "mine", str(tmp_path / "policy.zip"))
     with pytest.raises(DovetailError, match=r"needs the package stable-baselines3: pip install"):
-        SB3(SB3Parameters(str(tmp_path / "policy.zip")))
+        SB3(SB3Parameters("mine"))

@@ -313,7 +313,7 @@ def test_they_beat_random() -> None:
     assert won(games("alpha-beta", {"depth": 2, "nodes": 60}, RLGame, 6, **small)) >= 3
 
 
-OPEN_FOURS = {"evaluation": "dovetail.agent_servers.search.evaluations:open_fours"}
+OPEN_FOURS = {"evaluation": "open_fours"}
 
 
 def test_an_evaluation_makes_it_stronger() -> None:
@@ -335,7 +335,7 @@ def test_open_fours_by_hand() -> None:
     assert open_fours(node, 0) == pytest.approx(0.5 * math.tanh(3 / 40)) == -open_fours(node, 1)
 
 
-@pytest.mark.parametrize("name", ["open_fours", "math:nowhere", "no.such.module:f", "no.py:f"])
+@pytest.mark.parametrize("name", ["open_four", "math:nowhere", "no.such.module:f", "no.py:f"])
 def test_an_evaluation_that_is_not_there_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(DovetailError, match="option 'evaluation'") as caught:
         games("alpha-beta", {"evaluation": name}, ConnectFour, 1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -396,6 +397,22 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(kind: str, tmp_path:
     whole["made"].pop("command")
     half["made"].pop("command")
     assert half == whole
+    wider = [*keep, "--generations", "5", "--population"]
+    with pytest.raises(DovetailError, match=r"checkpoint of another search: it has generations of"):
+        run(command, str(tmp_path / "half"), *options, *wider, "9")
+    with pytest.raises(DovetailError, match=r"checkpoint of another search: its vectors differ"):
+        run(command, str(tmp_path / "half"), *options, *keep, "--sigma", "0.25")
+
+
+def test_a_checkpoint_runs_no_code(tmp_path: Path) -> None:
+    class Malice:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "ran",)
+
+    (tmp_path / "state").write_bytes(pickle.dumps((Malice(), [])))
+    with pytest.raises(DovetailError, match="is no checkpoint"):
+        run("weights", str(tmp_path / "out"), *TINY, "--checkpoint", str(tmp_path / "state"))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_same_search_finds_a_network_for_2048(tmp_path: Path) -> None:

@@ -62,6 +62,10 @@ def in_itself() -> list[Any]:
     return endless
 
 
+FRAME = b"\xff" * (2**24 - 1024)
+"""A mask of 134 million actions, which fits into a frame."""
+
+
 def last(**fields: Any) -> Turn:
     return Turn(**{"seats": [View(0, 0)], "terminated": True, **fields})
 
@@ -77,6 +81,23 @@ EVERYWHERE = {
     ),
     "reward-text": ({"step": lambda s, a: last(seats=[View(0, 0, None, "much")])}, "float"),
     "foreign-seat": ({"step": lambda s, a: last(seats=[View(3, 0)])}, "seat 3 is foreign"),
+    "mask-of-a-frame": (
+        {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, FRAME)])},
+        "the mask of seat 0 is 16,776,192 bytes long; its action space needs at most 1",
+    ),
+    "mask-too-large": (
+        {
+            "init": lambda s: Spec(
+                observation_spaces=[Discrete(9)], action_spaces=[Discrete(2**27)]
+            ),
+            "start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, FRAME)]),
+        },
+        "is 16,776,192 bytes long; at most 131,072 are allowed, so send a list instead",
+    ),
+    "mask-of-nothing": (
+        {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, bytes(1))])},
+        "the mask of seat 0 allows no action",
+    ),
     "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
 }
 OVER_SOCKETS = {

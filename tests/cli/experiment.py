@@ -5,8 +5,8 @@ import sys
 
 from dovetail import DovetailError, Experiment
 
-with Experiment.connect(sys.argv[1]) as experiment:
-    options = json.loads(sys.argv[2])
+options = json.loads(sys.argv[2])
+with Experiment.connect(sys.argv[1], give_up=options.pop("give_up", 60.0)) as experiment:
     agents = options.pop("agents")
     environment = options.pop("environment", "count_up")
     experiment.expect([environment], agents)

@@ -74,6 +74,30 @@ def test_an_environment_killed_in_mid_episode_is_replaced_by_another(terminals: 
     experiment.expect("^done finished")
 
 
+def test_a_killed_broker_is_missed_by_all_and_not_waited_for_without_end(terminals: Any) -> None:
+    broker = terminals.broker()
+    env = terminals.env()
+    agent = terminals.agent("AtEase")
+    watcher = terminals.start("watch", "--connect", terminals.address, "--give-up", "3")
+    watcher.expect("^dovetail: watching", "err")
+    experiment = terminals.experiment("atease", "atease", episodes=100_000, give_up=3.0)
+    experiment.expect("^episode 0")
+    broker.kill()
+    silent = rf"the broker at {terminals.address} has been silent for \d s; "
+    for each in (env, agent):
+        each.expect(f"^dovetail: {silent}waiting for it to return$", "err")
+    experiment.expect(f"^{silent}waiting up to 3 s for it to return$", "err")
+    experiment.expect(f"^error {silent}see whether it still runs$")
+    assert experiment.wait() == 0
+    watcher.expect(f"^dovetail: {silent}see whether it still runs$", "err")
+    assert watcher.wait() == 1
+    terminals.broker(bind=terminals.address)
+    for each in (env, agent):
+        each.expect(r"^dovetail: the broker at \S+ is back after \d+ s of silence$", "err")
+        assert len(each.lines["err"]) == 2
+    terminals.experiment("atease", "atease", episodes=1).expect("^done finished")
+
+
 def test_a_broker_killed_and_started_again(terminals: Any) -> None:
     broker = terminals.broker()
     env = terminals.env()

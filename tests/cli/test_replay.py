@@ -78,12 +78,30 @@ def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str)
         assert answer.err.count("\n") == 1
 
 
+def test_the_name_in_a_journal_is_not_imported(dovetail: Any, journal: Path) -> None:
+    """Journals travel, too: only ``--env`` imports."""
+    game, marker = journal.with_name("x.py"), journal.with_name("imported")
+    game.write_text(f"open({str(marker)!r}, 'w').close()\n")
+    writer = Journal(journal.with_name("forged"))
+    record = next(each for each in read(journal) if isinstance(each, EpisodeRecord))
+    names = [f"{game}:Game", str(game), "cProfile:run", "os:system"]
+    writer.write([msgspec.structs.replace(record, environment=name) for name in names])
+    writer.close()
+    for number, name in enumerate(names, 1):
+        answer = dovetail("replay", str(journal.with_name("forged")), str(number))
+        assert answer.code == 2
+        assert answer.err.startswith(f"dovetail: no environment {name[:57]!r}"[:60])
+        assert answer.err.count("\n") == 1
+    assert not marker.exists()
+
+
 def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
     answer = dovetail("replay", str(journal), "9", "--env", game)
     assert (answer.code, answer.err) == (1, f"dovetail: there is no episode 9; {journal} has 4\n")
     answer = dovetail("replay", str(journal), "1")
     assert answer.code == 2
     assert answer.err.startswith("dovetail: no environment 'count_up'")
+    assert "; --env FILE.py:Class says where another is" in answer.err
     (journal.parent / "text").write_text("this is some text, not a journal at all\n")
     answer = dovetail("replay", str(journal.parent / "text"))
     assert answer.code == 1

@@ -61,6 +61,14 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),
         (["play", "connect_four", "--kept", "x"], "--kept needs --connect"),
+        (
+            ["play", "connect_four", "--register", "encoder:x=y.py:z", "--connect", "tcp://x"],
+            "--register is for a game in this program",
+        ),
+        (
+            ["agent", "q-learning", "--register", "encoder:x=y.py:z"],
+            "--register: encoder 'y.py:z': there is no file",
+        ),
         (["replay", "journal", "tenth"], "'tenth' is no number of an episode"),
     ],
 )

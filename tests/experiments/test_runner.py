@@ -126,6 +126,136 @@ def test_a_process_that_dies_ends_the_experiment_with_one_line(small: Path, tmp_
     assert str(caught.value) == "the process of agent-two was ended by SIGKILL"
 
 
+GATE = '''
+import threading
+from pathlib import Path
+
+import msgspec
+from dovetail import Agent
+
+
+class Gate(Agent):
+    """Says through a pipe where it is, and never comes back from there."""
+
+    class Parameters(msgspec.Struct):
+        stop: str
+        pipe: str
+
+    def __init__(self, parameters, seed=0):
+        super().__init__(parameters, seed)
+        if parameters.stop == "raise at once":
+            raise ZeroDivisionError("a bug")
+        self.at("create")
+
+    def step(self, turn):
+        if self.parameters.stop == "raise":
+            raise ZeroDivisionError("a bug")
+        return turn.legal[0]
+
+    def save(self):
+        self.at("save")
+        return b""
+
+    def at(self, place):
+        if self.parameters.stop == place:
+            Path(self.parameters.pipe).write_text(place)
+            threading.Event().wait()
+'''
+
+
+def gated(folder: Path, stop: str) -> Path:
+    """Write an experiment whose agent stops at one place; the pipe is beside it."""
+    (folder / "gate.py").write_text(GATE)
+    os.mkfifo(folder / "pipe")
+    path = folder / "gated.toml"
+    path.write_text(
+        f'''
+name = "gated"
+environment = {{ name = "connect_four" }}
+[agents.one]
+type = "{folder / "gate.py"}:Gate"
+parameters = {{ stop = "{stop}", pipe = "{folder / "pipe"}" }}
+[agents.dice]
+type = "random"
+[[phases]]
+name = "play"
+seats = ["one", "dice"]
+episodes = 1
+'''
+    )
+    return path
+
+
+@pytest.mark.parametrize("request_", ["create", "save"])
+def test_a_broker_that_dies_while_it_owes_an_answer_ends_the_run(
+    tmp_path: Path, request_: str
+) -> None:
+    command = [sys.executable, "-m", "dovetail", "run", str(gated(tmp_path, request_))]
+    program = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert program.stdout is not None
+    found = re.match(r"processes: broker \((\d+)\)", program.stdout.readline())
+    assert found is not None
+    assert (tmp_path / "pipe").read_text() == request_  # waits until the agent is there
+    os.kill(int(found[1]), signal.SIGKILL)
+    _, errors = program.communicate(timeout=60)
+    log = Path("out", "gated", "logs", "broker.log")
+    assert errors.splitlines()[-1].endswith(
+        f"the process of broker was ended by SIGKILL; its log is {log}"
+    )
+    assert program.returncode == 1
+    assert (tmp_path / log).read_text().startswith("broker ready at ")
+
+
+def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
+    file = read(small)
+    with places.own_processes(file, give_up=2.0) as place:
+        os.kill(place.pids["broker"], signal.SIGSTOP)
+        with pytest.raises(DovetailError, match=r"silent for 2 s; see whether it still runs$"):
+            place.seat(file, {})
+
+
+@pytest.mark.parametrize(
+    ("stop", "complaint", "where"),
+    [
+        ("raise at once", "[agents.one]: ", "the traceback is in {}/agent-one.log"),
+        ("raise", "could not be played", "the logs of all programs are in {}"),
+    ],
+)
+def test_the_logs_stay_and_the_error_says_where(
+    tmp_path: Path, stop: str, complaint: str, where: str
+) -> None:
+    path = gated(tmp_path, stop)
+    logs = tmp_path / "out" / "gated" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "agent-of-another-time.log").write_text("old")
+    with pytest.raises(DovetailError) as caught:
+        execute(path, out=tmp_path / "out")
+    assert complaint in str(caught.value)
+    assert str(caught.value).endswith(f"; {where.format(logs)}")
+    assert {each.name for each in logs.iterdir()} == {
+        "agent-dice.log",
+        "agent-one.log",
+        "broker.log",
+        "environment.log",
+    }
+    assert "raise ZeroDivisionError" in (logs / "agent-one.log").read_text()
+
+
+def test_a_folder_that_takes_no_logs_costs_one_line(tmp_path: Path) -> None:
+    path = gated(tmp_path, "nowhere")
+    (tmp_path / "out" / "gated").mkdir(parents=True)
+    (tmp_path / "out" / "gated" / "logs").write_text("a file")
+    with pytest.raises(DovetailError, match=r"^cannot write into .*logs: File exists$"):
+        execute(path, out=tmp_path / "out")
+
+
 def test_no_process_is_left_behind(small: Path) -> None:
     with places.own_processes(read(small)) as place:
         pids = list(place.pids.values())

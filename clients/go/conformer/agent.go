@@ -41,7 +41,7 @@ func (a *agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	if d.Observation == "crash" {
 		return nil, errors.New("told to crash")
 	}
-	if d.Mode == dovetail.Learn {
+	if d.Mode == dovetail.ModeLearn {
 		a.decisions++
 		a.reward += d.Reward
 	}
@@ -65,8 +65,8 @@ func seconds(p *float64) any {
 	return *p
 }
 
-func (a *agent) End(end *dovetail.End) error {
-	if end.Mode == dovetail.Learn {
+func (a *agent) End(_ *dovetail.Seat, end *dovetail.End) error {
+	if end.Mode == dovetail.ModeLearn {
 		a.ends++
 		a.reward += end.Reward
 	}

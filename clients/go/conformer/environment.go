@@ -11,8 +11,8 @@ var environmentType = dovetail.EnvironmentType{
 	Name:        "conformer",
 	Description: "Counts turns.",
 	Options: []dovetail.Option{
-		{Name: "seats", Default: 2, Min: dovetail.AtLeast(1)},
-		{Name: "turns", Default: 3, Min: dovetail.AtLeast(1)},
+		{Name: "seats", Default: 2, Min: dovetail.Ptr(1.0)},
+		{Name: "turns", Default: 3, Min: dovetail.Ptr(1.0)},
 		{Name: "simultaneous", Default: false},
 		{Name: "mask", Default: false},
 		{Name: "space", Default: map[string]any{"space": "Discrete", "n": int64(3)}},
@@ -49,13 +49,12 @@ func (e *environment) failing(where string) error {
 }
 
 func (e *environment) Init() (*dovetail.Spec, error) {
-	turns := int64(e.turns)
 	return &dovetail.Spec{
 		Seats:             e.seats,
 		ObservationSpaces: []dovetail.Space{e.space},
 		ActionSpaces:      []dovetail.Space{e.space},
 		RewardRange:       &[2]float64{0, 1},
-		MaxTurns:          &turns,
+		MaxTurns:          int64(e.turns),
 	}, e.failing("open")
 }
 

@@ -13,7 +13,7 @@ var agentType = dovetail.AgentType{
 	Name:        "greedy-go",
 	Description: "Looks one move ahead: Connect Four by its lines, other games by their afterstates.",
 	Options: []dovetail.Option{{
-		Name: "connect", Default: 4, Min: dovetail.AtLeast(2),
+		Name: "connect", Default: 4, Min: dovetail.Ptr(2.0),
 		Description: "Connect Four: discs in a row that win.",
 	}},
 	Wants:    []dovetail.Want{dovetail.WantAfterstates},

@@ -12,7 +12,7 @@ use crate::value::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seat {
     /// The match.
-    pub match_id: i64,
+    pub r#match: i64,
     /// Its number, from 0.
     pub seat: usize,
     /// What the environment said of itself.
@@ -84,7 +84,7 @@ pub struct End {
     /// Why it is over.
     pub reason: Reason,
     /// The seat at fault, if one is.
-    pub blame: Option<i64>,
+    pub blame: Option<usize>,
     /// All rewards of the episode.
     pub total: f64,
     /// How many decisions the seat had.

@@ -7,17 +7,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
-use crate::error::{code, guarded, refused_by, Failure, Told};
+use crate::error::{guarded, refused_by, Failure, Told};
 use crate::field::reread;
+use crate::host::{reply, Asked, Desk};
 use crate::legal::Legal;
 use crate::messages::{
-    Action, AgentCreate, AgentLookahead, AgentStart, AgentStep, EndMessage, ErrorMessage, Init,
-    Limits, Mode, Offer, Position, Reason, Reply, Saved, ToAgent,
+    self, Action, AgentLookahead, AgentStart, AgentStep, Code, Create, Error, Init, Mode, Offer,
+    Position, Reason, Saved, ToAgent,
 };
 use crate::options::Options;
 use crate::random::Random;
-use crate::recent::{Recent, ANSWERS_KEPT};
-use crate::session::{Event, Host};
+use crate::recent::Recent;
+use crate::session::{Event, Host, Outbox};
 use crate::value::{Payload, Value};
 
 /// Ended episodes that are remembered, so that what comes twice is not played twice.
@@ -61,11 +62,9 @@ pub struct AgentHost {
     seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
     playing: HashMap<SeatKey, Play>,
     ended: Recent<SeatKey>,
-    answers: Recent<i64, Vec<u8>>,
     questions: HashMap<i64, SeatKey>,
     next_question: i64,
-    limits: Limits,
-    told: Told,
+    desk: Desk,
 }
 
 impl AgentHost {
@@ -80,11 +79,9 @@ impl AgentHost {
             seats: HashMap::new(),
             playing: HashMap::new(),
             ended: Recent::new(ENDED_KEPT),
-            answers: Recent::new(ANSWERS_KEPT),
             questions: HashMap::new(),
             next_question: 0,
-            limits: Limits::default(),
-            told: Told::nobody(),
+            desk: Desk::new(),
         };
         for kind in &mut host.types {
             if kind.offer.instance {
@@ -101,7 +98,7 @@ impl AgentHost {
 
     /// Has every failure of an agent told in one line, as the broker hears it.
     pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
-        self.told = Told::by(told);
+        self.desk.told = Told::by(told);
         self
     }
 
@@ -117,13 +114,13 @@ impl AgentHost {
             .find(|number| self.instances.contains_key(number))
     }
 
-    fn start(&mut self, start: AgentStart, out: &mut Vec<Vec<u8>>) {
+    fn start(&mut self, start: AgentStart, out: &mut Outbox) {
         let key = (start.episode, start.seat);
         if !self.playing.contains_key(&key) {
             if self.ended.get(&key).is_some() {
                 return;
             }
-            let Some((instance, seat)) = self.seats.get(&(start.match_id, start.seat)) else {
+            let Some((instance, seat)) = self.seats.get(&(start.r#match, start.seat)) else {
                 return;
             };
             let play = Play {
@@ -149,18 +146,19 @@ impl AgentHost {
             text: start.text,
             scene: start.scene,
             clock: start.clock,
+            ..AgentStep::default()
         };
         self.decide(asked, true, out);
     }
 
-    fn decide(&mut self, asked: AgentStep, first: bool, out: &mut Vec<Vec<u8>>) {
+    fn decide(&mut self, asked: AgentStep, first: bool, out: &mut Outbox) {
         let key = (asked.episode, asked.seat);
         let Some(play) = self.playing.get_mut(&key) else {
             return;
         };
         if asked.turn <= play.turn {
-            if asked.turn == play.turn {
-                out.extend(play.answer.clone());
+            if let Some(answer) = play.answer.clone().filter(|_| asked.turn == play.turn) {
+                out.push(answer);
             }
             return;
         }
@@ -176,7 +174,7 @@ impl AgentHost {
             Ok(opened) => opened,
             Err(error) => {
                 let text = format!("turn {} cannot be read: {error}", asked.turn);
-                let answer = about_seat(code::MALFORMED, text, key).encode();
+                let answer = about_seat(Code::Malformed, text, key).encode();
                 play.answer = Some(answer.clone());
                 out.push(answer);
                 return;
@@ -207,7 +205,7 @@ impl AgentHost {
         mut decision: Decision,
         first: bool,
         answer: Option<Result<Vec<Position>, Failure>>,
-        out: &mut Vec<Vec<u8>>,
+        out: &mut Outbox,
     ) {
         let Some(play) = self.playing.get_mut(&key) else {
             return;
@@ -237,8 +235,9 @@ impl AgentHost {
                     turn,
                     seat: key.1,
                     action,
+                    ..Action::default()
                 };
-                Ok(self.limits.fit(action.encode())?)
+                Ok(out.frame(&action)?)
             }
             Err(question) => {
                 self.next_question += 1;
@@ -250,8 +249,9 @@ impl AgentHost {
                     turn,
                     lines: question.lines,
                     seed: question.seed,
+                    ..AgentLookahead::default()
                 };
-                let frame = self.limits.fit(asked.encode())?;
+                let frame = out.frame(&asked)?;
                 self.questions.insert(id, key);
                 play.thought = Some(Thought {
                     id,
@@ -263,20 +263,15 @@ impl AgentHost {
         });
         let frame = frame.unwrap_or_else(|failure| {
             let place = format!("{kind} in turn {turn}");
-            let text = self.told.crash(&place, &failure);
-            about_seat(code::CRASHED, text, key).encode()
+            let text = self.desk.told.crash(&place, &failure);
+            about_seat(Code::Crashed, text, key).encode()
         });
         play.answer = Some(frame.clone());
         out.push(frame);
     }
 
     /// Takes the answer to a question.
-    fn answered(
-        &mut self,
-        id: i64,
-        answer: Result<Vec<Position>, Failure>,
-        out: &mut Vec<Vec<u8>>,
-    ) {
+    fn answered(&mut self, id: i64, answer: Result<Vec<Position>, Failure>, out: &mut Outbox) {
         let Some(key) = self.questions.remove(&id) else {
             return;
         };
@@ -289,7 +284,7 @@ impl AgentHost {
         }
     }
 
-    fn end(&mut self, end: EndMessage, out: &mut Vec<Vec<u8>>) {
+    fn end(&mut self, end: messages::End, out: &mut Outbox) {
         let key = (end.episode, end.seat);
         if !self.ended.insert(key, ()) {
             return;
@@ -302,7 +297,7 @@ impl AgentHost {
                 (play.instance, play.seat)
             }
             // The episode ended before this seat had to decide.
-            None => match self.seats.get(&(end.match_id, end.seat)) {
+            None => match self.seats.get(&(end.r#match, end.seat)) {
                 Some((instance, seat)) => (*instance, seat.clone()),
                 None => return,
             },
@@ -326,26 +321,23 @@ impl AgentHost {
         };
         if let Err(failure) = guarded(|| agent.end(&told)) {
             let place = format!("{kind} at the end of an episode");
-            let text = self.told.crash(&place, &failure);
-            out.push(about_seat(code::CRASHED, text, key).encode());
+            let text = self.desk.told.crash(&place, &failure);
+            out.send(&about_seat(Code::Crashed, text, key));
         }
     }
 
-    fn init(&mut self, init: Init, out: &mut Vec<Vec<u8>>) {
-        let refused = |code: &str, text: String| {
-            ErrorMessage {
-                match_id: Some(init.match_id),
-                seat: Some(init.seat as i64),
-                ..ErrorMessage::new(code, text)
-            }
-            .encode()
+    fn init(&mut self, init: Init, out: &mut Outbox) {
+        let refused = |code: Code, text: String| Error {
+            r#match: Some(init.r#match),
+            seat: Some(init.seat),
+            ..Error::new(code, text)
         };
         let Some(number) = self.resolve(init.instance) else {
             let text = format!("there is no agent {}", init.instance);
-            out.push(refused(code::UNKNOWN, text));
+            out.send(&refused(Code::Unknown, text));
             return;
         };
-        let key = (init.match_id, init.seat);
+        let key = (init.r#match, init.seat);
         if self
             .seats
             .get(&key)
@@ -354,7 +346,7 @@ impl AgentHost {
             return;
         }
         let seat = Arc::new(Seat {
-            match_id: init.match_id,
+            r#match: init.r#match,
             seat: init.seat,
             spec: init.spec,
             lookahead: init.lookahead,
@@ -365,42 +357,18 @@ impl AgentHost {
         };
         if let Err(failure) = guarded(|| agent.init(&seat)) {
             let place = format!("{kind} taking a seat");
-            let text = self.told.refusal(&place, &failure);
-            out.push(refused(code::UNAVAILABLE, text));
+            let text = self.desk.told.refusal(&place, &failure);
+            out.send(&refused(Code::Unavailable, text));
         }
     }
 
-    /// Answers a request once, and a repeated one with the same answer.
-    fn request(
-        &mut self,
-        id: i64,
-        (verb, kind): (&str, String),
-        out: &mut Vec<Vec<u8>>,
-        answer: impl FnOnce(&mut Self) -> Result<Vec<u8>, Failure>,
-    ) {
-        if let Some(known) = self.answers.get(&id) {
-            out.push(known.clone());
-            return;
-        }
-        let frame = answer(self).and_then(|frame| Ok(self.limits.fit(frame)?));
-        let frame = frame.unwrap_or_else(|failure| {
-            let text = self.told.refusal(&format!("{kind} in {verb}"), &failure);
-            ErrorMessage {
-                id: Some(id),
-                ..ErrorMessage::new(code::CRASHED, text)
-            }
-            .encode()
-        });
-        self.answers.insert(id, frame.clone());
-        out.push(frame);
-    }
-
-    /// The name of an agent's type, for lines about failures.
-    fn kind(&self, number: i64) -> String {
+    /// Where a request to an agent failed, for lines about it.
+    fn place(&self, number: i64, verb: &str) -> String {
         let found = self.resolve(number);
-        found
-            .and_then(|number| self.instances.get(&number))
-            .map_or_else(|| format!("agent {number}"), |found| found.kind.clone())
+        match found.and_then(|number| self.instances.get(&number)) {
+            Some(found) => format!("{} in {verb}", found.kind),
+            None => format!("agent {number} in {verb}"),
+        }
     }
 
     fn instance(&mut self, number: i64) -> Result<&mut Box<dyn Agent>, Failure> {
@@ -411,7 +379,7 @@ impl AgentHost {
             .ok_or_else(|| format!("there is no agent {number}").into())
     }
 
-    fn create(&mut self, create: AgentCreate) -> Result<(), Failure> {
+    fn create(&mut self, create: Create) -> Result<(), Failure> {
         if self.instances.contains_key(&create.instance) {
             return Ok(());
         }
@@ -441,18 +409,18 @@ impl AgentHost {
         let playing: Vec<(SeatKey, Mode, i64)> = self
             .playing
             .iter()
-            .map(|(key, play)| (*key, play.mode, play.seat.match_id))
+            .map(|(key, play)| (*key, play.mode, play.seat.r#match))
             .collect();
         // The new session knows none of these episodes, so it hears nothing about them.
-        let mut unheard = Vec::new();
-        for ((episode, seat), mode, match_id) in playing {
-            let end = EndMessage {
+        let mut unheard = Outbox::default();
+        for ((episode, seat), mode, number) in playing {
+            let end = messages::End {
                 episode,
                 seat,
-                match_id,
+                r#match: number,
                 reason: Reason::Disconnected,
                 mode,
-                ..EndMessage::default()
+                ..messages::End::default()
             };
             self.end(end, &mut unheard);
         }
@@ -460,10 +428,10 @@ impl AgentHost {
         self.questions.clear();
         self.seats.clear();
         self.ended.clear();
-        self.answers.clear();
+        self.desk.clear();
         let single = self.instances.remove(&SINGLE);
         for Instance { kind, agent } in self.instances.values_mut() {
-            self.told.cleanup(kind, || agent.cleanup());
+            self.desk.told.cleanup(kind, || agent.cleanup());
         }
         self.instances.clear();
         if let Some(single) = single {
@@ -471,55 +439,51 @@ impl AgentHost {
         }
     }
 
-    fn message(&mut self, message: ToAgent, out: &mut Vec<Vec<u8>>) {
+    fn message(&mut self, message: ToAgent, out: &mut Outbox) {
         match message {
             ToAgent::Step(step) => self.decide(step, false, out),
             ToAgent::Start(start) => self.start(start, out),
             ToAgent::End(end) => self.end(end, out),
             ToAgent::Init(init) => self.init(init, out),
-            ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.match_id),
+            ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.r#match),
             ToAgent::Create(create) => {
-                let asked = ("create", create.agent.clone());
-                self.request(create.id, asked, out, |host| {
-                    let id = create.id;
+                let (id, place) = (create.id, format!("{} in create", create.agent));
+                self.request(id, place, out, |host| {
                     host.create(create)?;
-                    Ok(done(id))
+                    Ok(reply(id, Value::Nil))
                 });
             }
             ToAgent::Save(save) => {
-                self.request(save.id, ("save", self.kind(save.instance)), out, |host| {
+                let (id, place) = (save.id, self.place(save.instance, "save"));
+                self.request(id, place, out, |host| {
                     let agent = host.instance(save.instance)?;
                     let state = guarded(|| agent.save())?;
-                    Ok(Saved { id: save.id, state }.encode())
-                })
+                    Ok(Saved {
+                        id,
+                        state,
+                        ..Saved::default()
+                    })
+                });
             }
             ToAgent::Load(load) => {
-                self.request(load.id, ("load", self.kind(load.instance)), out, |host| {
+                let (id, place) = (load.id, self.place(load.instance, "load"));
+                self.request(id, place, out, |host| {
                     let agent = host.instance(load.instance)?;
                     guarded(|| agent.load(&load.state))?;
-                    Ok(done(load.id))
-                })
+                    Ok(reply(id, Value::Nil))
+                });
             }
-            ToAgent::Message(message) => self.request(
-                message.id,
-                ("message", self.kind(message.instance)),
-                out,
-                |host| {
+            ToAgent::Message(message) => {
+                let (id, place) = (message.id, self.place(message.instance, "message"));
+                self.request(id, place, out, |host| {
                     let body = message.body.open()?;
                     let agent = host.instance(message.instance)?;
-                    let body = guarded(|| agent.message(body))?;
-                    Ok(Reply {
-                        id: message.id,
-                        body: body.into(),
-                    }
-                    .encode())
-                },
-            ),
-            ToAgent::Cleanup(cleanup) => self.request(
-                cleanup.id,
-                ("cleanup", self.kind(cleanup.instance)),
-                out,
-                |host| {
+                    Ok(reply(id, guarded(|| agent.message(body))?))
+                });
+            }
+            ToAgent::Cleanup(cleanup) => {
+                let (id, place) = (cleanup.id, self.place(cleanup.instance, "cleanup"));
+                self.request(id, place, out, |host| {
                     host.instance(cleanup.instance)?;
                     if let Some(mut instance) = host.instances.remove(&cleanup.instance) {
                         guarded(|| {
@@ -527,29 +491,33 @@ impl AgentHost {
                             Ok(())
                         })?;
                     }
-                    Ok(done(cleanup.id))
-                },
-            ),
+                    Ok(reply(id, Value::Nil))
+                });
+            }
             ToAgent::Reply(reply) => {
                 let answer = positions(reply.body);
                 self.answered(reply.id, answer, out);
             }
+            #[allow(unreachable_patterns)] // until the contract has a message that it does not know
+            _ => {}
         }
+    }
+}
+
+impl Asked for AgentHost {
+    fn desk(&mut self) -> &mut Desk {
+        &mut self.desk
     }
 }
 
 impl Host for AgentHost {
     type Incoming = ToAgent;
 
-    fn handle(&mut self, event: Event<ToAgent>, out: &mut Vec<Vec<u8>>) {
+    fn handle(&mut self, event: Event<ToAgent>, out: &mut Outbox) {
         match event {
             Event::Message(message) => self.message(message, out),
-            Event::Welcome(welcome) => {
-                self.limits = welcome.limits;
-                if !welcome.resumed {
-                    self.reset();
-                }
-            }
+            Event::Welcome(welcome) if welcome.resumed => {}
+            Event::Welcome(_) => self.reset(),
             Event::Error(error) => {
                 if let Some(id) = error.id {
                     self.answered(id, Err(error.message.into()), out);
@@ -559,19 +527,11 @@ impl Host for AgentHost {
     }
 }
 
-fn done(id: i64) -> Vec<u8> {
-    Reply {
-        id,
-        body: Value::Nil.into(),
-    }
-    .encode()
-}
-
-fn about_seat(code: &str, text: String, (episode, seat): SeatKey) -> ErrorMessage {
-    ErrorMessage {
+fn about_seat(code: Code, text: String, (episode, seat): SeatKey) -> Error {
+    Error {
         episode: Some(episode),
-        seat: Some(seat as i64),
-        ..ErrorMessage::new(code, text)
+        seat: Some(seat),
+        ..Error::new(code, text)
     }
 }
 

@@ -4,66 +4,23 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::error::{Error, ProtocolError};
-use crate::messages::{
-    Cancel, Catalogue, Cleanup, Create, Done, DoneReason, Drain, Episode, ExperimentMessage,
-    ExperimentStart, ExperimentStep, Limits, Load, Pause, Progress, Run, Save, ToExperiment, Watch,
-    WatchedTurn,
-};
+use crate::messages::{Done, DoneReason, Episode, Progress, ToExperiment, WatchedTurn};
 use crate::recent::Recent;
-use crate::session::{Event, Host};
+use crate::session::{Event, Host, Outbox};
 use crate::value::Value;
 
 /// Results that are remembered, so that one that comes twice is told once.
 const SEEN_KEPT: usize = 65_536;
 
 /// A message of an experiment that is answered.
-pub trait Request: Sized {
-    /// Reads a request whose `id` need not be there, as from a file.
-    ///
-    /// # Errors
-    /// A field is missing or of the wrong type.
-    fn from_map(fields: &crate::Map) -> Result<Self, ProtocolError>;
+pub trait Request: Send {
     /// Gives it its number.
     #[doc(hidden)]
     fn number(&mut self, id: i64);
-    /// Its bytes.
+    /// Has it sent.
     #[doc(hidden)]
-    fn frame(&self) -> Vec<u8>;
+    fn frame(&self, out: &Outbox) -> Result<Vec<u8>, ProtocolError>;
 }
-
-macro_rules! requests {
-    ($($type:ident),*) => { $(
-        impl Request for $type {
-            fn from_map(fields: &crate::Map) -> Result<Self, ProtocolError> {
-                let mut fields = fields.clone();
-                fields.insert("id".to_owned(), Value::Int(0));
-                $type::decode(&Value::Map(fields).encode())
-            }
-            fn number(&mut self, id: i64) {
-                self.id = id;
-            }
-            fn frame(&self) -> Vec<u8> {
-                self.encode()
-            }
-        }
-    )* };
-}
-
-requests!(
-    Cancel,
-    Catalogue,
-    Cleanup,
-    Create,
-    Drain,
-    ExperimentMessage,
-    ExperimentStart,
-    ExperimentStep,
-    Load,
-    Pause,
-    Run,
-    Save,
-    Watch
-);
 
 /// What a request was answered with.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +75,6 @@ pub struct Control {
     turns: VecDeque<WatchedTurn>,
     seen: Recent<i64>,
     over: Recent<i64>,
-    limits: Limits,
     welcomed: bool,
     lost: Option<String>,
 }
@@ -134,7 +90,6 @@ impl Default for Control {
             turns: VecDeque::new(),
             seen: Recent::new(SEEN_KEPT),
             over: Recent::new(SEEN_KEPT),
-            limits: Limits::default(),
             welcomed: false,
             lost: None,
         }
@@ -142,17 +97,18 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Numbers a request; returns the number and the frame to be sent.
+    /// Numbers a request and has it sent; returns the number.
     ///
     /// # Errors
     /// The session is lost, or the request is larger than the broker reads.
-    pub fn request(&mut self, mut request: impl Request) -> Result<(i64, Vec<u8>), Error> {
+    pub fn request(&mut self, request: &mut dyn Request, out: &mut Outbox) -> Result<i64, Error> {
         self.alive()?;
         self.last_id += 1;
         request.number(self.last_id);
-        let frame = self.limits.fit(request.frame())?;
+        let frame = request.frame(out)?;
         self.open.insert(self.last_id, frame.clone());
-        Ok((self.last_id, frame))
+        out.push(frame);
+        Ok(self.last_id)
     }
 
     /// The answer to a request, once it has come.
@@ -268,61 +224,58 @@ impl Control {
         self.runs.entry(run).or_default().asked = end;
     }
 
+    /// Files the answer to a request that is open.
+    fn answered(&mut self, id: Option<i64>, answer: Result<Answer, Error>) {
+        if let Some(id) = id.filter(|id| self.open.remove(id).is_some()) {
+            self.answers.insert(id, answer);
+        }
+    }
+
     fn take(&mut self, message: ToExperiment) {
-        match message {
+        let happening = match message {
             ToExperiment::Reply(reply) => {
-                if self.open.remove(&reply.id).is_some() {
-                    let answer = reply.body.open().map(Answer::Reply).map_err(Error::from);
-                    self.answers.insert(reply.id, answer);
-                }
+                let answer = reply.body.open().map(Answer::Reply).map_err(Error::from);
+                return self.answered(Some(reply.id), answer);
             }
             ToExperiment::Saved(saved) => {
-                if self.open.remove(&saved.id).is_some() {
-                    self.answers
-                        .insert(saved.id, Ok(Answer::Saved(saved.state)));
-                }
+                return self.answered(Some(saved.id), Ok(Answer::Saved(saved.state)));
             }
             ToExperiment::Episode(episode) => {
-                if self.seen.insert(episode.episode, ()) {
-                    self.happenings.push_back(Happening::Episode(episode));
-                }
-            }
-            ToExperiment::Progress(progress) => {
-                self.happenings.push_back(Happening::Progress(progress));
+                let new = self.seen.insert(episode.episode, ());
+                new.then_some(Happening::Episode(episode))
             }
             ToExperiment::Done(done) => {
-                if self.over.insert(done.run, ()) {
-                    self.happenings.push_back(Happening::Done(done));
-                }
+                let new = self.over.insert(done.run, ());
+                new.then_some(Happening::Done(done))
             }
-            ToExperiment::Turn(turn) => self.happenings.push_back(Happening::Turn(turn)),
-        }
+            ToExperiment::Progress(progress) => Some(Happening::Progress(progress)),
+            ToExperiment::Turn(turn) => Some(Happening::Turn(turn)),
+            #[allow(unreachable_patterns)] // until the contract has a message that it does not know
+            _ => None,
+        };
+        self.happenings.extend(happening);
     }
 }
 
 impl Host for Control {
     type Incoming = ToExperiment;
 
-    fn handle(&mut self, event: Event<ToExperiment>, out: &mut Vec<Vec<u8>>) {
+    fn handle(&mut self, event: Event<ToExperiment>, out: &mut Outbox) {
         match event {
             Event::Message(message) => self.take(message),
             Event::Error(error) => {
-                let Some(id) = error.id else { return };
-                if self.open.remove(&id).is_some() {
-                    let refused = Error::Refused {
-                        code: error.code,
-                        message: error.message,
-                    };
-                    self.answers.insert(id, Err(refused));
-                }
+                let refused = Error::Refused {
+                    code: error.code,
+                    message: error.message,
+                };
+                self.answered(error.id, Err(refused));
             }
             Event::Welcome(welcome) => {
-                self.limits = welcome.limits;
                 if !self.welcomed {
                     self.welcomed = true;
                 } else if welcome.resumed {
                     // Those that arrived the first time get the same answer again.
-                    out.extend(self.open.values().cloned());
+                    self.open.values().for_each(|frame| out.push(frame.clone()));
                 } else {
                     self.lose("the broker does not know this experiment any more");
                 }

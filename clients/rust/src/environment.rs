@@ -110,7 +110,7 @@ impl EnvironmentType {
     }
 
     /// The numbers of seats it can have.
-    pub fn seats(mut self, seats: &[i64]) -> Self {
+    pub fn seats(mut self, seats: &[usize]) -> Self {
         self.offer.seats = Some(seats.to_vec());
         self
     }

@@ -5,22 +5,17 @@
 use std::collections::HashMap;
 
 use crate::environment::{Environment, EnvironmentType};
-use crate::error::{code, guarded, line, refused_by, Failure, IllegalAction, Told};
+use crate::error::{guarded, line, refused_by, Failure, IllegalAction, Told};
 use crate::field::reread;
+use crate::host::{reply, Asked, Desk};
 use crate::messages::{
-    EnvironmentLookahead, EnvironmentStart, EnvironmentStep, ErrorMessage, Limits, Offer, Open,
-    Position, Reply, ToEnvironment, Turn, Want,
+    Code, EnvironmentLookahead, EnvironmentStart, EnvironmentStep, Error, Offer, Open, Position,
+    ToEnvironment, Turn, Want,
 };
 use crate::options::Options;
 use crate::recent::{Recent, ANSWERS_KEPT};
-use crate::session::{Event, Host};
+use crate::session::{Event, Host, Outbox};
 use crate::value::{Payload, Value};
-
-/// What was last asked of an episode, and the frame that answered it.
-enum Last {
-    Turn { turn: i64, over: bool },
-    Error,
-}
 
 /// An environment made for a match, and its episode in progress.
 struct Place {
@@ -33,8 +28,9 @@ struct Place {
     watched: bool,
     to_act: Vec<usize>,
     /// The number of the turn that the last request asked for.
-    asked: i64,
-    last: Last,
+    asked: u64,
+    /// The turn that must be answered; nothing if the episode is over, or has failed.
+    due: Option<u64>,
     answer: Vec<u8>,
 }
 
@@ -44,11 +40,9 @@ pub struct EnvironmentHost {
     open: HashMap<i64, Place>,
     /// The match of each episode in progress.
     episodes: HashMap<i64, i64>,
-    answers: Recent<i64, Vec<u8>>,
     /// By match, the answers to each `open` that made nothing.
     refused: Recent<i64, Vec<u8>>,
-    limits: Limits,
-    told: Told,
+    desk: Desk,
 }
 
 impl EnvironmentHost {
@@ -58,16 +52,14 @@ impl EnvironmentHost {
             types: types.into_iter().collect(),
             open: HashMap::new(),
             episodes: HashMap::new(),
-            answers: Recent::new(ANSWERS_KEPT),
             refused: Recent::new(ANSWERS_KEPT),
-            limits: Limits::default(),
-            told: Told::nobody(),
+            desk: Desk::new(),
         }
     }
 
     /// Has every failure of an environment told in one line, as the broker hears it.
     pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
-        self.told = Told::by(told);
+        self.desk.told = Told::by(told);
         self
     }
 
@@ -76,34 +68,35 @@ impl EnvironmentHost {
         self.types.iter().map(|each| each.offer.clone()).collect()
     }
 
-    fn step(&mut self, step: EnvironmentStep, out: &mut Vec<Vec<u8>>) {
+    fn step(&mut self, step: EnvironmentStep, out: &mut Outbox) {
         let place = self
             .episodes
             .get(&step.episode)
             .and_then(|number| self.open.get_mut(number));
         let Some(place) = place else { return };
-        if step.turn == place.asked - 1 {
+        let Ok(asked) = u64::try_from(step.turn) else {
+            return;
+        };
+        if place.asked.checked_sub(1) == Some(asked) {
             out.push(place.answer.clone());
             return;
         }
-        match place.last {
-            Last::Turn { turn, over: false } if turn == step.turn => {}
-            _ => return,
+        if place.due != Some(asked) {
+            return;
         }
-        place.asked = step.turn + 1;
+        place.asked = asked + 1;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.step(step.actions));
-        place.finish(step.episode, turn, &self.limits, &mut self.told, out);
+        place.finish(step.episode, turn, &mut self.desk.told, out);
     }
 
-    fn start(&mut self, start: EnvironmentStart, out: &mut Vec<Vec<u8>>) {
-        let Some(place) = self.open.get_mut(&start.match_id) else {
-            let text = format!("match {} is not open", start.match_id);
-            let error = ErrorMessage {
+    fn start(&mut self, start: EnvironmentStart, out: &mut Outbox) {
+        let Some(place) = self.open.get_mut(&start.r#match) else {
+            let text = format!("match {} is not open", start.r#match);
+            out.send(&Error {
                 episode: Some(start.episode),
-                ..ErrorMessage::new(code::UNKNOWN, text)
-            };
-            out.push(error.encode());
+                ..Error::new(Code::Unknown, text)
+            });
             return;
         };
         if place.episode == Some(start.episode) {
@@ -115,22 +108,22 @@ impl EnvironmentHost {
         if let Some(old) = place.episode {
             self.episodes.remove(&old);
         }
-        self.episodes.insert(start.episode, start.match_id);
+        self.episodes.insert(start.episode, start.r#match);
         place.episode = Some(start.episode);
         place.wants = start.wants;
         place.watched = start.watched;
         place.asked = 0;
         let environment = &mut place.environment;
         let turn = guarded(|| environment.start(start.seed));
-        place.finish(start.episode, turn, &self.limits, &mut self.told, out);
+        place.finish(start.episode, turn, &mut self.desk.told, out);
     }
 
-    fn make(&mut self, open: Open, out: &mut Vec<Vec<u8>>) {
-        if let Some(place) = self.open.get(&open.match_id) {
+    fn make(&mut self, open: Open, out: &mut Outbox) {
+        if let Some(place) = self.open.get(&open.r#match) {
             out.push(place.spec.clone());
             return;
         }
-        if let Some(known) = self.refused.get(&open.match_id) {
+        if let Some(known) = self.refused.get(&open.r#match) {
             out.push(known.clone());
             return;
         }
@@ -143,11 +136,11 @@ impl EnvironmentHost {
                 let mut environment = (kind.make)(&mut options)?;
                 options.finish()?;
                 let mut spec = environment.init()?;
-                spec.match_id = open.match_id;
+                spec.r#match = open.r#match;
                 if spec.name.is_empty() {
                     spec.name.clone_from(&name);
                 }
-                Ok((environment, spec.seats, self.limits.fit(spec.encode())?))
+                Ok((environment, spec.seats, out.frame(&spec)?))
             }),
         };
         match made {
@@ -162,67 +155,74 @@ impl EnvironmentHost {
                     watched: false,
                     to_act: Vec::new(),
                     asked: 0,
-                    last: Last::Error,
+                    due: None,
                     answer: Vec::new(),
                 };
                 out.push(place.spec.clone());
-                self.open.insert(open.match_id, place);
+                self.open.insert(open.r#match, place);
             }
             Err(failure) => {
                 let failure = refused_by("environment", &name, failure);
-                let text = self.told.refusal(&format!("{name} in init"), &failure);
-                let error = ErrorMessage {
-                    match_id: Some(open.match_id),
-                    ..ErrorMessage::new(code::UNAVAILABLE, text)
-                };
-                let frame = error.encode();
-                self.refused.insert(open.match_id, frame.clone());
+                let text = self.desk.told.refusal(&format!("{name} in init"), &failure);
+                let frame = Error {
+                    r#match: Some(open.r#match),
+                    ..Error::new(Code::Unavailable, text)
+                }
+                .encode();
+                self.refused.insert(open.r#match, frame.clone());
                 out.push(frame);
             }
         }
     }
 
-    fn close(&mut self, match_id: i64) {
-        self.refused.remove(&match_id);
-        if let Some(mut place) = self.open.remove(&match_id) {
+    fn close(&mut self, number: i64) {
+        self.refused.remove(&number);
+        if let Some(mut place) = self.open.remove(&number) {
             if let Some(episode) = place.episode {
                 self.episodes.remove(&episode);
             }
-            self.told
+            self.desk
+                .told
                 .cleanup(&place.name, || place.environment.cleanup());
         }
     }
 
-    fn request(
-        &mut self,
-        id: i64,
-        out: &mut Vec<Vec<u8>>,
-        answer: impl FnOnce(&mut Self) -> Result<Value, Failure>,
-    ) {
-        if let Some(known) = self.answers.get(&id) {
-            out.push(known.clone());
-            return;
+    /// Begins anew with a broker that does not know the session.
+    fn reset(&mut self) {
+        let all: Vec<i64> = self.open.keys().copied().collect();
+        for number in all {
+            self.close(number);
         }
-        let frame = answer(self).and_then(|body| {
-            let body = body.into();
-            Ok(self.limits.fit(Reply { id, body }.encode())?)
-        });
-        let frame = frame.unwrap_or_else(|failure| {
-            let text = self.told.refusal("environment", &failure);
-            ErrorMessage {
-                id: Some(id),
-                ..ErrorMessage::new(code::CRASHED, text)
-            }
-            .encode()
-        });
-        self.answers.insert(id, frame.clone());
-        out.push(frame);
+        self.desk.clear();
+        self.refused.clear();
     }
 
-    fn talk(&mut self, match_id: i64, body: Payload) -> Result<Value, Failure> {
+    fn message(&mut self, message: ToEnvironment, out: &mut Outbox) {
+        match message {
+            ToEnvironment::Step(step) => self.step(step, out),
+            ToEnvironment::Start(start) => self.start(start, out),
+            ToEnvironment::Open(open) => self.make(open, out),
+            ToEnvironment::Close(close) => self.close(close.r#match),
+            ToEnvironment::Message(message) => {
+                self.request(message.id, "environment".to_owned(), out, |host| {
+                    let body = host.talk(message.r#match, message.body)?;
+                    Ok(reply(message.id, body))
+                });
+            }
+            ToEnvironment::Lookahead(asked) => {
+                self.request(asked.id, "environment".to_owned(), out, |host| {
+                    Ok(reply(asked.id, host.lookahead(&asked)?))
+                });
+            }
+            #[allow(unreachable_patterns)] // until the contract has a message that it does not know
+            _ => {}
+        }
+    }
+
+    fn talk(&mut self, number: i64, body: Payload) -> Result<Value, Failure> {
         let body = body.open()?;
-        let place = self.open.get_mut(&match_id);
-        let place = place.ok_or_else(|| format!("match {match_id} is not open"))?;
+        let place = self.open.get_mut(&number);
+        let place = place.ok_or_else(|| format!("match {number} is not open"))?;
         guarded(|| place.environment.message(body))
     }
 
@@ -234,9 +234,8 @@ impl EnvironmentHost {
         let Some(place) = place else {
             return Err(format!("episode {} is not in progress", asked.episode).into());
         };
-        match place.last {
-            Last::Turn { turn, over: false } if turn == asked.turn => {}
-            _ => return Err(format!("the episode is not at turn {}", asked.turn).into()),
+        if place.due.is_none() || place.due != u64::try_from(asked.turn).ok() {
+            return Err(format!("the episode is not at turn {}", asked.turn).into());
         }
         let found = guarded(|| {
             asked
@@ -255,28 +254,24 @@ impl Place {
         &mut self,
         episode: i64,
         turn: Result<Turn, Failure>,
-        limits: &Limits,
         told: &mut Told,
-        out: &mut Vec<Vec<u8>>,
+        out: &mut Outbox,
     ) {
         let turn = turn
             .and_then(|turn| guarded(|| self.complete(episode, turn)))
-            .and_then(|turn| Ok((limits.fit(turn.encode())?, turn)));
+            .and_then(|turn| Ok((out.frame(&turn)?, turn)));
         self.answer = match turn {
             Ok((frame, turn)) => {
-                self.last = Last::Turn {
-                    turn: turn.turn,
-                    over: turn.to_act.is_empty(),
-                };
+                self.due = (!turn.to_act.is_empty()).then_some(turn.turn);
                 self.to_act = turn.to_act;
                 frame
             }
             Err(failure) => {
-                self.last = Last::Error;
+                self.due = None;
                 let mut error = match failure.downcast_ref::<IllegalAction>() {
                     Some(illegal) => {
-                        let mut error = ErrorMessage::new(code::ILLEGAL, line(&failure));
-                        error.seat = illegal.seat.map(|seat| seat as i64);
+                        let mut error = Error::new(Code::Illegal, line(&failure));
+                        error.seat = illegal.seat;
                         error
                     }
                     None => {
@@ -284,7 +279,7 @@ impl Place {
                             0 => format!("{} in start", self.name),
                             asked => format!("{} in turn {}", self.name, asked - 1),
                         };
-                        ErrorMessage::new(code::CRASHED, told.crash(&place, &failure))
+                        Error::new(Code::Crashed, told.crash(&place, &failure))
                     }
                 };
                 error.episode = Some(episode);
@@ -312,7 +307,7 @@ impl Place {
                         Want::Afterstates if turn.to_act.contains(&view.seat) => {
                             view.afterstates = self.environment.afterstates(view.seat)?;
                         }
-                        Want::Afterstates => {}
+                        _ => {}
                     }
                 }
             }
@@ -373,34 +368,20 @@ impl Place {
     }
 }
 
+impl Asked for EnvironmentHost {
+    fn desk(&mut self) -> &mut Desk {
+        &mut self.desk
+    }
+}
+
 impl Host for EnvironmentHost {
     type Incoming = ToEnvironment;
 
-    fn handle(&mut self, event: Event<ToEnvironment>, out: &mut Vec<Vec<u8>>) {
+    fn handle(&mut self, event: Event<ToEnvironment>, out: &mut Outbox) {
         match event {
-            Event::Message(ToEnvironment::Step(step)) => self.step(step, out),
-            Event::Message(ToEnvironment::Start(start)) => self.start(start, out),
-            Event::Message(ToEnvironment::Open(open)) => self.make(open, out),
-            Event::Message(ToEnvironment::Close(close)) => self.close(close.match_id),
-            Event::Message(ToEnvironment::Message(message)) => {
-                self.request(message.id, out, |host| {
-                    host.talk(message.match_id, message.body)
-                });
-            }
-            Event::Message(ToEnvironment::Lookahead(asked)) => {
-                self.request(asked.id, out, |host| host.lookahead(&asked));
-            }
-            Event::Welcome(welcome) => {
-                self.limits = welcome.limits;
-                if !welcome.resumed {
-                    let all: Vec<i64> = self.open.keys().copied().collect();
-                    for match_id in all {
-                        self.close(match_id);
-                    }
-                    self.answers.clear();
-                    self.refused.clear();
-                }
-            }
+            Event::Message(message) => self.message(message, out),
+            Event::Welcome(welcome) if welcome.resumed => {}
+            Event::Welcome(_) => self.reset(),
             Event::Error(_) => {}
         }
     }

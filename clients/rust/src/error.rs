@@ -5,37 +5,7 @@ use std::fmt;
 use std::panic;
 use std::sync::Once;
 
-/// The error codes of the protocol.
-pub mod code {
-    /// The frame is not exactly one well-formed MessagePack value, or a tensor contradicts itself.
-    pub const MALFORMED: &str = "malformed";
-    /// The frame is too large, too deep, or has too many values.
-    pub const LIMIT: &str = "limit";
-    /// `type` is missing, is no text, or names no message of this direction.
-    pub const UNKNOWN_TYPE: &str = "unknown-type";
-    /// The frame is no map, or a field is missing, of the wrong type or out of range.
-    pub const INVALID: &str = "invalid";
-    /// The connection has no session.
-    pub const HELLO_FIRST: &str = "hello-first";
-    /// The peers speak different versions.
-    pub const VERSION: &str = "version";
-    /// The access token is missing or wrong.
-    pub const ACCESS: &str = "access";
-    /// Another peer or agent has this name.
-    pub const NAME_TAKEN: &str = "name-taken";
-    /// The message does not fit the state of what it is about.
-    pub const WRONG_STATE: &str = "wrong-state";
-    /// What the message names does not exist.
-    pub const UNKNOWN: &str = "unknown";
-    /// The rules refuse the action of a seat.
-    pub const ILLEGAL: &str = "illegal";
-    /// A request could not be fulfilled.
-    pub const UNAVAILABLE: &str = "unavailable";
-    /// An agent or environment failed.
-    pub const CRASHED: &str = "crashed";
-    /// The broker cannot write its journal.
-    pub const JOURNAL: &str = "journal";
-}
+use crate::messages::Code;
 
 /// Whatever a user's agent or environment fails with; any error and any text converts into it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -43,8 +13,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A frame that the protocol refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// One of [`code`].
-    pub code: &'static str,
+    /// What the sender is told.
+    pub code: Code,
     /// One line for a person.
     pub message: String,
 }
@@ -52,21 +22,21 @@ pub struct ProtocolError {
 impl ProtocolError {
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self {
-            code: code::MALFORMED,
+            code: Code::Malformed,
             message: message.into(),
         }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
-            code: code::INVALID,
+            code: Code::Invalid,
             message: message.into(),
         }
     }
 
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self {
-            code: code::LIMIT,
+            code: Code::Limit,
             message: message.into(),
         }
     }
@@ -97,7 +67,7 @@ pub enum Error {
     Connection(String),
     /// A request was answered with an `error`.
     Refused {
-        /// One of [`code`], or one of a later version.
+        /// The text of a [`Code`], or of one of a later version.
         code: String,
         /// The text of who refused it.
         message: String,

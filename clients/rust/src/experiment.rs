@@ -39,10 +39,18 @@ macro_rules! experiment {
             ///
             /// # Errors
             /// It was refused, or the session is lost.
-            pub $($asynchronous)* fn request(&mut self, request: impl Request) -> Result<Answer, Error> {
+            pub $($asynchronous)* fn request(&mut self, mut request: impl Request) -> Result<Answer, Error> {
+                self.ask(&mut request)$($wait)*
+            }
+
+            /// Sends a request that a program has read, and returns its answer.
+            ///
+            /// # Errors
+            /// It was refused, or the session is lost.
+            pub $($asynchronous)* fn ask(&mut self, request: &mut dyn Request) -> Result<Answer, Error> {
                 self.control.forget_answers();
-                let (id, frame) = self.control.request(request)?;
-                self.link.send(vec![frame])?;
+                let id = self.control.request(request, &mut self.link.out)?;
+                self.link.flush()?;
                 loop {
                     if let Some(answer) = self.control.answer(id) {
                         return answer;
@@ -88,7 +96,11 @@ macro_rules! experiment {
             /// # Errors
             /// Nobody offers the type.
             pub $($asynchronous)* fn create(&mut self, agent: &str, seed: i64) -> Result<i64, Error> {
-                let create = Create { agent: agent.to_owned(), seed, ..Create::default() };
+                let create = ExperimentCreate {
+                    agent: agent.to_owned(),
+                    seed,
+                    ..ExperimentCreate::default()
+                };
                 self.create_with(create)$($wait)*
             }
 
@@ -96,7 +108,7 @@ macro_rules! experiment {
             ///
             /// # Errors
             /// Nobody offers the type, or it refuses the parameters.
-            pub $($asynchronous)* fn create_with(&mut self, create: Create) -> Result<i64, Error> {
+            pub $($asynchronous)* fn create_with(&mut self, create: ExperimentCreate) -> Result<i64, Error> {
                 let body = self.request(create)$($wait)*?.body();
                 crate::experiment::number(&body, "instance")
             }

@@ -1,9 +1,11 @@
-//! How the fields of messages are read and written, and the macro that makes a message of them:
-//! all of it is code of the compiler's, nothing is looked up when a message comes.
+//! How the fields of messages are read and written, and the macros that make messages of them:
+//! the compiler writes all of it, nothing is looked up when a message comes.
+
+use std::collections::BTreeMap;
 
 use crate::error::ProtocolError;
 use crate::legal::Legal;
-use crate::value::{self, Map, Payload, Value};
+use crate::value::{self, Payload, Value};
 use crate::wire::{self, expected, Reader, Token};
 
 type Result<T> = std::result::Result<T, ProtocolError>;
@@ -153,7 +155,7 @@ impl Field for Value {
     }
 }
 
-impl Field for Map {
+impl<T: Field> Field for BTreeMap<String, T> {
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let count = reader.map()?;
         value::read_map(reader, count)
@@ -205,17 +207,73 @@ impl Field for Legal {
 
 /// Reads what was written as one type as another.
 pub(crate) fn reread<A: Field, B: Field>(value: &A) -> Result<B> {
-    let mut out = Vec::new();
-    value.write(&mut out);
-    B::read(&mut Reader::new(&out))
+    B::read(&mut Reader::new(&encode(value)))
 }
 
-/// Reads a map with the fields of a type; `records!` implements it.
-pub(crate) trait Record: Sized {
+/// The frame, or the part of one, that a value is.
+pub(crate) fn encode(value: &impl Field) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    value.write(&mut out);
+    out
+}
+
+/// A map with the fields of a type; `record!` implements it.
+pub(crate) trait Record: Field {
     /// What its `type` (of a space: `space`) says; empty if it has none.
     const TAG: &'static str;
     /// Reads `count` entries.
     fn read_fields(reader: &mut Reader<'_>, count: usize) -> Result<Self>;
+}
+
+/// Reads the value of a map's entry.
+pub(crate) fn entry<T: Field>(reader: &mut Reader<'_>, key: &str) -> Result<Option<T>> {
+    T::read(reader).map(Some).map_err(|error| error.at(key))
+}
+
+#[cold]
+pub(crate) fn missing(key: &str) -> ProtocolError {
+    ProtocolError::invalid(format!("the field `{key}` is missing"))
+}
+
+#[cold]
+pub(crate) fn no_word(text: &str) -> ProtocolError {
+    let text: String = text.chars().take(40).collect();
+    ProtocolError::invalid(format!("{text:?} is none of its words"))
+}
+
+/// Writes the head of a map whose number of entries is known at the end, if there can be `most`.
+pub(crate) fn open_map(out: &mut Vec<u8>, most: usize) -> usize {
+    let start = out.len();
+    if most < 16 {
+        out.push(0x80);
+    } else {
+        out.extend_from_slice(&[0xde, 0, 0]);
+    }
+    start
+}
+
+/// Fills in the number of entries.
+pub(crate) fn close_map(out: &mut [u8], start: usize, most: usize, count: u8) {
+    if most < 16 {
+        out[start] |= count;
+    } else {
+        out[start + 2] = count;
+    }
+}
+
+/// Writes an entry; one that has its default is left out.
+pub(crate) fn write_entry<T: Field + PartialEq>(
+    out: &mut Vec<u8>,
+    key: &str,
+    value: &T,
+    default: Option<T>,
+) -> u8 {
+    if default.as_ref() == Some(value) {
+        return 0;
+    }
+    wire::write_text(out, key);
+    value.write(out);
+    1
 }
 
 /// Where the text of `tag` is found in a map of `count` entries, which are left unread.
@@ -236,25 +294,17 @@ pub(crate) fn find_tag<'a>(
     Ok(found)
 }
 
-/// Declares maps of the protocol: structs, their defaults, and how they are read and written.
+/// How a struct is read and written: `record! { Name "type" = "tag"; field "key" = default, }`.
 ///
 /// A field without a default is required; one that has its default is not sent.
-macro_rules! records {
-    ($(
-        $(#[$about:meta])*
-        $name:ident $([$tag_key:literal = $tag:literal])? {
-            $( $(#[$field_about:meta])* $field:ident $([$key:literal])? : $type:ty $(= $default:expr)? ),* $(,)?
-        }
-    )*) => { $(
-        $(#[$about])*
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
-            $( $(#[$field_about])* pub $field: $type, )*
-        }
-
+macro_rules! record {
+    (
+        $name:ident $($tag_key:literal = $tag:literal)?;
+        $( $field:ident $key:literal $(= $default:expr)? ),* $(,)?
+    ) => {
         impl Default for $name {
             fn default() -> Self {
-                Self { $( $field: $crate::field::default_of!($type $(, $default)?), )* }
+                Self { $( $field: $crate::field::first!($($default,)? Default::default()), )* }
             }
         }
 
@@ -265,70 +315,55 @@ macro_rules! records {
                 reader: &mut $crate::wire::Reader<'_>,
                 count: usize,
             ) -> Result<Self, $crate::error::ProtocolError> {
-                $( let mut $field: Option<$type> = None; )*
+                $( let mut $field = None; )*
                 for _ in 0..count {
-                    let key = reader.key()?;
-                    $(
-                        if key == $crate::field::key_of!($field $(, $key)?).as_bytes() {
-                            let value = $crate::field::Field::read(reader)
-                                .map_err(|error| error.at($crate::field::key_of!($field $(, $key)?)))?;
-                            $field = Some(value);
-                            continue;
-                        }
-                    )*
-                    reader.skip()?;
+                    match reader.key()? {
+                        $( key if key == $key.as_bytes() => {
+                            $field = $crate::field::entry(reader, $key)?;
+                        } )*
+                        _ => reader.skip()?,
+                    }
                 }
                 Ok(Self { $(
                     $field: match $field {
                         Some(value) => value,
-                        None => $crate::field::missing!($crate::field::key_of!($field $(, $key)?) $(, $default)?),
+                        None => $crate::field::first!(
+                            $($default,)? return Err($crate::field::missing($key))
+                        ),
                     },
                 )* })
             }
         }
 
         impl $crate::field::Field for $name {
-            fn read(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::error::ProtocolError> {
+            fn read(
+                reader: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::ProtocolError> {
                 let count = reader.map()?;
-                <Self as $crate::field::Record>::read_fields(reader, count)
+                $crate::field::Record::read_fields(reader, count)
             }
 
             fn write(&self, out: &mut Vec<u8>) {
-                const FIELDS: usize = [$($tag_key,)? $(stringify!($field)),*].len();
-                let start = out.len();
-                // The number of entries is known at the end, so its place is kept.
-                if FIELDS < 16 {
-                    out.push(0x80);
-                } else {
-                    out.extend_from_slice(&[0xde, 0, 0]);
-                }
-                let mut count = 0u8;
+                const MOST: usize = [$($tag_key,)? $($key),*].len();
+                let start = $crate::field::open_map(out, MOST);
+                let mut count = 0;
                 $(
                     count += 1;
                     $crate::wire::write_text(out, $tag_key);
                     $crate::wire::write_text(out, $tag);
                 )?
                 $(
-                    if $crate::field::differs!(self.$field, $type $(, $default)?) {
-                        count += 1;
-                        $crate::wire::write_text(out, $crate::field::key_of!($field $(, $key)?));
-                        $crate::field::Field::write(&self.$field, out);
-                    }
+                    let default = $crate::field::first!($(Some($default),)? None);
+                    count += $crate::field::write_entry(out, $key, &self.$field, default);
                 )*
-                if FIELDS < 16 {
-                    out[start] |= count;
-                } else {
-                    out[start + 2] = count;
-                }
+                $crate::field::close_map(out, start, MOST, count);
             }
         }
 
         impl $name {
             /// The MessagePack of it.
             pub fn encode(&self) -> Vec<u8> {
-                let mut out = Vec::with_capacity(128);
-                $crate::field::Field::write(self, &mut out);
-                out
+                $crate::field::encode(self)
             }
 
             /// Reads a frame that is this, within the protocol's limits.
@@ -340,71 +375,23 @@ macro_rules! records {
                 $crate::field::Field::read(&mut $crate::wire::Reader::new(frame))
             }
         }
-    )* };
-}
-
-macro_rules! default_of {
-    ($type:ty, $default:expr) => {
-        $default
-    };
-    ($type:ty) => {
-        <$type>::default()
     };
 }
 
-macro_rules! key_of {
-    ($field:ident, $key:literal) => {
-        $key
-    };
-    ($field:ident) => {
-        stringify!($field)
+/// The first of some expressions: a default, or what stands in for it.
+macro_rules! first {
+    ($first:expr $(, $rest:expr)*) => {
+        $first
     };
 }
 
-macro_rules! missing {
-    ($key:expr, $default:expr) => {
-        $default
-    };
-    ($key:expr) => {
-        return Err($crate::error::ProtocolError::invalid(format!(
-            "the field `{}` is missing",
-            $key
-        )))
-    };
-}
-
-macro_rules! differs {
-    ($value:expr, $type:ty, $default:expr) => {{
-        let default: $type = $default;
-        $value != default
-    }};
-    ($value:expr, $type:ty) => {
-        true
-    };
-}
-
-/// Declares enumerations that travel as text; the first word is the default.
+/// How an enumeration travels as text: `words! { Name; Word "word", }`.
 macro_rules! words {
-    ($(
-        $(#[$about:meta])*
-        $name:ident { $( $(#[$word_about:meta])* $word:ident = $text:literal ),* $(,)? }
-    )*) => { $(
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $( $(#[$word_about])* $word, )* }
-
+    ($name:ident; $( $word:ident $text:literal ),* $(,)?) => {
         impl $name {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$word, $text)),*];
-
             /// What the protocol calls it.
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$word => $text, )* }
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::ALL[0].0
             }
         }
 
@@ -415,18 +402,114 @@ macro_rules! words {
         }
 
         impl $crate::field::Field for $name {
-            fn read(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::error::ProtocolError> {
-                let text = reader.text()?;
-                Self::ALL.iter().find(|(_, known)| *known == text).map(|(word, _)| *word).ok_or_else(|| {
-                    let text: String = text.chars().take(40).collect();
-                    $crate::error::ProtocolError::invalid(format!("{text:?} is none of its words"))
-                })
+            fn read(
+                reader: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::ProtocolError> {
+                match reader.text()? {
+                    $( $text => Ok(Self::$word), )*
+                    other => Err($crate::field::no_word(other)),
+                }
             }
             fn write(&self, out: &mut Vec<u8>) {
                 $crate::wire::write_text(out, self.as_str());
             }
         }
-    )* };
+    };
 }
 
-pub(crate) use {default_of, differs, key_of, missing, records, words};
+/// How an enumeration of messages is read by their type: `incoming! { Name; Step(AgentStep), }`.
+macro_rules! incoming {
+    ($name:ident; $( $kind:ident($type:ident) ),* $(,)?) => {
+        impl $crate::messages::Incoming for $name {
+            fn read(
+                kind: &[u8],
+                mut fields: $crate::messages::Fields<'_>,
+            ) -> Option<Result<Self, $crate::error::ProtocolError>> {
+                $(
+                    if kind == <$type as $crate::field::Record>::TAG.as_bytes() {
+                        return Some(fields.read().map($name::$kind));
+                    }
+                )*
+                None
+            }
+        }
+    };
+}
+
+/// How an enumeration of spaces is read by their kind: `tagged! { Space; Discrete(Discrete), }`.
+macro_rules! tagged {
+    ($name:ident; $( $kind:ident($type:ident) ),* $(,)?) => {
+        impl $crate::field::Field for $name {
+            fn read(
+                reader: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::ProtocolError> {
+                let count = reader.map()?;
+                let tag = $crate::field::space_tag(reader, count)?;
+                $(
+                    if tag == <$type as $crate::field::Record>::TAG.as_bytes() {
+                        let space = $crate::field::Record::read_fields(reader, count)?;
+                        return Ok($name::$kind(space));
+                    }
+                )*
+                Err($crate::error::ProtocolError::invalid("there is no such space"))
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                match self {
+                    $( $name::$kind(space) => space.write(out), )*
+                }
+            }
+        }
+    };
+}
+
+/// The kind of a space, which says how the rest of it is read.
+pub(crate) fn space_tag<'a>(reader: &Reader<'a>, count: usize) -> Result<&'a [u8]> {
+    match find_tag(reader, count, "space")? {
+        Some(Token::Text(tag)) => Ok(tag),
+        Some(other) => Err(expected("text", &other).at("space")),
+        None => Err(missing("space")),
+    }
+}
+
+/// The messages that an experiment asks with: `requests! { Run, Pause, }`.
+macro_rules! requests {
+    ($($type:ident),* $(,)?) => {
+        $(
+            impl $crate::control::Request for $type {
+                fn number(&mut self, id: i64) {
+                    self.id = id;
+                }
+                fn frame(
+                    &self,
+                    out: &$crate::session::Outbox,
+                ) -> Result<Vec<u8>, $crate::error::ProtocolError> {
+                    out.frame(self)
+                }
+            }
+        )*
+
+        impl dyn $crate::control::Request {
+            /// Reads a request whose `id` need not be there, as from a file; nothing if there is
+            /// none of this `type`.
+            ///
+            /// # Errors
+            /// A field is missing or of the wrong type.
+            pub fn read(
+                kind: &str,
+                mut fields: $crate::Map,
+            ) -> Result<Option<std::boxed::Box<Self>>, $crate::error::ProtocolError> {
+                fields.entry("id".to_owned()).or_insert($crate::Value::Int(0));
+                let frame = $crate::Value::Map(fields).encode();
+                $(
+                    if kind == <$type as $crate::field::Record>::TAG {
+                        return Ok(Some(std::boxed::Box::new($type::decode(&frame)?)));
+                    }
+                )*
+                Ok(None)
+            }
+        }
+    };
+}
+
+pub(crate) use {first, incoming, record, requests, tagged, words};

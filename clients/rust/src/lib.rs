@@ -41,6 +41,11 @@ pub mod error;
 #[cfg(feature = "link")]
 mod experiment;
 mod field;
+mod generated {
+    pub mod messages;
+    pub mod spaces;
+}
+mod host;
 mod legal;
 #[cfg(feature = "link")]
 mod link;
@@ -72,7 +77,7 @@ pub use error::{Error, Failure, IllegalAction, ProtocolError};
 #[cfg(feature = "link")]
 pub use experiment::RunNumber;
 pub use legal::Legal;
-pub use messages::{Mode, Reason, Run, Spec, Turn, View, Want};
+pub use messages::{Code, Mode, Reason, Run, Spec, Turn, View, Want};
 pub use options::{FromValue, Options};
 pub use random::Random;
 pub use seeds::derive;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, ADDRESS};
 use crate::error::Error;
-use crate::messages::{Bye, Hello, Incoming, Offer, Role, VERSION};
-use crate::session::{Event, Host, Session};
+use crate::messages::{Bye, Hello, Incoming, Offer, Role};
+use crate::session::{Event, Host, Outbox, Session};
 
 /// Frames that are read together at the most, so that answers go out in between.
 const BATCH: usize = 4096;
@@ -19,12 +19,13 @@ const HELD: Duration = Duration::from_millis(1);
 /// How long to wait at a time, so that silence and a wish to stop are noticed.
 pub(crate) const NAP: Duration = Duration::from_millis(500);
 
-pub(crate) struct Link<I: Incoming, S = ()> {
+pub(crate) struct Link<I: Incoming, S: Default = ()> {
     pub(crate) socket: zmq::Socket,
     /// What the shell knows of this socket; empty again for a new one.
     pub(crate) shell: S,
     context: zmq::Context,
     session: Session<I>,
+    pub(crate) out: Outbox,
     address: String,
     /// What is on offer, as the line about being ready names it; nothing if none is wanted.
     announced: Option<String>,
@@ -37,7 +38,6 @@ impl<I: Incoming, S: Default> Link<I, S> {
         let names: Vec<&str> = offers.iter().map(|each| each.name.as_str()).collect();
         let announced = format!("{} {}", role, names.join(", "));
         let hello = Hello {
-            version: VERSION,
             role,
             name: broker.name.clone(),
             offers,
@@ -46,20 +46,21 @@ impl<I: Incoming, S: Default> Link<I, S> {
             ..Hello::default()
         };
         let context = zmq::Context::new();
-        let mut session = Session::new(hello);
-        let socket = connect(&context, &broker.address)?;
-        send(&socket, vec![session.greet(Instant::now())])?;
-        Ok(Self {
-            socket,
+        let mut link = Self {
+            socket: connect(&context, &broker.address)?,
             shell: S::default(),
             context,
-            session,
+            session: Session::new(hello),
+            out: Outbox::default(),
             address: broker.address.clone(),
             announced: (!broker.quiet).then_some(announced),
             give_up: broker
                 .wait
                 .and_then(|wait| Instant::now().checked_add(wait)),
-        })
+        };
+        link.session.greet(Instant::now(), &mut link.out);
+        link.flush()?;
+        Ok(link)
     }
 
     /// Takes in what waits at the socket; whether there was anything.
@@ -77,11 +78,10 @@ impl<I: Incoming, S: Default> Link<I, S> {
         if frames.is_empty() {
             return Ok(false);
         }
-        let mut answers = Vec::new();
         let frames = frames.iter().map(|frame| &frame[..]);
         self.session
-            .receive(frames, Instant::now(), events, &mut answers)?;
-        self.send(answers)?;
+            .receive(frames, Instant::now(), events, &mut self.out)?;
+        self.flush()?;
         Ok(true)
     }
 
@@ -100,34 +100,41 @@ impl<I: Incoming, S: Default> Link<I, S> {
             let _ = old.set_linger(0);
             drop(old);
             self.shell = S::default();
-            let hello = self.session.greet(now);
-            self.send(vec![hello])?;
+            self.session.greet(now, &mut self.out);
+            self.flush()?;
         }
         Ok(())
     }
 
-    /// Sends frames together.
-    pub(crate) fn send(&self, frames: Vec<Vec<u8>>) -> Result<(), Error> {
-        send(&self.socket, frames)
+    /// Sends all that is to be sent, together.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        let frames = self.out.take();
+        let last = frames.len().saturating_sub(1);
+        for (index, frame) in frames.into_iter().enumerate() {
+            let more = if index < last { zmq::SNDMORE } else { 0 };
+            // With no limit to its queue a socket never refuses for want of room.
+            let sent = self.socket.send(frame, more | zmq::DONTWAIT);
+            sent.map_err(broken)?;
+        }
+        Ok(())
     }
 
     /// Has a host deal with what came.  Answers that belong together are sent together, but those
     /// that are ready do not wait for a host that is slow with the next.
     pub(crate) fn deal<H: Host<Incoming = I>>(
-        &self,
+        &mut self,
         host: &mut H,
         events: &mut Vec<Event<I>>,
     ) -> Result<(), Error> {
-        let mut out = Vec::new();
         let mut sent = Instant::now();
         for event in events.drain(..) {
-            host.handle(event, &mut out);
-            if !out.is_empty() && sent.elapsed() > HELD {
-                self.send(std::mem::take(&mut out))?;
+            host.handle(event, &mut self.out);
+            if !self.out.is_empty() && sent.elapsed() > HELD {
+                self.flush()?;
                 sent = Instant::now();
             }
         }
-        self.send(out)
+        self.flush()
     }
 
     /// Prints one line that says who is connected, where, and under which name.
@@ -159,11 +166,12 @@ impl<I: Incoming, S: Default> Link<I, S> {
 }
 
 /// Leaves, however the program around it ends; the broker keeps nothing for a return.
-impl<I: Incoming, S> Drop for Link<I, S> {
+impl<I: Incoming, S: Default> Drop for Link<I, S> {
     fn drop(&mut self) {
         if !self.session.departed() {
             // The broker may be gone already, which is as good.
-            let _ = send(&self.socket, vec![Bye::default().encode()]);
+            self.out.send(&Bye::default());
+            let _ = self.flush();
             let _ = self.socket.set_linger(500);
         }
     }
@@ -187,16 +195,6 @@ fn connect(context: &zmq::Context, address: &str) -> Result<zmq::Socket, Error> 
         ))
     })?;
     Ok(socket)
-}
-
-fn send(socket: &zmq::Socket, frames: Vec<Vec<u8>>) -> Result<(), Error> {
-    let last = frames.len().saturating_sub(1);
-    for (index, frame) in frames.into_iter().enumerate() {
-        let more = if index < last { zmq::SNDMORE } else { 0 };
-        // With no limit to its queue a socket never refuses for want of room.
-        socket.send(frame, more | zmq::DONTWAIT).map_err(broken)?;
-    }
-    Ok(())
 }
 
 pub(crate) fn broken(error: impl std::fmt::Display) -> Error {

@@ -1,11 +1,14 @@
 //! A peer's end of a session, without the socket: hello, heartbeats, resumption.
 //!
-//! Frames and the time go in, frames come out.
+//! Frames and the time go in; events for the role and frames for the broker come out.
 
 use std::time::{Duration, Instant};
 
-use crate::error::{code, Error};
-use crate::messages::{read, ErrorMessage, Hello, Incoming, Limits, Pong, Received, Welcome};
+use crate::error::{Error, ProtocolError};
+use crate::field::{self, Field};
+use crate::messages::{
+    self, read, Code, Hello, Incoming, Limits, Pong, Received, ToAll, Welcome, VERSION,
+};
 
 /// What a session tells its role.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +16,7 @@ pub enum Event<I> {
     /// A session has begun, or goes on (`resumed`).
     Welcome(Welcome),
     /// Something was refused.
-    Error(ErrorMessage),
+    Error(messages::Error),
     /// A message of the role's own.
     Message(I),
 }
@@ -23,7 +26,49 @@ pub trait Host {
     /// What the role hears.
     type Incoming: Incoming;
     /// Takes the next of what has come, and appends the answers.
-    fn handle(&mut self, event: Event<Self::Incoming>, out: &mut Vec<Vec<u8>>);
+    fn handle(&mut self, event: Event<Self::Incoming>, out: &mut Outbox);
+}
+
+/// Frames on their way to the broker, none of them larger than it reads.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    limits: Limits,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Outbox {
+    /// The frame of a message.  A larger one than the broker reads would cost the connection, and
+    /// once more whenever it is sent again.
+    pub(crate) fn frame(&self, message: &impl Field) -> Result<Vec<u8>, ProtocolError> {
+        let frame = field::encode(message);
+        let (size, most) = (frame.len(), self.limits.frame);
+        if size as u64 > most {
+            return Err(ProtocolError::limit(format!(
+                "{size} bytes in a message; the broker reads {most}"
+            )));
+        }
+        Ok(frame)
+    }
+
+    /// Has a frame sent.
+    pub(crate) fn push(&mut self, frame: Vec<u8>) {
+        self.frames.push(frame);
+    }
+
+    /// Has a message sent that is small, whatever a user does.
+    pub(crate) fn send(&mut self, message: &impl Field) {
+        self.push(field::encode(message));
+    }
+
+    /// What is to be sent now, in this order.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Whether nothing is to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
 }
 
 /// Keeps one peer known to its broker.
@@ -38,10 +83,13 @@ pub struct Session<I> {
 }
 
 impl<I: Incoming> Session<I> {
-    /// A session that has not begun.
+    /// A session that has not begun; its `hello` says which version this library speaks.
     pub fn new(hello: Hello) -> Self {
         Self {
-            hello,
+            hello: Hello {
+                version: VERSION,
+                ..hello
+            },
             welcome: None,
             departed: false,
             greeted: false,
@@ -50,17 +98,17 @@ impl<I: Incoming> Session<I> {
         }
     }
 
-    /// The frame of a `hello`, which asks for the session that there was.
+    /// Says `hello`, which asks for the session that there was.
     ///
     /// It is the first frame of every new connection.
-    pub fn greet(&mut self, now: Instant) -> Vec<u8> {
+    pub fn greet(&mut self, now: Instant, out: &mut Outbox) {
         self.heard = Some(now);
         self.greeted = true;
         self.hello.resume = self.welcome.as_ref().map(|each| each.session.clone());
-        self.hello.encode()
+        out.send(&self.hello);
     }
 
-    /// Takes frames of the broker; appends the events for the role, and frames to send at once.
+    /// Takes frames of the broker; appends the events for the role, and what is answered at once.
     ///
     /// # Errors
     /// The broker refuses this peer.
@@ -69,7 +117,7 @@ impl<I: Incoming> Session<I> {
         frames: impl IntoIterator<Item = F>,
         now: Instant,
         events: &mut Vec<Event<I>>,
-        answers: &mut Vec<Vec<u8>>,
+        out: &mut Outbox,
     ) -> Result<(), Error> {
         self.heard = Some(now);
         // What the broker reads is its own affair; a peer should read as much, which is this.
@@ -77,41 +125,56 @@ impl<I: Incoming> Session<I> {
         for frame in frames {
             match read(frame.as_ref(), &limits) {
                 Ok(Received::Role(message)) => events.push(Event::Message(message)),
-                Ok(Received::Ping(ping)) => answers.push(
-                    Pong {
-                        number: ping.number,
-                    }
-                    .encode(),
-                ),
-                Ok(Received::Pong(_)) => {}
-                Ok(Received::Welcome(welcome)) => {
-                    self.welcome = Some(welcome.clone());
-                    self.greeted = false;
-                    events.push(Event::Welcome(welcome));
-                }
-                Ok(Received::Bye(_)) => self.departed = true,
-                Ok(Received::Error(error)) => {
-                    if error.code == code::HELLO_FIRST {
-                        // One that was said before the `hello` under way arrived asks for nothing.
-                        if !self.greeted {
-                            answers.push(self.greet(now));
-                        }
-                    } else if self.greeted
-                        && [code::VERSION, code::ACCESS, code::NAME_TAKEN]
-                            .contains(&error.code.as_str())
-                    {
-                        return Err(Error::Connection(format!(
-                            "the broker refuses: {}",
-                            error.message
-                        )));
-                    } else {
-                        events.push(Event::Error(error));
-                    }
-                }
-                Err(error) => {
-                    answers.push(ErrorMessage::new(error.code, error.message).encode());
-                }
+                Ok(Received::All(message)) => self.hear(message, now, events, out)?,
+                Err(error) => out.send(&messages::Error::new(error.code, error.message)),
             }
+        }
+        Ok(())
+    }
+
+    fn hear(
+        &mut self,
+        message: ToAll,
+        now: Instant,
+        events: &mut Vec<Event<I>>,
+        out: &mut Outbox,
+    ) -> Result<(), Error> {
+        match message {
+            ToAll::Ping(ping) => out.send(&Pong {
+                number: ping.number,
+                ..Pong::default()
+            }),
+            ToAll::Welcome(welcome) => {
+                out.limits = welcome.limits.clone();
+                self.welcome = Some(welcome.clone());
+                self.greeted = false;
+                events.push(Event::Welcome(welcome));
+            }
+            ToAll::Bye(_) => self.departed = true,
+            ToAll::Error(error) => return self.refused(error, now, events, out),
+            // A pong, or what a later version of the contract tells every peer.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refused(
+        &mut self,
+        error: messages::Error,
+        now: Instant,
+        events: &mut Vec<Event<I>>,
+        out: &mut Outbox,
+    ) -> Result<(), Error> {
+        let ends = [Code::Version, Code::Access, Code::NameTaken];
+        if self.greeted && ends.into_iter().any(|code| error.is(code)) {
+            let text = format!("the broker refuses: {}", error.message);
+            return Err(Error::Connection(text));
+        }
+        if !error.is(Code::HelloFirst) {
+            events.push(Event::Error(error));
+        } else if !self.greeted {
+            // One that was said before the `hello` under way arrived asks for nothing.
+            self.greet(now, out);
         }
         Ok(())
     }

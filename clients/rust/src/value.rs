@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::ProtocolError;
+use crate::field::Field;
 use crate::messages::Limits;
 use crate::tensor::{Tensor, EXTENSION};
 use crate::wire::{self, Reader, Token};
@@ -153,8 +154,11 @@ impl Value {
     }
 }
 
-pub(crate) fn read_map(reader: &mut Reader<'_>, count: usize) -> Result<Map, ProtocolError> {
-    let mut map = Map::new();
+pub(crate) fn read_map<T: Field>(
+    reader: &mut Reader<'_>,
+    count: usize,
+) -> Result<BTreeMap<String, T>, ProtocolError> {
+    let mut map = BTreeMap::new();
     for _ in 0..count {
         let key = match reader.token()? {
             Token::Text(bytes) => wire::utf8(bytes)?.to_owned(),
@@ -166,12 +170,12 @@ pub(crate) fn read_map(reader: &mut Reader<'_>, count: usize) -> Result<Map, Pro
             }
         };
         // If a key comes twice, the last one counts.
-        map.insert(key, Value::read(reader)?);
+        map.insert(key, T::read(reader)?);
     }
     Ok(map)
 }
 
-pub(crate) fn write_map(out: &mut Vec<u8>, map: &Map) {
+pub(crate) fn write_map<T: Field>(out: &mut Vec<u8>, map: &BTreeMap<String, T>) {
     wire::write_map(out, map.len());
     for (key, value) in map {
         wire::write_text(out, key);

@@ -8,20 +8,6 @@ use crate::messages::Limits;
 
 type Result<T> = std::result::Result<T, ProtocolError>;
 
-impl Limits {
-    /// Returns a frame that may be sent; a larger one would cost the connection, and once more
-    /// whenever it is sent again.
-    pub(crate) fn fit(&self, frame: Vec<u8>) -> Result<Vec<u8>> {
-        let (size, most) = (frame.len(), self.frame);
-        if size as u64 > most {
-            return Err(ProtocolError::limit(format!(
-                "{size} bytes in a message; the broker reads {most}"
-            )));
-        }
-        Ok(frame)
-    }
-}
-
 /// Accepts a frame if it is exactly one MessagePack value within the limits.
 ///
 /// Nothing is decoded and nothing but its nesting takes memory, so a length that is announced

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{BrokerProcess, Counter, Nim};
 use dovetail::blocking::{serve_agents, serve_environments, Experiment};
-use dovetail::messages::{Create, Mode};
+use dovetail::messages::{ExperimentCreate, Mode};
 use dovetail::{map, Broker, Error, Run, Stop, Value};
 
 #[test]
@@ -34,17 +34,17 @@ fn episodes_are_played() {
         .unwrap();
 
     let first = experiment.create("counter", 1).unwrap();
-    let asking = Create {
+    let asking = ExperimentCreate {
         agent: "counter".into(),
         parameters: map! { "asks" => true },
-        ..Create::default()
+        ..ExperimentCreate::default()
     };
     let second = experiment.create_with(asking).unwrap();
     assert_ne!(first, second);
-    let wrong = Create {
+    let wrong = ExperimentCreate {
         agent: "counter".into(),
         parameters: map! { "colour" => 1 },
-        ..Create::default()
+        ..ExperimentCreate::default()
     };
     let refused = experiment.create_with(wrong);
     assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");

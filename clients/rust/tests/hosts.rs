@@ -6,42 +6,50 @@ use std::time::{Duration, Instant};
 
 use common::{Counter, Nim};
 use dovetail::messages::*;
-use dovetail::session::{Host, Session};
-use dovetail::{map, AgentHost, AgentType, Control, EnvironmentHost, Happening, Legal, Value};
+use dovetail::session::{Host, Outbox, Session};
+use dovetail::{
+    map, AgentHost, AgentType, Control, EnvironmentHost, Happening, Legal, Request, Value,
+};
 
 /// A host with the session that it belongs to, as one thing to talk to.
 struct Peer<H: Host> {
     session: Session<H::Incoming>,
     host: H,
+    out: Outbox,
     now: Instant,
 }
 
 impl<H: Host> Peer<H> {
     fn new(host: H) -> Self {
-        let hello = Hello {
-            version: VERSION,
-            ..Hello::default()
-        };
         let mut peer = Self {
-            session: Session::new(hello),
+            session: Session::new(Hello::default()),
             host,
+            out: Outbox::default(),
             now: Instant::now(),
         };
-        peer.session.greet(peer.now);
+        peer.session.greet(peer.now, &mut peer.out);
+        peer.out.take();
         assert!(peer.hear(&[welcome(false)]).is_empty());
         peer
     }
 
     /// Takes frames of one ZeroMQ message; returns what is said.
     fn hear(&mut self, frames: &[Vec<u8>]) -> Vec<Value> {
-        let (mut events, mut out) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         self.session
-            .receive(frames, self.now, &mut events, &mut out)
+            .receive(frames, self.now, &mut events, &mut self.out)
             .expect("the broker refuses nothing");
         for event in events {
-            self.host.handle(event, &mut out);
+            self.host.handle(event, &mut self.out);
         }
-        out.iter()
+        self.said()
+    }
+
+    /// What is to be sent.
+    fn said(&mut self) -> Vec<Value> {
+        let frames = self.out.take();
+        frames
+            .iter()
             .map(|frame| Value::decode(frame).expect("it can be read"))
             .collect()
     }
@@ -51,6 +59,12 @@ impl<H: Host> Peer<H> {
         let mut said = self.hear(&[frame]);
         assert_eq!(said.len(), 1, "{said:?}");
         said.remove(0)
+    }
+}
+
+impl Peer<Control> {
+    fn ask_for(&mut self, mut request: impl Request) -> Result<i64, dovetail::Error> {
+        self.host.request(&mut request, &mut self.out)
     }
 }
 
@@ -70,7 +84,7 @@ fn text<'a>(said: &'a Value, key: &str) -> &'a str {
 
 fn agents() -> Peer<AgentHost> {
     let mut peer = Peer::new(AgentHost::new([Counter::kind("counter")]).unwrap());
-    let create = AgentCreate {
+    let create = Create {
         id: 1,
         instance: 7,
         agent: "counter".into(),
@@ -87,11 +101,11 @@ fn init(instance: i64) -> Vec<u8> {
         ..Spec::default()
     };
     Init {
-        match_id: 3,
+        r#match: 3,
         seat: 0,
         instance,
         spec,
-        lookahead: false,
+        ..Init::default()
     }
     .encode()
 }
@@ -99,7 +113,7 @@ fn init(instance: i64) -> Vec<u8> {
 fn start(episode: i64, turn: i64) -> Vec<u8> {
     AgentStart {
         episode,
-        match_id: 3,
+        r#match: 3,
         turn,
         seed: 42,
         legal: Some(Legal::List((0..1000).collect())),
@@ -120,11 +134,11 @@ fn step(episode: i64, turn: i64) -> Vec<u8> {
 }
 
 fn end(episode: i64) -> Vec<u8> {
-    EndMessage {
+    End {
         episode,
-        match_id: 3,
+        r#match: 3,
         total: 0.5,
-        ..EndMessage::default()
+        ..End::default()
     }
     .encode()
 }
@@ -224,6 +238,7 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
             id,
             instance: 7,
             body: body.into(),
+            ..AgentMessage::default()
         };
         let said = peer.ask(message.encode());
         assert_eq!(
@@ -240,6 +255,7 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
                 id: 13,
                 instance: 7,
                 body: "panic".into(),
+                ..AgentMessage::default()
             }
             .encode()
         ),
@@ -249,7 +265,7 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
     // No action is legal, so that none can be chosen.
     let none = AgentStart {
         legal: Some(Legal::List(vec![])),
-        match_id: 3,
+        r#match: 3,
         ..Default::default()
     };
     let said = peer.ask(none.encode());
@@ -280,7 +296,7 @@ fn an_observation_that_cannot_be_read_costs_its_decision_only() {
     let mut peer = agents();
     let mut frame = AgentStart {
         episode: 5,
-        match_id: 3,
+        r#match: 3,
         seed: 1,
         ..Default::default()
     }
@@ -303,7 +319,13 @@ fn an_observation_that_cannot_be_read_costs_its_decision_only() {
 #[test]
 fn pings_and_bad_frames_are_answered_in_order() {
     let mut peer = agents();
-    let ping = |number| Ping { number }.encode();
+    let ping = |number| {
+        Ping {
+            number,
+            ..Ping::default()
+        }
+        .encode()
+    };
     let said = peer.hear(&[ping(1), b"\xc1".to_vec(), ping(2)]);
     let kinds: Vec<&str> = said.iter().map(|each| text(each, "type")).collect();
     assert_eq!(kinds, ["pong", "error", "pong"]);
@@ -312,7 +334,7 @@ fn pings_and_bad_frames_are_answered_in_order() {
 #[test]
 fn a_session_asks_for_itself_again() {
     let mut peer = agents();
-    let first = ErrorMessage::new("hello-first", "who are you?").encode();
+    let first = Error::new(Code::HelloFirst, "who are you?").encode();
     let said = peer.ask(first.clone());
     assert_eq!((text(&said, "type"), text(&said, "resume")), ("hello", "s"));
     // One hello under way is enough.
@@ -328,12 +350,11 @@ fn a_session_asks_for_itself_again() {
         let later = peer.now + Duration::from_secs(1_000_000);
         assert!(!peer.session.silent(later), "{heartbeat}");
     }
-    peer.session.greet(peer.now);
-    let refused = ErrorMessage::new("access", "not you").encode();
-    let (mut events, mut out) = (Vec::new(), Vec::new());
+    peer.session.greet(peer.now, &mut peer.out);
+    let refused = Error::new(Code::Access, "not you").encode();
     let refused = peer
         .session
-        .receive([refused], peer.now, &mut events, &mut out);
+        .receive([refused], peer.now, &mut Vec::new(), &mut peer.out);
     assert!(refused.unwrap_err().to_string().contains("not you"));
 }
 
@@ -341,9 +362,10 @@ fn environments() -> Peer<EnvironmentHost> {
     let mut peer = Peer::new(EnvironmentHost::new([Nim::kind("nim")]));
     let configuration = map! { "heap" => 4 };
     let open = Open {
-        match_id: 1,
+        r#match: 1,
         environment: "nim".into(),
         configuration,
+        ..Open::default()
     };
     let spec = peer.ask(open.encode());
     assert_eq!((text(&spec, "type"), text(&spec, "name")), ("spec", "nim"));
@@ -353,7 +375,7 @@ fn environments() -> Peer<EnvironmentHost> {
 
 fn begin(episode: i64) -> Vec<u8> {
     EnvironmentStart {
-        match_id: 1,
+        r#match: 1,
         episode,
         ..Default::default()
     }
@@ -365,6 +387,7 @@ fn act(episode: i64, turn: i64, seat: usize, action: i64) -> Vec<u8> {
         episode,
         turn,
         actions: vec![(seat, action.into())],
+        ..EnvironmentStep::default()
     }
     .encode()
 }
@@ -390,8 +413,9 @@ fn a_repeated_step_gets_the_same_turn_and_is_not_made_again() {
     assert_eq!(peer.ask(act(9, 1, 1, 2)), last);
     let ask = EnvironmentMessage {
         id: 1,
-        match_id: 1,
+        r#match: 1,
         body: "steps".into(),
+        ..EnvironmentMessage::default()
     };
     assert_eq!(peer.ask(ask.encode()).get("body"), Some(&2.into()));
 }
@@ -417,9 +441,10 @@ fn options_that_are_wrong_are_refused() {
         map! { "heap" => 0 },
     ] {
         let open = Open {
-            match_id: 2,
+            r#match: 2,
             environment: "nim".into(),
             configuration,
+            ..Open::default()
         };
         let said = peer.ask(open.encode());
         assert_eq!(
@@ -499,7 +524,7 @@ fn what_is_larger_than_the_broker_reads_is_not_sent_but_told() {
     let mut peer = environments();
     peer.hear(&small);
     let open = Open {
-        match_id: 2,
+        r#match: 2,
         environment: "nim".into(),
         ..Open::default()
     };
@@ -507,14 +532,15 @@ fn what_is_larger_than_the_broker_reads_is_not_sent_but_told() {
     refused(&mut peer, begin(9), &[("episode", 9)]);
     let ask = EnvironmentMessage {
         id: 1,
-        match_id: 1,
+        r#match: 1,
         body: "steps".into(),
+        ..EnvironmentMessage::default()
     };
     refused(&mut peer, ask.encode(), &[("id", 1)]);
 
     let mut peer = Peer::new(Control::default());
     peer.hear(&small);
-    let request = peer.host.request(Catalogue::default());
+    let request = peer.ask_for(Catalogue::default());
     assert!(request.unwrap_err().to_string().ends_with("reads 10"));
     assert!(peer.hear(&[welcome(true)]).is_empty());
 }
@@ -522,9 +548,10 @@ fn what_is_larger_than_the_broker_reads_is_not_sent_but_told() {
 #[test]
 fn an_experiment_sends_its_requests_again_and_tells_each_result_once() {
     let mut peer = Peer::new(Control::default());
-    let (id, frame) = peer.host.request(Run::new("nim", ["a", "b"])).unwrap();
-    let frame = Value::decode(&frame).unwrap();
-    assert_eq!(peer.hear(&[welcome(true)]), [frame]);
+    let id = peer.ask_for(Run::new("nim", ["a", "b"])).unwrap();
+    let asked = peer.said();
+    assert_eq!(text(&asked[0], "type"), "run");
+    assert_eq!(peer.hear(&[welcome(true)]), asked);
     assert!(peer.host.answer(id).is_none());
     let episode = Episode {
         run: 4,
@@ -539,6 +566,7 @@ fn an_experiment_sends_its_requests_again_and_tells_each_result_once() {
     let reply = Reply {
         id,
         body: map! { "run" => 4 }.into(),
+        ..Reply::default()
     };
     // Results may come before the answer that names the run, and twice.
     peer.hear(&[
@@ -553,7 +581,7 @@ fn an_experiment_sends_its_requests_again_and_tells_each_result_once() {
     assert_eq!(peer.host.episode(4).unwrap(), Some(None));
     assert!(peer.hear(&[welcome(true)]).is_empty());
     peer.hear(&[welcome(false)]);
-    assert!(peer.host.request(Catalogue::default()).is_err());
+    assert!(peer.ask_for(Catalogue::default()).is_err());
     assert!(peer.host.episode(5).is_err());
 }
 

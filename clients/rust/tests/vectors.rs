@@ -55,39 +55,21 @@ fn values_are_read_and_written_without_loss() {
 type Through = fn(&[u8]) -> Result<Vec<u8>, ProtocolError>;
 
 macro_rules! table {
-    ($direction:expr, $kind:expr; $($end:literal: $($name:literal => $type:ident),*;)*) => {
-        match ($direction, $kind) {
-            $( $( (d, $name) if d.starts_with($end) || d.ends_with($end) => {
-                (|frame| $type::decode(frame).map(|message| message.encode())) as Through
-            } )* )*
-            other => panic!("no type for {other:?}"),
+    ($($direction:literal, $kind:literal => $type:ident),* $(,)?) => {
+        /// What reads the messages of a type in a direction.
+        pub fn through(direction: &str, kind: &str) -> Option<super::Through> {
+            match (direction, kind) {
+                $( ($direction, $kind) => {
+                    Some(|frame| $type::decode(frame).map(|message| message.encode()))
+                } )*
+                _ => None,
+            }
         }
     };
 }
 
-fn through(direction: &str, kind: &str) -> Through {
-    table! { direction, kind;
-        "": "hello" => Hello, "welcome" => Welcome, "ping" => Ping, "pong" => Pong,
-            "error" => ErrorMessage, "bye" => Bye, "reply" => Reply, "saved" => Saved,
-            "save" => Save, "load" => Load, "cleanup" => Cleanup;
-        "environment to broker": "spec" => Spec, "turn" => Turn;
-        "broker to environment": "open" => Open, "start" => EnvironmentStart,
-            "step" => EnvironmentStep, "close" => Close, "lookahead" => EnvironmentLookahead,
-            "message" => EnvironmentMessage;
-        "agent to broker": "action" => Action, "lookahead" => AgentLookahead;
-        "broker to agent": "create" => AgentCreate, "init" => Init, "start" => AgentStart,
-            "step" => AgentStep, "end" => EndMessage, "message" => AgentMessage, "leave" => Leave;
-        "experiment to broker": "run" => Run, "pause" => Pause, "drain" => Drain,
-            "cancel" => Cancel, "start" => ExperimentStart, "step" => ExperimentStep,
-            "catalogue" => Catalogue, "watch" => Watch, "create" => Create,
-            "message" => ExperimentMessage;
-        "observer to broker": "catalogue" => Catalogue, "watch" => Watch;
-        "broker to experiment": "episode" => Episode, "progress" => Progress, "done" => Done,
-            "turn" => WatchedTurn;
-        "broker to observer": "episode" => Episode, "progress" => Progress, "done" => Done,
-            "turn" => WatchedTurn;
-    }
-}
+#[path = "common/table.rs"]
+mod table;
 
 /// Whether everything in a map that was written stands in the one that was read, and the same.
 fn within(written: &Json, read: &Json) -> bool {
@@ -113,7 +95,8 @@ fn messages_are_read_and_written_without_loss() {
     for vector in all["messages"].as_array().unwrap() {
         let name = text(vector, "name");
         let frame = unhex(text(vector, "hex")).unwrap();
-        let through = through(text(vector, "direction"), text(vector, "type"));
+        let (direction, kind) = (text(vector, "direction"), text(vector, "type"));
+        let through = table::through(direction, kind).unwrap_or_else(|| panic!("{name}"));
         let written = through(&frame).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(through(&written).as_ref(), Ok(&written), "{name}");
         // What has its default is not written; all else is, and nothing is made up.
@@ -129,7 +112,9 @@ fn messages_are_read_and_written_without_loss() {
 }
 
 fn code<I: Incoming>(frame: &[u8], limits: &Limits) -> Option<&'static str> {
-    read::<I>(frame, limits).err().map(|error| error.code)
+    read::<I>(frame, limits)
+        .err()
+        .map(|error| error.code.as_str())
 }
 
 #[test]

@@ -17,6 +17,7 @@ import {
 import type {
   Agent,
   AgentType,
+  Complete,
   Decision,
   End,
   Environment,
@@ -26,19 +27,19 @@ import type {
   Space,
   Spec,
   Turn,
-  ViewFields,
+  View,
 } from "dovetail-client";
 
 class Conformer implements Agent {
   decisions = 0;
   ends = 0;
   reward = 0;
-  spec: Spec | null = null;
+  spec: Complete<Spec> | null = null;
   last: object = {};
 
   constructor(readonly refuse: boolean) {}
 
-  init({ spec }: { spec: Spec }): void {
+  init({ spec }: { spec: Complete<Spec> }): void {
     if (this.refuse) throw new DovetailError("the conformer was told to refuse");
     this.spec = spec;
   }
@@ -116,7 +117,7 @@ class ConformerGame implements Environment {
     if (this.given.fail === where) throw new Error(`told to fail in ${where}`);
   }
 
-  init(): Partial<Spec> {
+  init(): Spec {
     this.fail("open");
     const { seats, space, turns } = this.given;
     return {
@@ -141,7 +142,7 @@ class ConformerGame implements Environment {
     return simultaneous ? [...Array(seats).keys()] : [this.turn % seats];
   }
 
-  view(seat: number, observation: unknown, reward: number, acts: boolean): ViewFields {
+  view(seat: number, observation: unknown, reward: number, acts: boolean): View {
     const { space } = this.given;
     if (!acts || space.space !== "Discrete") return { seat, observation, reward };
     const [n, start] = [Number(space.n), Number(space.start)];
@@ -214,10 +215,10 @@ async function experiment(): Promise<void> {
   };
   write("welcome", told.name);
   for await (const line of createInterface({ input: process.stdin })) {
-    const command = parseReading(line) as Request;
+    const command = parseReading(line) as Request | { type: "wait"; for: string };
     try {
       if (command.type === "wait") {
-        for (let type; type !== command["for"];) {
+        for (let type; type !== command.for;) {
           while (events.length === 0) {
             if (lost) throw lost;
             await new Promise<void>((resolve) => (wake = resolve));

@@ -1,7 +1,7 @@
 /** The pair with which turns per second are measured: `bench agent` and `bench environment`. */
 
 import { DovetailError, discrete, main, serve } from "dovetail-client";
-import type { AgentType, Environment, EnvironmentType, SpecFields, Turn } from "dovetail-client";
+import type { AgentType, Environment, EnvironmentType, Spec, Turn } from "dovetail-client";
 
 const first: AgentType = {
   name: "bench",
@@ -28,7 +28,7 @@ class Bench implements Environment {
 
   constructor(private readonly turns: number) {}
 
-  init(): SpecFields {
+  init(): Spec {
     const space = [discrete(2)];
     return { seats: 2, observation_spaces: space, action_spaces: space, max_turns: this.turns };
   }

@@ -1,14 +1,7 @@
 /** Othello as an environment. */
 
 import { IllegalAction, Tensor, box, discrete, soleAction } from "dovetail-client/core";
-import type {
-  Environment,
-  EnvironmentType,
-  SpecFields,
-  Symmetry,
-  Turn,
-  ViewFields,
-} from "dovetail-client/core";
+import type { Environment, EnvironmentType, Scene, Spec, Symmetry, Turn, View } from "dovetail-client/core";
 import { Board } from "./board.js";
 
 /**
@@ -24,7 +17,7 @@ export class Othello implements Environment {
     private board = new Board(size),
   ) {}
 
-  init(): SpecFields {
+  init(): Spec {
     const { size } = this;
     const squares = size * size;
     return {
@@ -70,7 +63,7 @@ export class Othello implements Environment {
     };
   }
 
-  private view(seat: number, reward: number): ViewFields {
+  private view(seat: number, reward: number): View {
     const { board } = this;
     const legal = board.over ? null : [...board.legal];
     // Minus zero would travel as a float.
@@ -117,7 +110,7 @@ export class Othello implements Environment {
   }
 
   /** The squares row by row; an action is chosen by its square. */
-  scene(seat: number | null): object {
+  scene(seat: number | null): Scene {
     const { board, size } = this;
     const cells = Array.from({ length: board.pass }, (_, i) => ({ x: i % size, y: Math.floor(i / size) }));
     const pieces = [...board.squares]
@@ -147,8 +140,8 @@ function fill(planes: Int8Array, at: number, squares: Int8Array, seat: number): 
 }
 
 /** The seven ways to turn and mirror the board. */
-export function symmetries(size: number): Symmetry[] {
-  const found: Symmetry[] = [];
+export function symmetries(size: number): Required<Symmetry>[] {
+  const found: Required<Symmetry>[] = [];
   for (let way = 1; way < 8; way++) {
     const observation: number[] = [];
     const actions = new Array<number>(size * size + 1).fill(size * size);

@@ -2,16 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  EnvironmentHost,
-  IllegalAction,
-  Random,
-  contains,
-  decode,
-  encode,
-  read,
-  spaceOf,
-} from "dovetail-client/core";
+import { EnvironmentHost, IllegalAction, Random, decode, encode, read, spaceOf } from "dovetail-client/core";
 import type { Tensor, Turn } from "dovetail-client/core";
 import { Board, perft } from "../othello/board.js";
 import { Othello, othello, symmetries } from "../othello/environment.js";
@@ -28,7 +19,7 @@ function play(seed: number, size: number, check: (game: Othello, turn: Turn) => 
   game.init();
   let turn = game.start();
   for (check(game, turn); turn.to_act?.length; check(game, turn)) {
-    const [view] = turn.seats;
+    const [view] = turn.seats!;
     turn = game.step(new Map([[view.seat, random.choice(view.legal as number[])]]));
   }
   return turn;
@@ -42,10 +33,14 @@ test("games end, and observations, afterstates and outcomes fit", () => {
       let turns = 0;
       const last = play(seed, size, (game, turn) => {
         turns++;
-        for (const view of turn.seats) assert.ok(contains(spec.observation_spaces![0], view.observation));
+        for (const { observation } of turn.seats!) {
+          const { dtype, shape, data } = observation as Tensor<Int8Array>;
+          assert.deepEqual([dtype, shape], ["int8", [2, size, size]]);
+          assert.ok(data.every((each) => each === 0 || each === 1));
+        }
         if (!turn.to_act?.length) return;
         const seat = turn.to_act[0];
-        const legal = turn.seats[0].legal as number[];
+        const legal = turn.seats![0].legal as number[];
         if (legal.includes(size * size)) {
           assert.deepEqual(legal, [size * size]);
           passes++;
@@ -61,8 +56,8 @@ test("games end, and observations, afterstates and outcomes fit", () => {
       assert.ok(turns - 1 <= spec.max_turns!);
       const [first, second] = last.outcome!;
       assert.equal(first + second, 1);
-      assert.equal(last.seats[0].reward, 2 * first - 1);
-      assert.equal(last.seats[1].reward, 2 * second - 1);
+      assert.equal(last.seats![0].reward, 2 * first - 1);
+      assert.equal(last.seats![1].reward, 2 * second - 1);
     }
   }
   assert.ok(passes > 0);
@@ -89,7 +84,7 @@ test("symmetries change nothing about the game", () => {
     );
     play(3, size, (game, turn) => {
       if (!turn.to_act?.length) return;
-      const [view] = turn.seats;
+      const [view] = turn.seats!;
       const seen = (view.observation as Tensor).data as Int8Array;
       const turned = observation.map((place) => seen[place]);
       const board = new Board(size);
@@ -124,8 +119,8 @@ test("spec travels, and lookahead leaves the episode alone", async () => {
   assert.deepEqual(spaceOf(spec.action_spaces[0]), { space: "Discrete", n: 17, start: 0 });
   assert.equal(spec.symmetries.length, 7);
   const [turn] = say({ type: "start", match: 1, episode: 2, seed: 0, wants: [["scene", "text"], []] });
-  assert.equal(turn.seats[0].scene.choices.length, 4);
-  assert.deepEqual(turn.seats[0].scene.choices[0], { action: 1, label: "b1", cells: [1] });
+  assert.equal(turn.seats![0].scene.choices.length, 4);
+  assert.deepEqual(turn.seats![0].scene.choices[0], { action: 1, label: "b1", cells: [1] });
   const lines = [[[1]], [[1], [0]], [[5]]];
   say({ type: "lookahead", id: 3, episode: 2, seat: 0, turn: 0, lines });
   const { body } = await answered;

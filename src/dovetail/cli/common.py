@@ -123,12 +123,44 @@ Token = Annotated[
         "--token", envvar="DOVETAIL_TOKEN", help="The broker's access token, if it has one."
     ),
 ]
+GiveUp = Annotated[
+    float,
+    typer.Option(
+        "--give-up",
+        min=1.0,
+        metavar="SECONDS",
+        help="Fail after the broker has been silent for so long.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set an option; may be repeated."),
 ]
 
+Register = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--register",
+        metavar="KIND:NAME=FILE.py:THING",
+        help="Let a parameter name something of yours: an encoder, evaluation, reward, algorithm or "
+        "environment, or policy:NAME=FILE; may be repeated.",
+    ),
+]
+
 __all__ = ["ADDRESS"]
+
+
+def register(given: Sequence[str] | None) -> None:
+    """Register what the command line names.
+
+    Raises:
+        UsageError: one is not of the form, or is not there.
+    """
+    for each in given or ():
+        try:
+            plugins.register(each)
+        except DovetailError as error:
+            raise UsageError(f"--register: {error}") from None
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:

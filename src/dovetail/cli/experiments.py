@@ -10,8 +10,19 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.common import FAILED, MaybeConnect, Set, Token, UsageError, settings, warn
+from dovetail.cli.common import (
+    FAILED,
+    GiveUp,
+    MaybeConnect,
+    Set,
+    Token,
+    UsageError,
+    log_to_stderr,
+    settings,
+    warn,
+)
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import GIVE_UP
 
 
 def add(app: typer.Typer) -> None:
@@ -45,6 +56,7 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with this experiment where it was broken off.")
     ] = False,
+    give_up: GiveUp = GIVE_UP,
     token: Token = None,
     set_: Set = None,
 ) -> None:
@@ -60,6 +72,7 @@ def run(
         raise UsageError(f"there is no experiment file {file}")
     from dovetail.experiments.runner import execute
 
+    log_to_stderr()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as orderly as Ctrl-C
     try:
         execute(
@@ -71,6 +84,7 @@ def run(
             out=out,
             overrides=settings(set_),
             resume=resume,
+            give_up=give_up,
         )
     except KeyboardInterrupt:
         warn("broken off; the same command with --resume goes on from the last finished stage")

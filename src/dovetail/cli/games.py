@@ -13,11 +13,14 @@ import typer
 
 from dovetail.cli.common import (
     MaybeConnect,
+    Register,
     Set,
     Token,
     UsageError,
     complete_agent,
     complete_environment,
+    log_to_stderr,
+    register,
     settings,
 )
 from dovetail.cli.common import agent as find_agent
@@ -73,6 +76,7 @@ def play(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="For the same game again.")] = None,
     games: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
+    register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,
 ) -> None:
@@ -82,6 +86,9 @@ def play(
     """
     if state_name is not None and (connect is None or state is not None):
         raise UsageError("--state-name needs --connect, and excludes --state")
+    if register_ and connect is not None:
+        raise UsageError("--register is for a game in this program; leave out --connect")
+    register(register_)
     configuration = settings(set_)
     parameters = settings(set_agent, "--set-agent")
     data = None
@@ -196,19 +203,27 @@ def _there(env: str, against: str, address: str, token: str | None) -> Iterator[
     from dovetail import __version__
     from dovetail.agent_servers.host import AgentHost
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.protocol.link import GIVE_UP, Link
 
+    log_to_stderr()
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
-    seat = Link(address, m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software))
+    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
+    # The experiment's connection already tells the person when the broker falls silent.
+    seat = Link(address, hello, warn=_silently)
     try:
         assert seat.session.welcome is not None
         name = seat.session.welcome.name
-        link = Link(address, m.Hello(m.VERSION, "experiment", token=token, software=software))
+        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
+        link = Link(address, hello, give_up=GIVE_UP)
         with Experiment(_Both(link, seat, host)) as experiment:
             yield experiment, _remote("environment", env), _remote("agent", against), name
     finally:
         seat.close()
+
+
+def _silently(_: str) -> None:
+    pass
 
 
 def _remote(kind: plugins.Kind, name: str) -> str:

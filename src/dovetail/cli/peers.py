@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from dovetail.cli.common import (
     ADDRESS,
     Connect,
+    Register,
     Set,
     Token,
     UsageError,
@@ -18,6 +19,7 @@ from dovetail.cli.common import (
     complete_environment,
     log_to_stderr,
     options_table,
+    register,
     settings,
     show,
 )
@@ -128,6 +130,7 @@ def agent(
     ] = False,
     seed: Annotated[int | None, typer.Option(help="With --as-one: the agent's seed.")] = None,
     set_: Set = None,
+    register_: Register = None,
     show_options: ShowOptions = False,
 ) -> None:
     """Serve agents to a broker; experiments make instances of them.
@@ -135,7 +138,10 @@ def agent(
     Example: dovetail agent random td
 
     Example: dovetail agent td --as-one --name teacher --seed 7 --set hidden=64
+
+    Example: dovetail agent q-learning --register encoder:coins=coins.py:turn_and_coins
     """
+    register(register_)
     types = [find_agent(each) for each in names]
     if show_options:
         show(*(table("agent", *each) for each in zip(names, types, strict=True)))

@@ -14,6 +14,7 @@ from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
 from dovetail.protocol import options
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.registry import registered
 
 if TYPE_CHECKING:
     from dovetail.broker.records import EpisodeRecord
@@ -87,7 +88,13 @@ def _list(journal: Path) -> None:
 
 
 def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
-    kind = find_environment(name or played.environment)
+    # Who typed a name may import by it; the name in a journal is looked up.
+    try:
+        kind = find_environment(name) if name else registered("environment", played.environment)
+    except DovetailError as error:
+        if name:
+            raise
+        raise UsageError(f"{error}; --env FILE.py:Class says where another is") from None
     result = played.result
     configuration = options.read(
         kind.Configuration, played.configuration, f"environment {played.environment}"

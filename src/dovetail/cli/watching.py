@@ -10,8 +10,10 @@ import typer
 from dovetail.cli.common import (
     ADDRESS,
     Connect,
+    GiveUp,
     MaybeConnect,
     Token,
+    log_to_stderr,
     options_table,
     show,
     warn,
@@ -19,6 +21,7 @@ from dovetail.cli.common import (
 from dovetail.cli.peers import table
 from dovetail.protocol import plugins
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.link import GIVE_UP
 
 if TYPE_CHECKING:
     from dovetail.experiments.client import Experiment
@@ -34,7 +37,7 @@ def add(app: typer.Typer) -> None:
     app.command()(watch)
 
 
-def observer(address: str, token: str | None) -> Experiment:
+def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Experiment:
     """Connect to a broker as somebody who only looks."""
     from dovetail import __version__
     from dovetail.experiments.client import Experiment
@@ -42,7 +45,8 @@ def observer(address: str, token: str | None) -> Experiment:
     from dovetail.protocol.messages import VERSION, Hello
 
     software = f"dovetail-python {__version__}"
-    return Experiment(Link(address, Hello(VERSION, "observer", token=token, software=software)))
+    hello = Hello(VERSION, "observer", token=token, software=software)
+    return Experiment(Link(address, hello, give_up=give_up))
 
 
 # -- list --------------------------------------------------------------------------------------
@@ -140,13 +144,15 @@ def watch(
         bool,
         typer.Option("--all", help="Every turn of every episode, instead of one after the other."),
     ] = False,
+    give_up: GiveUp = GIVE_UP,
     token: Token = None,
 ) -> None:
     """Print turns as they are played, one episode after the other; Ctrl-C ends it.
 
     Example: dovetail watch --delay 0.5
     """
-    with observer(connect, token) as broker:
+    log_to_stderr()
+    with observer(connect, token, give_up) as broker:
         broker.watch(run)
         warn(f"watching {'all runs' if run is None else f'run {run}'} at {connect}")
         try:

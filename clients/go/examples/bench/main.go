@@ -21,13 +21,12 @@ func (agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 type environment struct{ turns, turn int }
 
 func (e *environment) Init() (*dovetail.Spec, error) {
-	turns := int64(e.turns)
 	return &dovetail.Spec{
 		Seats:             2,
 		ObservationSpaces: []dovetail.Space{&dovetail.Discrete{N: 1}},
 		ActionSpaces:      []dovetail.Space{&dovetail.Discrete{N: 2}},
 		RewardRange:       &[2]float64{0, 0},
-		MaxTurns:          &turns,
+		MaxTurns:          int64(e.turns),
 	}, nil
 }
 
@@ -74,9 +73,9 @@ func main() {
 				Name:        "bench",
 				Description: "Two seats in turn, the number 0 to see, two actions.",
 				Options: []dovetail.Option{
-					{Name: "turns", Default: 1000, Min: dovetail.AtLeast(1), Description: "Turns of an episode."},
+					{Name: "turns", Default: 1000, Min: dovetail.Ptr(1.0), Description: "Turns of an episode."},
 				},
-				Seats: []int64{2},
+				Seats: []int{2},
 				New: func(o dovetail.Options) (dovetail.Environment, error) {
 					return &environment{turns: o.Int("turns")}, nil
 				},

@@ -67,8 +67,8 @@ impl Conformer {
 
     fn view(&self, seat: usize, observation: Value, reward: f64) -> View {
         let legal = match &self.space {
-            Space::Discrete(Discrete { n, start }) => {
-                let all = *start..*start + *n;
+            Space::Discrete(Discrete { n, start, .. }) => {
+                let all = *start..start.saturating_add_unsigned(*n);
                 Some(if self.mask {
                     Legal::mask(all, *n as usize)
                 } else {
@@ -95,7 +95,7 @@ impl Environment for Conformer {
             observation_spaces: vec![self.space.clone()],
             action_spaces: vec![self.space.clone()],
             reward_range: Some((0.0, 1.0)),
-            max_turns: Some(self.turns),
+            max_turns: Some(self.turns as u64),
             ..Spec::default()
         })
     }

@@ -3,10 +3,6 @@
 use std::io::{BufRead, Write};
 
 use dovetail::blocking::Experiment;
-use dovetail::messages::{
-    Cancel, Catalogue, Cleanup, Create, Drain, ExperimentMessage, ExperimentStart, ExperimentStep,
-    Load, Pause, Run, Save, Watch,
-};
 use dovetail::{Answer, Broker, Error, Happening, Map, Request, Value};
 use serde_json::Value as Json;
 
@@ -34,27 +30,10 @@ fn told(happening: &Happening) -> (&'static str, Value) {
     (kind, fields.into())
 }
 
-fn ask<R: Request>(experiment: &mut Experiment, fields: &Map) -> Result<Answer, Error> {
-    experiment.request(R::from_map(fields)?)
-}
-
-fn request(experiment: &mut Experiment, kind: &str, fields: &Map) -> Result<Answer, Error> {
-    match kind {
-        "catalogue" => ask::<Catalogue>(experiment, fields),
-        "create" => ask::<Create>(experiment, fields),
-        "run" => ask::<Run>(experiment, fields),
-        "pause" => ask::<Pause>(experiment, fields),
-        "drain" => ask::<Drain>(experiment, fields),
-        "cancel" => ask::<Cancel>(experiment, fields),
-        "start" => ask::<ExperimentStart>(experiment, fields),
-        "step" => ask::<ExperimentStep>(experiment, fields),
-        "save" => ask::<Save>(experiment, fields),
-        "load" => ask::<Load>(experiment, fields),
-        "cleanup" => ask::<Cleanup>(experiment, fields),
-        "message" => ask::<ExperimentMessage>(experiment, fields),
-        "watch" => ask::<Watch>(experiment, fields),
-        _ => Err(Error::Run(format!("there is no request {kind}"))),
-    }
+fn request(experiment: &mut Experiment, kind: &str, fields: Map) -> Result<Answer, Error> {
+    let mut request = <dyn Request>::read(kind, fields)?
+        .ok_or_else(|| Error::Run(format!("there is no request {kind}")))?;
+    experiment.ask(&mut *request)
 }
 
 fn wait(experiment: &mut Experiment, wanted: &str) -> Result<(), Error> {
@@ -89,7 +68,7 @@ pub fn run(broker: &Broker) -> Result<(), Error> {
                 .unwrap_or_default();
             wait(&mut experiment, wanted)
         } else {
-            request(&mut experiment, kind, &fields).map(|answer| match answer {
+            request(&mut experiment, kind, fields).map(|answer| match answer {
                 Answer::Reply(body) => write("reply", &body),
                 Answer::Saved(state) => write("saved", &state.into()),
             })

@@ -26,7 +26,7 @@ impl Searcher {
         };
         match (shape, spec.action_space(seat.seat)) {
             ([2, rows, columns], Some(Space::Discrete(actions)))
-                if spec.seats == 2 && actions.n == *columns as i64 && actions.start == 0 =>
+                if spec.seats == 2 && actions.n == *columns as u64 && actions.start == 0 =>
             {
                 Ok(Rules::new(*rows, *columns, self.connect)?)
             }

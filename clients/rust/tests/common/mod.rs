@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use dovetail::space::Discrete;
 use dovetail::{
     map, Agent, AgentType, Decision, Dtype, End, Environment, EnvironmentType, Failure,
     IllegalAction, Legal, Space, Spec, Tensor, Turn, Value, View,
@@ -99,9 +100,10 @@ impl Environment for Nim {
         Ok(Spec {
             seats: 2,
             observation_spaces: vec![Space::array(&[1], 0, self.heap, Dtype::Int64)],
-            action_spaces: vec![Space::Discrete(dovetail::space::Discrete {
+            action_spaces: vec![Space::Discrete(Discrete {
                 n: 2,
                 start: 1,
+                ..Discrete::default()
             })],
             reward_range: Some((-1.0, 1.0)),
             ..Spec::default()

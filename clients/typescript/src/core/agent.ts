@@ -4,21 +4,16 @@
  */
 
 import type { Awaitable } from "./host.js";
-import type { Clock, Mode, Position, Reason, Spec, Want } from "./messages.js";
+import { unmask } from "./legal.js";
+import type * as m from "./messages.js";
+import type { Mode, Space, Want } from "./messages.js";
 import type { Options } from "./options.js";
 import { Random } from "./random.js";
-import type { Space } from "./spaces.js";
+import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
-/** A place in a match, as an agent is told of it. */
-export interface Seat {
-  readonly match: Int;
-  readonly seat: number;
-  /** What the environment said of itself. */
-  readonly spec: Spec;
-  /** Whether the run allows `Decision.lookahead`. */
-  readonly lookahead: boolean;
-}
+/** A place in a match, as an agent is told of it: what `init` says. */
+export type Seat = Readonly<Omit<Complete<m.Init>, "type" | "instance">>;
 
 /** The episode of one seat. */
 export interface Play {
@@ -34,57 +29,55 @@ export type Ask = (
   decision: Decision,
   lines: readonly (readonly unknown[])[],
   seed: Int,
-) => Promise<Position[]>;
+) => Promise<Complete<m.Position>[]>;
 
-/** One decision of one seat. */
+/** What the broker says of a decision, whether it is the first of its episode or not. */
+type Asked = Complete<m.AgentStart | m.AgentStep>;
+
+/** The fields of `step` that a decision has as they came. */
+export type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal">>;
+
+/** One decision of one seat: what the broker says of it, and what an agent needs to make it. */
+export interface Decision extends Seen {}
+
 export class Decision {
-  constructor(
-    private readonly play: Play,
-    private readonly ask: Ask,
-    /** The number of this decision point within the episode, from 0. */
-    readonly turn: number,
-    /** What the seat sees; a `Tensor`, or whatever the environment's observation space has. */
-    readonly observation: any,
-    /** Action numbers in rising order; null if every action of the space is legal. */
-    readonly legal: number[] | null,
-    /** The sum of what the seat earned since its last decision. */
-    readonly reward: number,
-    /** One row per legal action: what would be observed after it (if `wants` asks). */
-    readonly afterstates: any,
-    /** The position for a person to read (if `wants` asks). */
-    readonly text: string | null,
-    /** The position to be drawn, as SPEC.md says (if `wants` asks). */
-    readonly scene: any,
-    readonly clock: Clock | null,
-  ) {}
+  readonly #play: Play;
+  readonly #ask: Ask;
+  /** Action numbers in rising order; null if every action of the space is legal. */
+  readonly legal: number[] | null;
 
-  get episode(): Int {
-    return this.play.episode;
+  /** @internal */
+  constructor(play: Play, ask: Ask, message: Asked) {
+    this.#play = play;
+    this.#ask = ask;
+    const { type, match, seat, seed, mode, legal, ...seen } = message as Complete<m.AgentStart>;
+    Object.assign(this, seen);
+    this.legal = legal instanceof Uint8Array ? unmask(legal) : (legal as number[] | null);
   }
 
   get seat(): Seat {
-    return this.play.seat;
+    return this.#play.seat;
   }
 
   /** The space of this seat's actions. */
   get space(): Space {
-    const { seat, spec } = this.play.seat;
+    const { seat, spec } = this.#play.seat;
     return spec.action_spaces[spec.action_spaces.length > 1 ? seat : 0];
   }
 
   /** In `evaluate` an agent must not change. */
   get mode(): Mode {
-    return this.play.mode;
+    return this.#play.mode;
   }
 
   /** The seed of this seat in this episode. */
   get seed(): Int {
-    return this.play.seed;
+    return this.#play.seed;
   }
 
   /** For this seat's random choices in this episode; with it the same seeds replay the same. */
   get random(): Random {
-    return (this.play.random ??= new Random(this.play.seed));
+    return (this.#play.random ??= new Random(this.#play.seed));
   }
 
   /**
@@ -93,29 +86,14 @@ export class Decision {
    * @param lines - sequences of actions; where several seats act at once, an array of theirs
    * @param seed - for what the seat cannot know and for chance; the same draw for all lines
    */
-  lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Position[]> {
-    return this.ask(this, lines, seed);
+  lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Complete<m.Position>[]> {
+    return this.#ask(this, lines, seed);
   }
 }
 
 /** The end of an episode for one seat; it comes exactly once, whatever happened. */
-export interface End {
+export interface End extends Readonly<Omit<Complete<m.End>, "type" | "match" | "seat">> {
   readonly seat: Seat;
-  readonly episode: Int;
-  /** The sum of what the seat earned since its last decision. */
-  readonly reward: number;
-  readonly observation: any;
-  /** A score per seat: 1 won, 0 lost, shared when drawn; null if nobody is scored. */
-  readonly outcome: number[] | null;
-  readonly reason: Reason;
-  /** The seat at fault, if one is. */
-  readonly blame: number | null;
-  /** The return: all rewards of the seat in this episode. */
-  readonly total: number;
-  readonly decisions: number;
-  readonly mode: Mode;
-  readonly text: string | null;
-  readonly scene: any;
 }
 
 /**

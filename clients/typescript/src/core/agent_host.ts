@@ -8,28 +8,13 @@
 
 import { Decision } from "./agent.js";
 import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
+import { errorFrame } from "./codec.js";
 import { DovetailError } from "./errors.js";
-import { Answering, Recent, Turnstile, errorFrame } from "./host.js";
-import type { Host } from "./host.js";
-import { unmask } from "./legal.js";
-import { endOf, positionsOf } from "./messages.js";
-import type {
-  AgentMessage,
-  AgentStart,
-  AgentStep,
-  Cleanup,
-  Create,
-  EndMessage,
-  ErrorMessage,
-  Init,
-  Load,
-  Offer,
-  Position,
-  Reply,
-  Save,
-  ToAgent,
-} from "./messages.js";
+import { BaseHost, Recent, Turnstile } from "./host.js";
+import { positionsOf } from "./lookahead.js";
+import * as m from "./messages.js";
 import { readOptions } from "./options.js";
+import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
 const ENDED_KEPT = 4096;
@@ -61,7 +46,7 @@ class Playing implements Play {
     readonly player: Player,
     readonly episode: Int,
     readonly seat: Seat,
-    readonly mode: AgentStart["mode"],
+    readonly mode: m.Mode,
     readonly seed: Int,
   ) {}
 }
@@ -70,14 +55,14 @@ class Playing implements Play {
 interface Question {
   readonly playing: Playing;
   readonly frame: Uint8Array;
-  readonly resolve: (positions: Position[]) => void;
+  readonly resolve: (positions: Complete<m.Position>[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-type Request = Create | Save | Load | AgentMessage | Cleanup;
+type Request = Complete<m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup>;
 
 /** Holds the agents of one program. */
-export class AgentHost extends Answering implements Host<"agent"> {
+export class AgentHost extends BaseHost<"agent"> {
   readonly role = "agent";
   readonly #types = new Map<string, AgentType>();
   readonly #single: { type: AgentType; player: Player } | null = null;
@@ -109,51 +94,37 @@ export class AgentHost extends Answering implements Host<"agent"> {
     }
   }
 
-  offers(): Offer[] {
+  offers(): m.Offer[] {
     if (this.#single) return [{ ...offer(this.#single.type), instance: true }];
     return [...this.#types.values()].map(offer);
   }
 
-  handle(messages: readonly ToAgent[]): Uint8Array[] {
-    const out: Uint8Array[] = [];
-    for (const message of messages) {
-      switch (message.type) {
-        case "step":
-        case "start":
-          this.#decision(message, out);
-          break;
-        case "end":
-          this.#end(message, out);
-          break;
-        case "init":
-          this.#init(message, out);
-          break;
-        case "create":
-        case "save":
-        case "load":
-        case "message":
-        case "cleanup":
-          this.#request(message, out);
-          break;
-        case "leave":
-          this.#leave(message.match);
-          break;
-        case "reply":
-        case "error":
-          this.#answered(message);
-          break;
-        case "welcome":
-          this.most = message.limits.frame;
-          if (!message.resumed) this.#reset();
-          break;
-      }
+  protected take(message: m.ToAgent, out: Uint8Array[]): void {
+    switch (message.type) {
+      case "step":
+      case "start":
+        return this.#decision(message, out);
+      case "end":
+        return this.#end(message, out);
+      case "init":
+        return this.#init(message, out);
+      case "create":
+      case "save":
+      case "load":
+      case "message":
+      case "cleanup":
+        return this.#request(message, out);
+      case "leave":
+        return this.#leave(message.match);
+      case "reply":
+      case "error":
+        return this.#answered(message);
     }
-    return out;
   }
 
   // -- decisions --------------------------------------------------------------------------------
 
-  #decision(message: AgentStart | AgentStep, out: Uint8Array[]): void {
+  #decision(message: Complete<m.AgentStart | m.AgentStep>, out: Uint8Array[]): void {
     const key = `${message.episode}/${message.seat}`;
     let playing = this.#playing.get(key);
     if (playing === undefined) {
@@ -172,43 +143,28 @@ export class AgentHost extends Answering implements Host<"agent"> {
     }
     playing.turn = message.turn;
     playing.answer = null;
-    const { legal } = message;
-    const decision = new Decision(
-      playing,
-      this.#ask,
-      message.turn,
-      message.observation,
-      legal instanceof Uint8Array ? unmask(legal) : (legal as number[] | null),
-      message.reward,
-      message.afterstates,
-      message.text,
-      message.scene,
-      message.clock,
-    );
+    const decision = new Decision(playing, this.#ask, message);
     const place = playing;
     const { agent, name, turnstile } = playing.player;
     const first = message.type === "start" && agent.start !== undefined;
     const { episode, seat, turn } = message;
-    /** While it was thought about, the episode may have ended or the broker forgotten it. */
-    const gone = (): boolean => this.#playing.get(key) !== place || place.turn !== turn;
-    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      if (gone()) return;
-      place.answer = frame;
-      out.push(frame);
-      for (const id of place.questions.keys()) this.#forget(id);
-    };
-    turnstile.call(
-      false,
-      () => (first ? agent.start!(decision) : agent.step(decision)),
-      (action, out) => finish(this.packed("action", { type: "action", episode, turn, seat, action }), out),
-      (error, out) => {
-        // A lookahead that the end of the episode broke off is nobody's mistake.
-        if (gone() && error instanceof DovetailError) return;
-        const text = this.failure(error, `${name} in turn ${turn}`);
-        finish(errorFrame("crashed", text, { episode, seat }), out);
+    this.call(
+      {
+        turnstile,
+        alone: false,
+        work: () => (first ? agent.start!(decision) : agent.step(decision)),
+        where: `${name} in turn ${turn}`,
+        answer: (action) => ({ type: "action", episode, turn, seat, action }),
+        code: "crashed",
+        about: { episode, seat },
+        // While it was thought about, the episode may have ended.
+        gone: () => this.#playing.get(key) !== place || place.turn !== turn,
+        keep: (frame) => {
+          place.answer = frame;
+          for (const id of place.questions.keys()) this.#forget(id);
+        },
       },
       out,
-      this.later,
     );
   }
 
@@ -219,7 +175,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     }
     const id = ++this.#asked;
     return new Promise((resolve, reject) => {
-      const frame = this.packed("question", {
+      const frame = this.packed({
         type: "lookahead",
         id,
         episode: decision.episode,
@@ -236,7 +192,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     });
   };
 
-  #answered(message: Reply | ErrorMessage): void {
+  #answered(message: Complete<m.Reply | m.Error>): void {
     const question = typeof message.id === "number" ? this.#forget(message.id) : undefined;
     if (question === undefined) return;
     if (message.type === "error") {
@@ -257,7 +213,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     return question;
   }
 
-  #end(message: EndMessage, out: Uint8Array[]): void {
+  #end(message: m.End, out: Uint8Array[]): void {
     const { episode } = message;
     const key = `${episode}/${message.seat}`;
     if (this.#ended.has(key)) return;
@@ -273,18 +229,15 @@ export class AgentHost extends Answering implements Host<"agent"> {
     const { agent, name, turnstile } = held.player;
     const { type: _type, match: _match, ...rest } = message;
     const end: End = { ...rest, seat: held.seat };
-    const epoch = this.epoch;
-    turnstile.call(
-      true,
-      () => agent.end!(end),
-      () => {},
-      (error, out) => {
-        if (epoch !== this.epoch) return;
-        const text = this.failure(error, `${name} at the end of an episode`);
-        out.push(errorFrame("crashed", text, { episode, seat: message.seat }));
+    this.call(
+      {
+        turnstile,
+        work: () => agent.end!(end),
+        where: `${name} at the end of an episode`,
+        code: "crashed",
+        about: { episode, seat: message.seat },
       },
       out,
-      this.later,
     );
   }
 
@@ -294,30 +247,27 @@ export class AgentHost extends Answering implements Host<"agent"> {
     return this.#players.get(instance) ?? this.#single?.player;
   }
 
-  #init(message: Init, out: Uint8Array[]): void {
-    const { match, seat } = message;
-    const player = this.#player(message.instance);
+  #init({ type: _type, instance, ...taken }: Complete<m.Init>, out: Uint8Array[]): void {
+    const { match, seat } = taken;
+    const player = this.#player(instance);
     if (player === undefined) {
-      out.push(errorFrame("unknown", `there is no agent ${message.instance}`, { match, seat }));
+      out.push(errorFrame("unknown", `there is no agent ${instance}`, { match, seat }));
       return;
     }
     const key = `${match}/${seat}`;
     if (this.#seats.get(key)?.player === player) return;
-    const held = { player, seat: { match, seat, spec: message.spec, lookahead: message.lookahead } };
-    this.#seats.set(key, held);
-    if (player.agent.init === undefined) return;
-    const epoch = this.epoch;
-    player.turnstile.call(
-      true,
-      () => player.agent.init!(held.seat),
-      () => {},
-      (error, out) => {
-        if (epoch !== this.epoch) return;
-        const text = this.describe(error, `${player.name} taking a seat`);
-        out.push(errorFrame("unavailable", text, { match, seat }));
+    this.#seats.set(key, { player, seat: taken });
+    const { agent, name, turnstile } = player;
+    this.call(
+      {
+        turnstile,
+        work: () => agent.init?.(taken),
+        where: `${name} taking a seat`,
+        code: "unavailable",
+        about: { match, seat },
+        mayRefuse: true,
       },
       out,
-      this.later,
     );
   }
 
@@ -332,11 +282,13 @@ export class AgentHost extends Answering implements Host<"agent"> {
     const { epoch } = this;
     this.request(
       id,
-      where,
-      player?.turnstile ?? new Turnstile(),
-      () => this.#do(message, epoch),
+      {
+        where,
+        turnstile: player?.turnstile ?? new Turnstile(),
+        work: () => this.#do(message, epoch),
+        ...(type === "save" && { answer: (state) => ({ type: "saved", id, state: state as Uint8Array }) }),
+      },
       out,
-      type === "save" ? (state) => ({ type: "saved", id, state }) : undefined,
     );
   }
 
@@ -358,7 +310,7 @@ export class AgentHost extends Answering implements Host<"agent"> {
     }
   }
 
-  #create(message: Create, epoch: number): void | PromiseLike<void> {
+  #create(message: Complete<m.Create>, epoch: number): void | PromiseLike<void> {
     if (this.#players.has(message.instance)) return;
     const type = this.#types.get(message.agent);
     if (type === undefined) throw new DovetailError(`this program makes no agent '${message.agent}'`);
@@ -372,13 +324,12 @@ export class AgentHost extends Answering implements Host<"agent"> {
     else return loading.then(made);
   }
 
-  /** Begin anew with a broker that does not know this session: every seat hears the end. */
-  #reset(): void {
+  /** Every seat hears the end. */
+  protected reset(): void {
     for (const { episode, seat, mode } of [...this.#playing.values()]) {
       const where = { episode, seat: seat.seat, match: seat.match };
-      this.#end(endOf({ ...where, reason: "disconnected", mode }), []);
+      this.#end(m.End.complete({ ...where, reason: "disconnected", mode }), []);
     }
-    this.forget();
     this.#seats.clear();
     this.#playing.clear();
     this.#ended.clear();
@@ -387,12 +338,6 @@ export class AgentHost extends Answering implements Host<"agent"> {
   }
 }
 
-function offer(type: AgentType): Offer {
-  return {
-    name: type.name,
-    description: type.description ?? "",
-    parameters: { ...type.parameters },
-    wants: type.wants ?? [],
-    capacity: type.capacity ?? 1,
-  };
+function offer({ name, description, parameters, wants, capacity }: AgentType): m.Offer {
+  return { name, description, parameters, wants, capacity };
 }

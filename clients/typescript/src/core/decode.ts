@@ -8,20 +8,9 @@
 
 import { LITTLE, swapped } from "./encode.js";
 import { ProtocolError } from "./errors.js";
+import type { Limits } from "./messages.js";
 import { DTYPES, Extension, Tensor, fromHalf, int, isDtype } from "./values.js";
 import type { Dtype, Int, Numbers } from "./values.js";
-
-/** What a receiver reads; a frame beyond it gets the error `limit`. */
-export interface Limits {
-  /** Bytes. */
-  frame: number;
-  /** Nested arrays and maps. */
-  depth: number;
-  /** Values of any kind, keys included. */
-  elements: number;
-}
-
-export const LIMITS: Limits = { frame: 16_777_216, depth: 32, elements: 100_000 };
 
 let bytes: Uint8Array = new Uint8Array(0);
 let view: DataView = new DataView(bytes.buffer);
@@ -31,7 +20,7 @@ let at = 0;
  * Read a frame with a reader of this module's kind.
  * @throws ProtocolError
  */
-export function readFrame<T>(frame: Uint8Array, reader: () => T, limits: Limits = LIMITS): T {
+export function readFrame<T>(frame: Uint8Array, reader: () => T, limits: Limits): T {
   if (frame.length > limits.frame) {
     throw new ProtocolError("limit", `frame of ${frame.length} bytes; at most ${limits.frame} are read`);
   }
@@ -40,14 +29,6 @@ export function readFrame<T>(frame: Uint8Array, reader: () => T, limits: Limits 
   walk(0, frame.length, limits);
   at = 0;
   return reader();
-}
-
-/**
- * Return the value in a frame, whatever it is.
- * @throws ProtocolError: code `limit` or `malformed`
- */
-export function decode(frame: Uint8Array, limits: Limits = LIMITS): unknown {
-  return readFrame(frame, readAny, limits);
 }
 
 const left = new Float64Array(1024);

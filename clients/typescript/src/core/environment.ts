@@ -5,9 +5,15 @@
 
 import { IllegalAction } from "./errors.js";
 import type { Awaitable } from "./host.js";
-import type { SpecFields, Turn } from "./messages.js";
+import type * as m from "./messages.js";
 import type { Options } from "./options.js";
 import type { Int } from "./values.js";
+
+/** What seats can expect of an environment; the host adds the match. */
+export type Spec = Omit<m.Spec, "type" | "match">;
+
+/** A transition; the host adds its number, its episode and what is wanted. */
+export type Turn = Omit<m.Turn, "type" | "episode" | "turn" | "text">;
 
 /**
  * The rules of a game, made for one match, which plays one episode after another.
@@ -16,7 +22,7 @@ import type { Int } from "./values.js";
  */
 export interface Environment {
   /** Return what seats can expect; called once, before any episode. */
-  init(): Awaitable<SpecFields>;
+  init(): Awaitable<Spec>;
   /** Begin an episode, dropping one in progress. */
   start(seed: Int): Awaitable<Turn>;
   /**
@@ -27,7 +33,7 @@ export interface Environment {
   /** Return the present position for a person: what `seat` may know, or everybody if it is null. */
   text?(seat: number | null): string;
   /** Return the present position to be drawn, as SPEC.md says, under the rule of `text`. */
-  scene?(seat: number | null): unknown;
+  scene?(seat: number | null): m.Scene | null;
   /** Return a tensor with one row per legal action, in their order: what `seat` would observe. */
   afterstates?(seat: number): unknown;
   /**

@@ -5,25 +5,14 @@
  * @module
  */
 
-import { encode } from "./encode.js";
-import type { Environment, EnvironmentType } from "./environment.js";
+import { errorFrame } from "./codec.js";
+import type { Environment, EnvironmentType, Turn } from "./environment.js";
 import { DovetailError, IllegalAction } from "./errors.js";
-import { Answering, Recent, Turnstile, errorFrame } from "./host.js";
-import type { Host } from "./host.js";
+import { BaseHost, Recent, Turnstile } from "./host.js";
 import { positions } from "./lookahead.js";
-import type {
-  EnvironmentLookahead,
-  EnvironmentMessage,
-  EnvironmentStart,
-  EnvironmentStep,
-  Offer,
-  Open,
-  SpecFields,
-  ToEnvironment,
-  Turn,
-  Want,
-} from "./messages.js";
+import type * as m from "./messages.js";
 import { readOptions } from "./options.js";
+import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
 const REFUSALS_KEPT = 64;
@@ -38,11 +27,11 @@ class Match {
   opened: Uint8Array | null = null;
   seats = 1;
   episode: Int | null = null;
-  wants: Want[][] = [];
+  wants: readonly (readonly m.Want[])[] = [];
   watched = false;
   /** The number of the present turn; null before the first and after the last. */
   turn: number | null = null;
-  toAct: number[] = [];
+  toAct: readonly number[] = [];
   /** The turn of the last step that was asked for, or START. */
   asked = START;
   /** The answer to it; null while it is being worked on. */
@@ -55,62 +44,47 @@ class Match {
 }
 
 /** Holds the environments of one program. */
-export class EnvironmentHost extends Answering implements Host<"environment"> {
+export class EnvironmentHost extends BaseHost<"environment"> {
   readonly role = "environment";
   readonly #types = new Map<string, EnvironmentType>();
   readonly #matches = new Map<Int, Match>();
   readonly #episodes = new Map<Int, Match>();
-  /** Errors in answer to `open`; such a match is never closed. */
-  readonly #refused = new Recent<Int, Uint8Array>(REFUSALS_KEPT);
+  /** Those whose `open` was answered with an error; they are never closed. */
+  readonly #refused = new Recent<Int, Match>(REFUSALS_KEPT);
 
   constructor(offered: readonly EnvironmentType[]) {
     super();
     for (const type of offered) this.#types.set(type.name, type);
   }
 
-  offers(): Offer[] {
-    return [...this.#types.values()].map((type) => ({
-      name: type.name,
-      description: type.description ?? "",
-      parameters: { ...type.configuration },
-      seats: type.seats,
-    }));
+  offers(): m.Offer[] {
+    return [...this.#types.values()].map(({ name, description, configuration, seats }) => {
+      return { name, description, parameters: configuration, seats };
+    });
   }
 
-  handle(messages: readonly ToEnvironment[]): Uint8Array[] {
-    const out: Uint8Array[] = [];
-    for (const message of messages) {
-      switch (message.type) {
-        case "step":
-          this.#step(message, out);
-          break;
-        case "start":
-          this.#start(message, out);
-          break;
-        case "open":
-          this.#open(message, out);
-          break;
-        case "close":
-          this.#close(message.match);
-          break;
-        case "message":
-        case "lookahead":
-          this.#request(message, out);
-          break;
-        case "welcome":
-          this.most = message.limits.frame;
-          if (!message.resumed) {
-            for (const match of [...this.#matches.keys()]) this.#close(match);
-            this.forget();
-            this.#refused.clear();
-          }
-          break;
-      }
+  protected take(message: m.ToEnvironment, out: Uint8Array[]): void {
+    switch (message.type) {
+      case "step":
+        return this.#step(message, out);
+      case "start":
+        return this.#start(message, out);
+      case "open":
+        return this.#open(message, out);
+      case "close":
+        return this.#close(message.match);
+      case "message":
+      case "lookahead":
+        return this.#request(message, out);
     }
-    return out;
   }
 
-  #step(message: EnvironmentStep, out: Uint8Array[]): void {
+  protected reset(): void {
+    for (const match of [...this.#matches.keys()]) this.#close(match);
+    this.#refused.clear();
+  }
+
+  #step(message: m.EnvironmentStep, out: Uint8Array[]): void {
     const match = this.#episodes.get(message.episode);
     if (match === undefined) return;
     if (message.turn === match.asked) {
@@ -123,7 +97,7 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
     this.#play(match, "step", (environment) => environment.step(actions), message.turn + 1, out);
   }
 
-  #start(message: EnvironmentStart, out: Uint8Array[]): void {
+  #start(message: m.EnvironmentStart, out: Uint8Array[]): void {
     const { episode } = message;
     const match = this.#matches.get(message.match);
     if (match === undefined || match.environment === null) {
@@ -152,42 +126,37 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
     number: number,
     out: Uint8Array[],
   ): void {
-    const { episode, asked } = match;
+    const { episode, asked, name, turnstile } = match;
     const environment = match.environment!;
     match.answer = null;
-    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      match.answer = frame;
-      out.push(frame);
-    };
-    /** Whether nobody waits for it any more. */
-    const gone = (): boolean =>
-      match.episode !== episode || match.asked !== asked || this.#matches.get(match.number) !== match;
-    match.turnstile.call(
-      true,
-      () => work(environment),
-      (turn, out) => {
-        if (gone()) return;
-        const frame = this.packed("turn", this.#message(match, environment, turn, number));
-        match.toAct = turn.to_act ?? [];
-        match.turn = match.toAct.length ? number : null;
-        finish(frame, out);
-      },
-      (error, out) => {
-        if (gone()) return;
-        if (error instanceof IllegalAction) {
-          finish(errorFrame("illegal", error.message, { episode, seat: error.seat }), out);
-          return;
-        }
-        match.turn = null;
-        finish(errorFrame("crashed", this.failure(error, `${match.name} in ${verb}`), { episode }), out);
+    const refusal = (error: unknown): Uint8Array | null =>
+      error instanceof IllegalAction
+        ? errorFrame("illegal", error.message, { episode, seat: error.seat })
+        : null;
+    this.call(
+      {
+        turnstile,
+        work: () => work(environment),
+        where: `${name} in ${verb}`,
+        answer: (turn) => this.#message(match, environment, turn, number),
+        code: "crashed",
+        about: { episode },
+        refusal,
+        gone: () =>
+          match.episode !== episode || match.asked !== asked || this.#matches.get(match.number) !== match,
+        keep: (frame, turn, error) => {
+          match.answer = frame;
+          if (error instanceof IllegalAction) return;
+          match.toAct = turn?.to_act ?? [];
+          match.turn = match.toAct.length ? number : null;
+        },
       },
       out,
-      this.later,
     );
   }
 
-  #message(match: Match, environment: Environment, turn: Turn, number: number): object {
-    const seats = turn.seats.map((view) => {
+  #message(match: Match, environment: Environment, turn: Turn, number: number): m.Turn {
+    const seats = turn.seats?.map((view) => {
       const wanted = match.wants[view.seat];
       if (!wanted?.length) return view;
       const more = { ...view };
@@ -199,47 +168,44 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
       return more;
     });
     const text = match.watched ? (environment.text?.(null) ?? "") : undefined;
-    return { type: "turn", ...turn, episode: match.episode, turn: number, seats, text };
+    return { type: "turn", ...turn, episode: match.episode!, turn: number, seats, text };
   }
 
   // -- matches ----------------------------------------------------------------------------------
 
-  #open(message: Open, out: Uint8Array[]): void {
-    const number = message.match;
-    const known = this.#matches.get(number);
-    const answer = known === undefined ? this.#refused.get(number) : known.opened;
-    if (answer) out.push(answer);
-    if (known !== undefined || answer !== undefined) return;
-    const name = message.environment;
+  #open({ match: number, environment: name, configuration }: m.Open, out: Uint8Array[]): void {
+    const known = this.#matches.get(number) ?? this.#refused.get(number);
+    if (known) {
+      if (known.opened) out.push(known.opened);
+      return;
+    }
     const match = new Match(number, `environment ${name}`);
     this.#matches.set(number, match);
-    const refuse = (error: unknown, out: Uint8Array[]): void => {
-      if (this.#matches.get(number) !== match) return;
-      const frame = errorFrame("unavailable", this.describe(error, `environment ${name}`), {
-        match: number,
-      });
-      this.#matches.delete(number);
-      this.#refused.set(number, frame);
-      out.push(frame);
-    };
-    match.turnstile.call<SpecFields>(
-      true,
-      () => {
-        const type = this.#types.get(name);
-        if (type === undefined) throw new DovetailError(`this program makes no environment '${name}'`);
-        const given = readOptions(type.configuration ?? {}, message.configuration, `environment ${name}`);
-        match.environment = type.create(given);
-        return match.environment.init();
+    this.call(
+      {
+        turnstile: match.turnstile,
+        work: () => {
+          const type = this.#types.get(name);
+          if (type === undefined) throw new DovetailError(`this program makes no environment '${name}'`);
+          const given = readOptions(type.configuration ?? {}, configuration, match.name);
+          match.environment = type.create(given);
+          return match.environment.init();
+        },
+        where: match.name,
+        answer: (spec) => ({ type: "spec", ...spec, match: number, name: spec.name || name }),
+        code: "unavailable",
+        about: { match: number },
+        mayRefuse: true,
+        gone: () => this.#matches.get(number) !== match,
+        keep: (frame, spec) => {
+          match.opened = frame;
+          match.seats = spec?.seats ?? 1;
+          if (spec) return;
+          this.#matches.delete(number);
+          this.#refused.set(number, match);
+        },
       },
-      (spec, out) => {
-        if (this.#matches.get(number) !== match) return;
-        match.opened = encode({ type: "spec", ...spec, match: number, name: spec.name || name }, this.most);
-        match.seats = spec.seats ?? 1;
-        out.push(match.opened);
-      },
-      refuse,
       out,
-      this.later,
     );
   }
 
@@ -253,16 +219,16 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
 
   // -- requests ---------------------------------------------------------------------------------
 
-  #request(message: EnvironmentMessage | EnvironmentLookahead, out: Uint8Array[]): void {
+  #request(message: Complete<m.EnvironmentMessage | m.EnvironmentLookahead>, out: Uint8Array[]): void {
     const match =
       message.type === "message" ? this.#matches.get(message.match) : this.#episodes.get(message.episode);
     const work = (): unknown =>
       message.type === "message" ? said(match, message) : this.#lookahead(match, message);
     const where = `the environment in ${message.type}`;
-    this.request(message.id, where, match?.turnstile ?? new Turnstile(), work, out);
+    this.request(message.id, { where, turnstile: match?.turnstile ?? new Turnstile(), work }, out);
   }
 
-  #lookahead(match: Match | undefined, message: EnvironmentLookahead): unknown {
+  #lookahead(match: Match | undefined, message: m.EnvironmentLookahead): unknown {
     if (!match?.environment || match.turn === null) {
       throw new DovetailError(`episode ${message.episode} is not in progress`);
     }
@@ -274,7 +240,7 @@ export class EnvironmentHost extends Answering implements Host<"environment"> {
   }
 }
 
-function said(match: Match | undefined, message: EnvironmentMessage): unknown {
+function said(match: Match | undefined, message: m.EnvironmentMessage): unknown {
   if (!match?.environment) throw new DovetailError(`match ${message.match} is not open`);
   return match.environment.message?.(message.body);
 }

@@ -3,16 +3,18 @@
  * @module
  */
 
+import type { Code } from "./messages.js";
+
 /** Something that a person can mend; the message is one line. */
 export class DovetailError extends Error {
   override name = "DovetailError";
 }
 
-/** A frame that cannot be read; `code` is one of SPEC.md, section 12. */
+/** A frame that cannot be read. */
 export class ProtocolError extends DovetailError {
   override name = "ProtocolError";
   constructor(
-    readonly code: "malformed" | "limit" | "unknown-type" | "invalid",
+    readonly code: Code,
     message: string,
   ) {
     super(message);

@@ -6,20 +6,9 @@
 import { encode } from "./encode.js";
 import { DovetailError, Refused, SessionLost } from "./errors.js";
 import { Recent } from "./host.js";
-import { watchedTurnOf } from "./messages.js";
-import type {
-  Done,
-  Episode,
-  ErrorMessage,
-  Offer,
-  Progress,
-  Reply,
-  RunOptions,
-  Saved,
-  ToExperiment,
-  WatchedTurn,
-  Welcome,
-} from "./messages.js";
+import * as m from "./messages.js";
+import type { Done, Episode, Offer, Progress, Reply, Saved, WatchedTurn, Welcome } from "./messages.js";
+import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
 const RESULTS_KEPT = 65_536;
@@ -33,14 +22,21 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** A request of SPEC.md, section 6, without its `id`. */
-export type Request = { readonly type: string } & Readonly<Record<string, unknown>>;
+/** A request without its `id`. */
+export type Request = WithoutId<Extract<m.FromExperiment, { id: Int }>>;
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+
+/** What a run may be asked for, besides environment and agents. */
+export type RunOptions = Omit<m.Run, "type" | "id" | "environment" | "agents">;
+
+/** What an agent may be made with, besides its type. */
+export type CreateOptions = Omit<m.ExperimentCreate, "type" | "id" | "agent">;
 
 /** What the broker tells of runs without being asked. */
 export type ExperimentEvent = Episode | Progress | Done | WatchedTurn;
 
-/** The reply to `catalogue`. */
-export interface Catalogue {
+/** The body of the reply to `catalogue`. */
+export interface Present {
   peers: { name: string; role: string; state: string; software: string }[];
   environments: (Offer & { peer: string })[];
   agents: (Offer & { peer: string })[];
@@ -123,7 +119,7 @@ export class Run implements AsyncIterable<Episode> {
     readonly number: Int,
     private readonly episodes: number,
   ) {
-    this.progress = { type: "progress", run: number, finished: 0, running: 0, total: episodes };
+    this.progress = m.Progress.complete({ run: number, finished: 0, running: 0, total: episodes });
   }
 
   /** Yield the result of each episode as it comes; interrupted ones have `scored` false. */
@@ -140,43 +136,43 @@ export class Run implements AsyncIterable<Episode> {
 
   /** Start no new episodes for now. */
   async pause(): Promise<void> {
-    await this.#command("pause");
+    await this.#request({ type: "pause", run: this.number });
   }
 
   /** Go on after `pause`. */
   async resume(): Promise<void> {
-    await this.#command("pause", { paused: false });
+    await this.#request({ type: "pause", run: this.number, paused: false });
   }
 
   /** Finish the episodes in progress and start no other. */
   async drain(): Promise<void> {
     this.#askedFor = "drained";
-    await this.#command("drain");
+    await this.#request({ type: "drain", run: this.number });
   }
 
   /** End everything of this run now. */
   async cancel(): Promise<void> {
     this.#askedFor = "cancelled";
-    await this.#command("cancel");
+    await this.#request({ type: "cancel", run: this.number });
   }
 
   /** Stepwise: begin the next episode; return its first turn. */
   async start(): Promise<WatchedTurn> {
-    return watchedTurnOf(await this.#command("start"));
+    return m.WatchedTurn.complete(await this.#request({ type: "start", run: this.number }));
   }
 
   /** Stepwise: let the seats act once; return the turn that follows. */
   async step(): Promise<WatchedTurn> {
-    return watchedTurnOf(await this.#command("step"));
+    return m.WatchedTurn.complete(await this.#request({ type: "step", run: this.number }));
   }
 
   /** Send a message to an environment of this run; return its answer. */
   message(body: unknown): Promise<any> {
-    return this.#command("message", { body });
+    return this.#request({ type: "message", run: this.number, body });
   }
 
-  #command(type: string, more: object = {}): Promise<any> {
-    return this.experiment.request({ type, run: this.number, ...more });
+  #request(request: Request): Promise<any> {
+    return this.experiment.request(request);
   }
 
   /** @internal */
@@ -251,7 +247,7 @@ export class Experiment {
   // -- what can be asked for --------------------------------------------------------------------
 
   /** Return what is connected. */
-  catalogue(): Promise<Catalogue> {
+  catalogue(): Promise<Present> {
     return this.request({ type: "catalogue" });
   }
 
@@ -272,16 +268,7 @@ export class Experiment {
   }
 
   /** Make an agent of a type; return the number of the instance. */
-  async create(
-    agent: string,
-    options: {
-      parameters?: Record<string, unknown>;
-      seed?: Int;
-      state?: Uint8Array;
-      kept?: string;
-      peer?: string;
-    } = {},
-  ): Promise<Int> {
+  async create(agent: string, options: CreateOptions = {}): Promise<Int> {
     return (await this.request({ type: "create", agent, ...options })).instance;
   }
 
@@ -370,7 +357,7 @@ export class Experiment {
   }
 
   /** Take messages of the broker; return the frames to send. */
-  handle(messages: readonly ToExperiment[]): Uint8Array[] {
+  handle(messages: readonly m.ToExperiment[]): Uint8Array[] {
     let out: Uint8Array[] = [];
     for (const message of messages) {
       switch (message.type) {
@@ -410,7 +397,7 @@ export class Experiment {
     return pending;
   }
 
-  #refused(message: ErrorMessage): void {
+  #refused(message: Complete<m.Error>): void {
     if (message.id !== null) {
       this.#answered(message.id)?.reject(new Refused(message.code, message.message));
     } else if (message.code === "journal" || message.episode === null) {

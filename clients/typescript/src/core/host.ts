@@ -4,9 +4,11 @@
  * @module
  */
 
+import { errorFrame } from "./codec.js";
+import type { About } from "./codec.js";
 import { encode } from "./encode.js";
 import { DovetailError, describe, failure } from "./errors.js";
-import type { Heard, Offer, Role } from "./messages.js";
+import type { Code, FromAgent, FromEnvironment, Heard, Offer, Reply, Role, Welcome } from "./messages.js";
 import type { Int } from "./values.js";
 
 const ANSWERS_KEPT = 64;
@@ -110,95 +112,127 @@ export class Recent<K, V> {
   }
 }
 
-/** What both hosts do alike. */
-export abstract class Answering {
+/** A call of a verb of an agent or environment, and how it is answered. */
+interface Call<T> {
+  readonly turnstile: Turnstile;
+  /** Whether later calls wait for this one; true if absent. */
+  readonly alone?: boolean;
+  readonly work: () => Awaitable<T>;
+  /** Whose call of what it is, for a person. */
+  readonly where: string;
+  /** The answer; absent if there is none. */
+  readonly answer?: (result: T) => FromAgent | FromEnvironment;
+  /** The `error` that answers it if it fails; absent if nothing does. */
+  readonly code?: Code;
+  readonly about?: About;
+  /** Whether a `DovetailError` is a refusal, and no mistake of who wrote the verb. */
+  readonly mayRefuse?: boolean;
+  /** The `error` for what was thrown, if it is a particular one. */
+  readonly refusal?: (error: unknown) => Uint8Array | null;
+  /** Whether nobody waits for the answer any more. */
+  readonly gone?: () => boolean;
+  /** Takes the answer, with what made it: what the verb returned, or what it threw. */
+  readonly keep?: (frame: Uint8Array, result: T | undefined, error: unknown) => void;
+}
+
+/** What hosts of agents and of environments do alike. */
+export abstract class BaseHost<R extends "agent" | "environment"> implements Host<R> {
+  abstract readonly role: R;
   later: (frames: Uint8Array[]) => void = () => {};
   surprised: (line: string, thrown: unknown) => void = () => {};
   /** Rises when the broker has forgotten everything; what was begun before then is not answered. */
   protected epoch = 0;
   /** How many bytes of a frame the broker reads. */
-  protected most = Infinity;
+  #most = Infinity;
   readonly #working = new Set<Int>();
   readonly #answers = new Recent<Int, Uint8Array>(ANSWERS_KEPT);
 
-  /**
-   * Do a request and answer it.  One that comes again is answered alike and not done again.
-   *
-   * @param where - whose call of what it is
-   * @param answer - makes the message out of what was returned
-   */
-  protected request<T>(
-    id: Int,
-    where: string,
-    turnstile: Turnstile,
-    work: () => Awaitable<T>,
-    out: Uint8Array[],
-    answer: (body: T) => object = (body) => ({ type: "reply", id, body }),
-  ): void {
-    const known = this.#answers.get(id);
-    if (known !== undefined) out.push(known);
-    if (known !== undefined || this.#working.has(id)) return;
-    this.#working.add(id);
-    const { epoch } = this;
-    const finish = (frame: Uint8Array, out: Uint8Array[]): void => {
-      if (epoch !== this.epoch) return;
-      this.#working.delete(id);
-      this.#answers.set(id, frame);
-      out.push(frame);
-    };
-    turnstile.call(
-      true,
-      work,
-      (body, out) => finish(this.packed("answer", answer(body)), out),
-      (error, out) => finish(errorFrame("crashed", this.describe(error, where), { id }), out),
-      out,
-      this.later,
-    );
+  abstract offers(): Offer[];
+  /** Take a message that is not of the session; add the frames that answer it at once. */
+  protected abstract take(message: Heard[R], out: Uint8Array[]): void;
+  /** Begin anew with a broker that does not know this session. */
+  protected abstract reset(): void;
+
+  handle(messages: readonly Heard[R][]): Uint8Array[] {
+    const out: Uint8Array[] = [];
+    for (const message of messages) {
+      if (message.type === "welcome") this.#welcomed(message);
+      else this.take(message, out);
+    }
+    return out;
   }
 
-  /** Let go of an agent or environment, after what it is still asked. */
-  protected release(user: { cleanup?(): Awaitable<void> }, name: string, turnstile: Turnstile): void {
-    const failed = (error: unknown): void => void this.failure(error, `${name} in cleanup`);
-    turnstile.call(
-      true,
-      () => user.cleanup?.(),
-      () => {},
-      failed,
-      [],
-      this.later,
-    );
-  }
-
-  protected forget(): void {
+  #welcomed({ limits, resumed }: Welcome): void {
+    this.#most = limits.frame;
+    if (resumed) return;
+    this.reset();
     this.epoch++;
     this.#working.clear();
     this.#answers.clear();
   }
 
+  /** Call a verb; its answer is added to `out` if it comes at once. */
+  protected call<T>(call: Call<T>, out: Uint8Array[]): void {
+    const { epoch } = this;
+    const gone = (): boolean => epoch !== this.epoch || (call.gone?.() ?? false);
+    call.turnstile.call(
+      call.alone ?? true,
+      call.work,
+      (result, out) => {
+        if (gone() || !call.answer) return;
+        const frame = this.packed(call.answer(result));
+        call.keep?.(frame, result, undefined);
+        out.push(frame);
+      },
+      (error, out) => {
+        // What the end of the episode or of the session broke off is nobody's mistake.
+        if (gone() && error instanceof DovetailError) return;
+        const frame = call.refusal?.(error) ?? this.#refusal(call, error);
+        if (gone() || frame === null) return;
+        call.keep?.(frame, undefined, error);
+        out.push(frame);
+      },
+      out,
+      this.later,
+    );
+  }
+
+  #refusal<T>({ where, code, about, mayRefuse }: Call<T>, error: unknown): Uint8Array | null {
+    const line = mayRefuse ? describe(error, where) : failure(error, where);
+    if (!mayRefuse || !(error instanceof DovetailError)) this.surprised(line, error);
+    return code ? errorFrame(code, line, about) : null;
+  }
+
+  /** Do a request and answer it.  One that comes again is answered alike and not done again. */
+  protected request<T>(
+    id: Int,
+    call: Pick<Call<T>, "where" | "turnstile" | "work" | "answer">,
+    out: Uint8Array[],
+  ): void {
+    const known = this.#answers.get(id);
+    if (known !== undefined) out.push(known);
+    if (known !== undefined || this.#working.has(id)) return;
+    this.#working.add(id);
+    const keep = (frame: Uint8Array): void => {
+      this.#working.delete(id);
+      this.#answers.set(id, frame);
+    };
+    const answer = (body: T): Reply => ({ type: "reply", id, body });
+    this.call({ answer, ...call, code: "crashed", about: { id }, mayRefuse: true, keep }, out);
+  }
+
+  /** Let go of an agent or environment, after what it is still asked. */
+  protected release(user: { cleanup?(): Awaitable<void> }, name: string, turnstile: Turnstile): void {
+    this.call({ turnstile, work: () => user.cleanup?.(), where: `${name} in cleanup` }, []);
+  }
+
   /** Return the frame of a message that holds what a user made. */
-  protected packed(what: string, message: object): Uint8Array {
+  protected packed(message: FromAgent | FromEnvironment): Uint8Array {
     try {
-      return encode(message, this.most);
+      return encode(message, this.#most);
     } catch (error) {
+      const what = message.type === "reply" || message.type === "saved" ? "answer" : message.type;
       throw new DovetailError(`the ${what} cannot travel: ${(error as Error).message}`);
     }
   }
-
-  protected describe(error: unknown, where: string): string {
-    const line = describe(error, where);
-    if (!(error instanceof DovetailError)) this.surprised(line, error);
-    return line;
-  }
-
-  /** The same where even a `DovetailError` is a mistake. */
-  protected failure(error: unknown, where: string): string {
-    const line = failure(error, where);
-    this.surprised(line, error);
-    return line;
-  }
-}
-
-/** Return the frame of an `error`. */
-export function errorFrame(code: string, message: string, about: Record<string, unknown>): Uint8Array {
-  return encode({ type: "error", code, message, ...about });
 }

@@ -5,8 +5,7 @@
 
 export * from "./agent.js";
 export { AgentHost } from "./agent_host.js";
-export { LIMITS, decode } from "./decode.js";
-export type { Limits } from "./decode.js";
+export { LIMITS, decode, read } from "./codec.js";
 export { encode } from "./encode.js";
 export * from "./environment.js";
 export { EnvironmentHost } from "./environment_host.js";
@@ -15,16 +14,57 @@ export * from "./experiment.js";
 export type { Awaitable, Host } from "./host.js";
 export { formatReading, fromHex, parseReading, toHex } from "./json.js";
 export { mask, unmask } from "./legal.js";
-export * from "./messages.js";
+/** All messages and parts of the contract as they travel; those that programs meet are exported by themselves too. */
+export * as messages from "./messages.js";
+export { VERSION } from "./messages.js";
+export type {
+  Box,
+  Breach,
+  Card,
+  Cell,
+  Choice,
+  Clock,
+  ClockRule,
+  Code,
+  Dict,
+  Discrete,
+  Done,
+  DoneReason,
+  Episode,
+  Heard,
+  Limits,
+  Mode,
+  MultiBinary,
+  MultiDiscrete,
+  Offer,
+  Piece,
+  Position,
+  Progress,
+  Reason,
+  Role,
+  Scene,
+  SeatResult,
+  Space,
+  Symmetry,
+  Text,
+  ToAgent,
+  ToEnvironment,
+  ToExperiment,
+  Tuple,
+  View,
+  Want,
+  WatchedTurn,
+  Welcome,
+} from "./messages.js";
 export { readOptions } from "./options.js";
 export type { Option, Options } from "./options.js";
 export { Random } from "./random.js";
+export type { Bound, Complete, Legal } from "./schema.js";
 export { derive } from "./seeds.js";
 export { Session } from "./session.js";
-export type { Received } from "./session.js";
+export type { Identity, Received } from "./session.js";
 export {
   box,
-  contains,
   dict,
   discrete,
   multiBinary,
@@ -34,6 +74,5 @@ export {
   textSpace,
   tuple,
 } from "./spaces.js";
-export type { Bound, Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple } from "./spaces.js";
 export { DTYPES, Extension, Tensor, int, isDtype } from "./values.js";
 export type { Dtype, Int, Numbers, Value } from "./values.js";

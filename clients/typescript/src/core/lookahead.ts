@@ -3,12 +3,24 @@
  * @module
  */
 
-import type { Environment } from "./environment.js";
+import type { Environment, Turn } from "./environment.js";
 import { IllegalAction } from "./errors.js";
-import type { Position, Turn, ViewFields } from "./messages.js";
+import { Position, View } from "./messages.js";
+import type { Complete } from "./schema.js";
 
 /** A `Position` as it is sent. */
-type Reached = Omit<Position, "seats"> & { seats: ViewFields[] };
+type Reached = Required<Position>;
+
+/**
+ * Return the positions in the body of a reply.
+ * @throws TypeError: it has none
+ */
+export function positionsOf(body: readonly Partial<Position>[]): Complete<Position>[] {
+  return body.map((each) => {
+    const position = Position.complete(each);
+    return { ...position, seats: position.seats.map((view) => View.complete(view)) };
+  });
+}
 
 /**
  * Return what each line leads to.
@@ -20,20 +32,11 @@ type Reached = Omit<Position, "seats"> & { seats: ViewFields[] };
  */
 export async function positions(
   root: () => Environment,
-  toAct: number[],
+  toAct: readonly number[],
   seats: number,
   lines: readonly (readonly (readonly unknown[])[])[],
 ): Promise<Reached[]> {
-  const first: Reached = {
-    to_act: toAct,
-    seats: [],
-    rewards: new Array<number>(seats).fill(0),
-    terminated: false,
-    truncated: false,
-    outcome: null,
-    applied: 0,
-    error: "",
-  };
+  const first = Position.complete({ to_act: toAct, rewards: new Array<number>(seats).fill(0) });
   const found: Reached[] = [];
   for (const line of lines) {
     const game = root();
@@ -61,16 +64,9 @@ async function after(game: Environment, before: Reached, actions: readonly unkno
     if (error instanceof IllegalAction) return { ...before, error: error.message };
     throw error;
   }
+  const { to_act, seats = [], terminated, truncated, outcome } = turn;
   const rewards = [...before.rewards];
-  for (const view of turn.seats) rewards[view.seat] += view.reward ?? 0;
-  return {
-    to_act: turn.to_act ?? [],
-    seats: turn.seats,
-    rewards,
-    terminated: turn.terminated ?? false,
-    truncated: turn.truncated ?? false,
-    outcome: turn.outcome ?? null,
-    applied: before.applied + 1,
-    error: "",
-  };
+  for (const view of seats) rewards[view.seat] += view.reward ?? 0;
+  const applied = before.applied + 1;
+  return Position.complete({ to_act, seats, rewards, terminated, truncated, outcome, applied });
 }

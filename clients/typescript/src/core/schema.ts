@@ -25,7 +25,8 @@ export function required<T>(read: Reader<T>): Field<T> {
 
 /** A field that may be left out. */
 export function optional<T>(read: Reader<T>, otherwise: NoInfer<T>): Field<T> {
-  return { read, otherwise, required: false };
+  // Every message that leaves it out has the same one.
+  return { read, otherwise: Object.freeze(otherwise), required: false };
 }
 
 function invalid(text: string): ProtocolError {
@@ -39,39 +40,48 @@ function outOfRange(value: Int): ProtocolError {
 /** Any integer. */
 export const integer: Reader<Int> = d.readInt;
 
-/** An integer from a bound on, of any size. */
-export function atLeast(low: number): Reader<Int> {
+/** An integer within bounds, of any size. */
+export function atLeast(low: number, high: number = Infinity): Reader<Int> {
   return () => {
     const value = d.readInt();
-    if (value < low) throw outOfRange(value);
+    if (value < low || value > high) throw outOfRange(value);
     return value;
   };
 }
 
-/** An integer from a bound on, small enough for a `number`. */
-export function within(low: number): Reader<number> {
+/** An integer within bounds, small enough for a `number`. */
+export function within(low: number, high: number = Infinity): Reader<number> {
   return () => {
     const value = d.readInt();
-    if (typeof value !== "number" || value < low) throw outOfRange(value);
+    if (typeof value !== "number" || value < low || value > high) throw outOfRange(value);
     return value;
   };
 }
 
 /** A small integer of any sign, such as a seat or a turn. */
 export const small = within(Number.MIN_SAFE_INTEGER);
-export const count = within(0);
-export const positive = within(1);
 export const number: Reader<number> = d.readNumber;
 export const text: Reader<string> = d.readText;
 export const boolean: Reader<boolean> = d.readBoolean;
 export const binary: Reader<Uint8Array> = d.readBinary;
 export const any: Reader<any> = d.readAny;
 
+/** A number within bounds. */
 export function bounded(low: number, high: number = Infinity): Reader<number> {
   return () => {
     const value = d.readNumber();
     // Written so that NaN is refused too.
     if (!(value >= low && value <= high)) throw outOfRange(value);
+    return value;
+  };
+}
+
+/** A number beyond a bound. */
+export function above(low: number, high: number = Infinity): Reader<number> {
+  const read = bounded(low, high);
+  return () => {
+    const value = read();
+    if (value === low) throw outOfRange(value);
     return value;
   };
 }
@@ -106,21 +116,55 @@ export function oneOf<T extends string>(...names: readonly T[]): Reader<T> {
   };
 }
 
-/** Legal actions: a list, a mask, or nil. */
-export const legal: Reader<Int[] | Uint8Array | null> = () => {
+/** What the first reader that accepts it makes of a value. */
+export function either<A, B>(first: Reader<A>, second: Reader<B>): Reader<A | B> {
+  return () => {
+    const start = d.mark();
+    try {
+      return first();
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || error.code !== "invalid") throw error;
+      d.reset(start);
+      return second();
+    }
+  };
+}
+
+/** Legal actions: action numbers, a mask, or null for whatever the action space contains. */
+export type Legal = readonly Int[] | Uint8Array | null;
+
+export const legal: Reader<Legal> = () => {
   if (d.readNil()) return null;
   return d.isBinary() ? d.readBinary() : d.readArray(d.readInt);
 };
 
+/** A bound of a `Box`: one number, or nested arrays with one for each element. */
+export type Bound = number | readonly Bound[];
+
+export const bound: Reader<Bound> = () => (d.isArray() ? bounds() : number());
+const bounds = array(bound);
+
+/**
+ * What is received: every field is there, those that were left out with their defaults.  Spaces and values that are
+ * not opened stay as they are.
+ */
+export type Complete<T> = 0 extends 1 & T
+  ? T
+  : T extends Bound | Uint8Array | { space: string }
+    ? T
+    : T extends object
+      ? { [K in keyof T]-?: Complete<T[K]> }
+      : T;
+
 /** How a map with known fields is read. */
 export interface Struct<T> {
   readonly name: string;
-  readonly read: Reader<T>;
-  /** Its fields as they are when left out. */
-  readonly template: Partial<T>;
+  readonly read: Reader<Complete<T>>;
+  /** Return the fields that are given, and the defaults of the others. */
+  complete(given: Partial<T>): Required<T>;
 }
 
-type Fields<T> = { readonly [K in keyof T]-?: Field<T[K]> };
+type Fields<T> = { readonly [K in keyof T]-?: Field<Complete<T[K]>> };
 
 /**
  * A map with known fields; others are passed over.
@@ -138,7 +182,7 @@ export function struct<T extends object>(name: string, fields: Fields<T>): Struc
     if (required) wanted.push(key);
   }
   const all = (1 << wanted.length) - 1;
-  const read = (): T => {
+  const read = (): Complete<T> => {
     const out = { ...template };
     let seen = 0;
     for (let i = d.readMapHeader(); i > 0; i--) {
@@ -161,33 +205,38 @@ export function struct<T extends object>(name: string, fields: Fields<T>): Struc
     if (seen !== all) {
       throw invalid(`${name} without ${wanted.filter((_, i) => !(seen & (1 << i))).join(", ")}`);
     }
-    return out as T;
+    return out as Complete<T>;
   };
-  return { name, read, template: template as Partial<T> };
+  const complete = (given: Partial<T>): Required<T> => {
+    const out = { ...template };
+    for (const [key, value] of Object.entries(given)) if (value !== undefined) out[key] = value;
+    return out as Required<T>;
+  };
+  return { name, read, complete };
 }
 
 /** Makes structs with one field more, the tag, whose value is the name; `union` tells them apart by it. */
 export function tagged<K extends string>(tag: K) {
-  return <T extends { [key in K]: string }>(name: T[K], fields: Fields<Omit<T, K>>): Struct<T> => {
+  return <T extends { [key in K]: string }>(name: T[K], fields: Omit<Fields<T>, K>): Struct<T> => {
     const read = (): string => {
       d.skip();
       return name;
     };
-    return struct<object>(name, { [tag]: optional(read, name), ...fields }) as Struct<T>;
+    return struct(name, { [tag]: optional(read, name), ...fields } as unknown as Fields<T>);
   };
 }
 
 /**
  * One of several kinds of maps, told apart by the text under a key.
  * @param key - `type` or `space`
- * @param kinds - what it may be
  * @param code - the error for an unknown or missing kind
+ * @param kinds - what it may be
  */
-export function union<T>(
+export function union<S extends Pick<Struct<any>, "name" | "read">>(
   key: string,
-  kinds: readonly Struct<T>[],
   code: "unknown-type" | "invalid",
-): Reader<T> {
+  kinds: readonly S[],
+): Reader<ReturnType<S["read"]>> {
   const readers = new Map(kinds.map((kind) => [kind.name, kind.read]));
   return () => {
     const start = d.mark();
@@ -203,6 +252,6 @@ export function union<T>(
       throw new ProtocolError(code, `${what} as ${key}; it is one of ${[...readers.keys()].join(", ")}`);
     }
     d.reset(start);
-    return read();
+    return read() as ReturnType<S["read"]>;
   };
 }

@@ -5,10 +5,14 @@
  * @module
  */
 
+import { errorFrame, read } from "./codec.js";
 import { encode } from "./encode.js";
 import { ProtocolError, Refused } from "./errors.js";
-import { VERSION, read } from "./messages.js";
-import type { Heard, Hello, Role, Welcome } from "./messages.js";
+import { VERSION } from "./messages.js";
+import type { Heard, Hello, Pong, Role, Welcome } from "./messages.js";
+
+/** What a peer says of itself besides its role, at first and again after a reconnection. */
+export type Identity = Omit<Hello, "type" | "version" | "role" | "resume">;
 
 /** Errors in answer to `hello` that saying it again does not mend. */
 const FATAL = new Set(["version", "access", "name-taken"]);
@@ -32,20 +36,16 @@ export class Session<R extends Role = Role> {
 
   constructor(
     readonly role: R,
-    readonly hello: Hello,
+    readonly identity: Identity,
   ) {}
 
   /** Return the frame of a `hello` that asks for the session that there was. */
   greet(now: number): Uint8Array {
     this.#heard = now;
     this.#greeted = true;
-    return encode({
-      type: "hello",
-      version: VERSION,
-      ...this.hello,
-      role: this.role,
-      resume: this.welcome?.session,
-    });
+    const { role, identity } = this;
+    const resume = this.welcome?.session;
+    return encode({ type: "hello", version: VERSION, ...identity, role, resume } satisfies Hello);
   }
 
   /**
@@ -62,12 +62,12 @@ export class Session<R extends Role = Role> {
         message = read(this.role, frame, this.welcome?.limits);
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error;
-        answers.push(encode({ type: "error", code: error.code, message: error.message }));
+        answers.push(errorFrame(error.code, error.message));
         continue;
       }
       switch (message.type) {
         case "ping":
-          answers.push(encode({ type: "pong", number: message.number }));
+          answers.push(encode({ type: "pong", number: message.number } satisfies Pong));
           break;
         case "pong":
           break;

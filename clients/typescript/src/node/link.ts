@@ -7,7 +7,7 @@
 
 import { Dealer } from "zeromq";
 import { DovetailError, Session, encode } from "../core/index.js";
-import type { Heard, Hello, Role } from "../core/index.js";
+import type { Heard, Identity, Role, messages } from "../core/index.js";
 
 /** Where a broker is, unless told otherwise. */
 export const ADDRESS = "tcp://127.0.0.1:5757";
@@ -41,16 +41,16 @@ export class Link<R extends Role> {
   /**
    * @param address - a ZeroMQ endpoint of the broker
    * @param role - what this peer is
-   * @param hello - who it is
+   * @param identity - who it is
    * @param listener - what hears
    */
   constructor(
     readonly address: string,
     role: R,
-    hello: Hello,
+    identity: Identity,
     private readonly listener: Listener<R>,
   ) {
-    this.session = new Session(role, hello);
+    this.session = new Session(role, identity);
   }
 
   /** Open the socket and say hello. */
@@ -165,7 +165,7 @@ export class Link<R extends Role> {
   async #leave(goodbye: boolean, error: Error | null): Promise<void> {
     if (this.#watch) clearInterval(this.#watch);
     if (goodbye && this.#socket) {
-      this.send([encode({ type: "bye" })]);
+      this.send([encode({ type: "bye" } satisfies messages.Bye)]);
       // It has no high water mark, so this does not wait for a broker that is gone.
       await this.#sending;
     }

@@ -1,6 +1,8 @@
 package dev.dovetail.examples;
 
 import dev.dovetail.*;
+import dev.dovetail.Message.*;
+import java.util.List;
 
 /** Measures the way of a turn and back: its only argument is the role, {@code agent} or {@code environment}. */
 public final class Bench {
@@ -19,12 +21,12 @@ public final class Bench {
         }
     }
 
-    /** Two seats act in turns, and nothing comes of it. */
+    /** Two seats act in turns, without any effect. */
     static final class Game implements Environment {
         static final Options OPTIONS =
                 new Options().integer("turns", 1000, 1, Integer.MAX_VALUE, "After how many turns it is over.");
-        private static final Space ACTION = new Space.Discrete(2);
-        private static final long[] LEGAL = {0, 1};
+        private static final Space ACTION = Space.Discrete.of(2);
+        private static final Legal LEGAL = Legal.of(0, 1);
 
         private final long turns;
         private long turn;
@@ -35,7 +37,11 @@ public final class Bench {
 
         @Override
         public Spec init() {
-            return Spec.of(2, new Space.Discrete(1), ACTION).withMaxTurns(turns);
+            return Spec.of()
+                    .withSeats(2)
+                    .withObservationSpaces(List.of(Space.Discrete.of(1)))
+                    .withActionSpaces(List.of(ACTION))
+                    .withMaxTurns(turns);
         }
 
         @Override
@@ -57,9 +63,9 @@ public final class Bench {
         private Turn next() {
             if (turn < turns) {
                 int seat = (int) (turn & 1);
-                return Turn.of(seat, new View(seat, 0L, LEGAL, 0));
+                return Turns.ask(seat, View.of(seat).withObservation(0L).withLegal(LEGAL));
             }
-            return Turn.over(new double[] {0.5, 0.5}, new View(0, 0L, null, 0), new View(1, 0L, null, 0));
+            return Turns.end(new double[] {0.5, 0.5}, View.of(0).withObservation(0L), View.of(1).withObservation(0L));
         }
     }
 }

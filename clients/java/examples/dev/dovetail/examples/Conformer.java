@@ -1,6 +1,7 @@
 package dev.dovetail.examples;
 
 import dev.dovetail.*;
+import dev.dovetail.Message.*;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -23,7 +24,7 @@ public final class Conformer {
             case "agent" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     AgentType.of("conformer", new Options().bool("refuse", false, "Whether to refuse every seat."),
                                     (parameters, seed) -> new Counter(parameters.bool("refuse")))
-                            .described("Counts what it hears.").wanting("text").playing(0)));
+                            .described("Counts what it hears.").wanting(Want.TEXT).playing(0)));
             case "environment" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     EnvironmentType.of("conformer", Game.OPTIONS, Game::new).described("Counts turns.")));
             case "experiment" -> Dovetail.program(Conformer::experiment);
@@ -60,7 +61,7 @@ public final class Conformer {
             if ("crash".equals(decision.observation())) {
                 throw new IllegalStateException("told to crash");
             }
-            if (decision.learn()) {
+            if (decision.mode() == Mode.LEARN) {
                 decisions++;
                 reward += decision.reward();
             }
@@ -73,7 +74,7 @@ public final class Conformer {
             }
             last.put("clock", clock == null ? null : times);
             last.put("text", decision.text());
-            last.put("mode", decision.learn() ? "learn" : "evaluate");
+            last.put("mode", decision.mode());
             last.put("seed", decision.seed());
             long[] legal = decision.legal();
             return legal == null ? decision.observation() : Arrays.stream(legal).max().getAsLong();
@@ -81,7 +82,7 @@ public final class Conformer {
 
         @Override
         public void end(End end) {
-            if (end.learn()) {
+            if (end.mode() == Mode.LEARN) {
                 ends++;
                 reward += end.reward();
             }
@@ -154,7 +155,12 @@ public final class Conformer {
         @Override
         public Spec init() {
             fail("open");
-            return Spec.of(seats, space, space).withRewards(0, 1).withMaxTurns(given.integer("turns"));
+            return Spec.of()
+                    .withSeats(seats)
+                    .withObservationSpaces(List.of(space))
+                    .withActionSpaces(List.of(space))
+                    .withRewardRange(0, 1)
+                    .withMaxTurns(given.integer("turns"));
         }
 
         private int[] toAct() {
@@ -167,13 +173,13 @@ public final class Conformer {
             return all;
         }
 
-        private Object legal() {
+        private Legal legal() {
             if (!(space instanceof Space.Discrete discrete)) {
                 return null;
             }
             long[] actions = new long[(int) discrete.n()];
             Arrays.setAll(actions, each -> discrete.start() + each);
-            return given.bool("mask") ? Legal.mask(actions) : actions;
+            return given.bool("mask") ? Legal.mask(actions) : Legal.of(actions);
         }
 
         @Override
@@ -182,18 +188,18 @@ public final class Conformer {
             turn = 0;
             Object seen = "seed".equals(given.any("observation")) ? (Object) seed : given.any("observation");
             int[] toAct = toAct();
-            return Turn.of(toAct, Arrays.stream(toAct).mapToObj(seat -> new View(seat, seen, legal(), 0)).toList());
+            return Turns.ask(toAct, Arrays.stream(toAct)
+                    .mapToObj(seat -> View.of(seat).withObservation(seen).withLegal(legal()))
+                    .toList());
         }
 
         @Override
         public Turn step(Actions actions) {
             fail("step");
-            List<Object> seen = new java.util.ArrayList<>();
-            for (int i = 0; i < actions.size(); i++) {
-                if (Long.valueOf(-1).equals(actions.action(i))) {
-                    throw new IllegalActionException(actions.seat(i), "-1 is never legal");
+            for (SeatValue each : actions.all()) {
+                if (Long.valueOf(-1).equals(each.value())) {
+                    throw new IllegalActionException(each.seat(), "-1 is never legal");
                 }
-                seen.add(Arrays.asList(actions.seat(i), actions.action(i)));
             }
             int[] acted = toAct();
             turn++;
@@ -201,12 +207,15 @@ public final class Conformer {
             double[] score = new double[seats];
             Arrays.stream(acted).forEach(seat -> score[seat] = 1.0 / acted.length);
             View[] views = Arrays.stream(all())
-                    .mapToObj(seat -> new View(seat, seen, over ? null : legal(), score[seat] > 0 ? 1 : 0))
+                    .mapToObj(seat -> View.of(seat)
+                            .withObservation(actions.all())
+                            .withLegal(over ? null : legal())
+                            .withReward(score[seat] > 0 ? 1 : 0))
                     .toArray(View[]::new);
             if (!over) {
-                return Turn.of(toAct(), List.of(views));
+                return Turns.ask(toAct(), List.of(views));
             }
-            return given.bool("truncate") ? Turn.cutShort(views) : Turn.over(score, views);
+            return given.bool("truncate") ? Turns.truncate(views) : Turns.end(score, views);
         }
 
         @Override
@@ -225,6 +234,8 @@ public final class Conformer {
 
     // -- the experiment -------------------------------------------------------------------------------
 
+    private static final Encoder ENCODER = new Encoder();
+    private static final Decoder DECODER = new Decoder();
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.US_ASCII);
 
     private static void write(String key, Object value) {
@@ -233,17 +244,11 @@ public final class Conformer {
         OUT.println(Reading.of(line));
     }
 
-    private static String kind(Event event) {
-        return event instanceof Event.Episode ? "episode"
-                : event instanceof Event.Progress ? "progress"
-                : event instanceof Event.Done ? "done" : "turn";
-    }
-
     @SuppressWarnings("unchecked")
     private static void experiment() {
         boolean lost = false;
         try (Experiment experiment = Experiment.connect()) {
-            ArrayDeque<Event> events = new ArrayDeque<>();
+            ArrayDeque<Message> events = new ArrayDeque<>();
             experiment.listen(events::add);
             write("welcome", experiment.name());
             var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -273,17 +278,17 @@ public final class Conformer {
         }
     }
 
-    /** Tells events until one of a kind came. */
-    private static void await(Experiment experiment, ArrayDeque<Event> events, String wanted) {
+    /** Writes events until one of a type came. */
+    @SuppressWarnings("unchecked")
+    private static void await(Experiment experiment, ArrayDeque<Message> events, String wanted) {
         while (true) {
             while (events.isEmpty()) {
                 experiment.poll(0.5);
             }
-            Event event = events.poll();
-            Map<String, Object> fields = new LinkedHashMap<>(event.fields());
-            fields.remove("type");
-            write(kind(event), fields);
-            if (kind(event).equals(wanted)) {
+            Map<String, Object> fields = (Map<String, Object>) DECODER.decode(ENCODER.encode(events.poll()));
+            String type = (String) fields.remove("type");
+            write(type, fields);
+            if (type.equals(wanted)) {
                 return;
             }
         }

@@ -5,7 +5,10 @@ import dev.dovetail.AgentType;
 import dev.dovetail.Decision;
 import dev.dovetail.Dovetail;
 import dev.dovetail.DovetailException;
-import dev.dovetail.End;
+import dev.dovetail.Message.End;
+import dev.dovetail.Message.Mode;
+import dev.dovetail.Message.Reason;
+import dev.dovetail.Message.Want;
 import dev.dovetail.Options;
 import dev.dovetail.Seat;
 import dev.dovetail.Space;
@@ -17,6 +20,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,8 +36,8 @@ import java.util.Set;
  */
 public final class TdPlayer implements Agent {
     /** Endings that say nothing about the position in which they came. */
-    private static final Set<String> NO_RESULT =
-            Set.of("truncated", "disconnected", "crashed", "cancelled", "environment-failed");
+    private static final Set<Reason> NO_RESULT = EnumSet.of(
+            Reason.TRUNCATED, Reason.DISCONNECTED, Reason.CRASHED, Reason.CANCELLED, Reason.ENVIRONMENT_FAILED);
 
     private static final String MAGIC = "dovetail td-java 1";
     private static final int MOST_CONNECT = 5; // 4^n patterns for each line
@@ -67,7 +71,7 @@ public final class TdPlayer implements Agent {
     public static AgentType type() {
         return AgentType.of("td-java", OPTIONS, (parameters, seed) -> new TdPlayer(parameters))
                 .described("Learns Connect Four by linear TD(lambda) over patterns on lines.")
-                .wanting("afterstates");
+                .wanting(Want.AFTERSTATES);
     }
 
     /**
@@ -82,16 +86,16 @@ public final class TdPlayer implements Agent {
     @Override
     public void init(Seat seat) {
         if (seat.spec().seats() != 2
-                || !(seat.spec().observationSpace(seat.seat()) instanceof Space.Box box)
-                || box.shape().size() != 3
-                || box.shape().get(0) != 2
+                || !(seat.observationSpace() instanceof Space.Box box)
+                || box.shape().length != 3
+                || box.shape()[0] != 2
                 || !box.dtype().equals("uint8")
-                || !(seat.spec().actionSpace(seat.seat()) instanceof Space.Discrete actions)
-                || actions.n() != box.shape().get(2)) {
+                || !(seat.actionSpace() instanceof Space.Discrete actions)
+                || actions.n() != box.shape()[2]) {
             throw new DovetailException("td-java plays Connect Four only: two seats, boards of uint8 in two planes");
         }
-        int rows = box.shape().get(1).intValue();
-        int columns = box.shape().get(2).intValue();
+        int rows = (int) box.shape()[1];
+        int columns = (int) box.shape()[2];
         if (patterns == null) {
             board(rows, columns);
             weights = new double[patterns.size()];
@@ -129,7 +133,7 @@ public final class TdPlayer implements Agent {
                 choice = i;
             }
         }
-        if (!decision.learn()) {
+        if (decision.mode() == Mode.EVALUATE) {
             return legal[choice];
         }
         Place place = new Place(decision.episode(), decision.seat().seat());
@@ -204,7 +208,7 @@ public final class TdPlayer implements Agent {
 
     @Override
     public void end(End end) {
-        List<int[]> trace = traces.remove(new Place(end.episode(), end.seat().seat()));
+        List<int[]> trace = traces.remove(new Place(end.episode(), end.seat()));
         if (trace != null && !NO_RESULT.contains(end.reason())) {
             learn(trace, end.reward());
             games++;

@@ -1,17 +1,13 @@
 package dev.dovetail;
 
-import java.util.Arrays;
+import java.util.List;
 
-/** The actions of all seats that had to act in a turn, in the order of {@code to_act}. */
-public final class Actions {
-    private final int[] seats;
-    private final Object[] actions;
-
-    Actions(int[] seats, Object[] actions) {
-        this.seats = seats;
-        this.actions = actions;
-    }
-
+/**
+ * The actions of all seats that had to act in a turn.
+ *
+ * @param all one for each seat, in the order of {@code to_act}
+ */
+public record Actions(List<SeatValue> all) {
     /**
      * Makes the actions of one seat.
      *
@@ -20,49 +16,24 @@ public final class Actions {
      * @return the actions
      */
     public static Actions of(int seat, Object action) {
-        return new Actions(new int[] {seat}, new Object[] {action});
-    }
-
-    /** {@return how many seats acted} */
-    public int size() {
-        return seats.length;
-    }
-
-    /**
-     * Returns a seat that acted.
-     *
-     * @param index its place in the order
-     * @return the seat
-     */
-    public int seat(int index) {
-        return seats[index];
-    }
-
-    /**
-     * Returns an action.
-     *
-     * @param index its place in the order
-     * @return the action
-     */
-    public Object action(int index) {
-        return actions[index];
+        return new Actions(List.of(new SeatValue(seat, action)));
     }
 
     /**
      * Returns the action of the one seat that must act, as an integer.
      *
-     * @param seat who must act
+     * @param seat the seat that must act
      * @return the action number
-     * @throws IllegalActionException if others act too or instead, or it is no integer
+     * @throws IllegalActionException if others act too or instead, or it is not an integer
      */
     public long sole(int seat) {
-        if (seats.length != 1 || seats[0] != seat) {
-            throw new IllegalActionException(
-                    seat, "seat " + seat + " is to act, and only it; got actions of " + Arrays.toString(seats));
+        if (all.size() != 1 || all.get(0).seat() != seat) {
+            throw new IllegalActionException(seat, "seat " + seat + " is to act, and only it; got actions of "
+                    + all.stream().map(SeatValue::seat).toList());
         }
-        if (actions[0] instanceof Long number) {
+        if (all.get(0).value() instanceof Long number) {
             return number;
         }
-        throw new IllegalActionException(seat, "an action must be an integer, not " + actions[0]);
+        throw new IllegalActionException(seat, "an action must be an integer, not " + all.get(0).value());
     }
 }

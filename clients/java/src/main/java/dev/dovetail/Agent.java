@@ -1,5 +1,7 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.End;
+
 /**
  * What a player or learner implements. It knows no game, socket or broker.
  *

@@ -1,5 +1,26 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Action;
+import dev.dovetail.Message.AgentLookahead;
+import dev.dovetail.Message.AgentMessage;
+import dev.dovetail.Message.AgentStart;
+import dev.dovetail.Message.AgentStep;
+import dev.dovetail.Message.Cleanup;
+import dev.dovetail.Message.Code;
+import dev.dovetail.Message.Create;
+import dev.dovetail.Message.End;
+import dev.dovetail.Message.Error;
+import dev.dovetail.Message.Init;
+import dev.dovetail.Message.Leave;
+import dev.dovetail.Message.Load;
+import dev.dovetail.Message.Mode;
+import dev.dovetail.Message.Offer;
+import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Reason;
+import dev.dovetail.Message.Reply;
+import dev.dovetail.Message.Role;
+import dev.dovetail.Message.Save;
+import dev.dovetail.Message.Saved;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -9,8 +30,10 @@ import java.util.SplittableRandom;
 
 /** Holds the agents of one program: instances, their seats, and the episodes that these are in. */
 final class AgentHost extends Host {
-    /** Ended episodes that are remembered, so that what comes twice is not played twice. */
+    /** Ended episodes that are remembered, so that a repeated decision is not taken for a new one. */
     private static final int ENDED_KEPT = 4096;
+
+    private static final Reader<List<Position>> POSITIONS = Reader.list(Position::read);
 
     /** A seat of a match or of an episode. */
     private record Place(long of, int seat) {}
@@ -24,23 +47,23 @@ final class AgentHost extends Host {
     private static final class Play {
         final Player player;
         final Seat seat;
-        final boolean learn;
+        final Mode mode;
         final long seed;
         final SplittableRandom random;
         long turn = -1;
-        /** The frame that answers this turn; null while a lookahead is under way. */
+        /** The frame that answers this turn, or asks before that; null as long as there is neither. */
         byte[] answer;
 
         Decision decision;
+        /** The question that the decision waits for; null if it waits for none. */
         Lookahead question;
         long asked;
-        byte[] asking;
 
-        Play(Sitting sitting, Incoming.Decide.First first) {
+        Play(Sitting sitting, AgentStart start) {
             player = sitting.player;
             seat = sitting.seat;
-            learn = first.learn();
-            seed = first.seed();
+            mode = start.mode();
+            seed = start.seed();
             random = new SplittableRandom(seed);
         }
     }
@@ -72,80 +95,79 @@ final class AgentHost extends Host {
 
     @Override
     List<Offer> offers() {
-        if (single != null) {
-            return List.of(new Offer(single.name, "", new Options(), List.of(), 1, true));
-        }
-        return types.values().stream().map(AgentType::offer).toList();
+        return single != null
+                ? List.of(Offer.of(single.name).withInstance(true))
+                : types.values().stream().map(AgentType::offer).toList();
     }
 
     @Override
-    void take(Incoming message, List<byte[]> out) {
-        if (message instanceof Incoming.Decide decide) {
-            decide(decide, out);
-        } else if (message instanceof Incoming.Ended end) {
+    void take(Message message, List<byte[]> out) {
+        if (message instanceof AgentStep step) {
+            decide(playing.get(new Place(step.episode(), step.seat())), step, false, out);
+        } else if (message instanceof AgentStart start) {
+            decide(begin(start), first(start), true, out);
+        } else if (message instanceof End end) {
             end(end, out);
-        } else if (message instanceof Incoming.Init init) {
+        } else if (message instanceof Init init) {
             init(init, out);
-        } else if (message instanceof Incoming.Leave leave) {
+        } else if (message instanceof Leave leave) {
             seats.keySet().removeIf(each -> each.of == leave.match());
-        } else if (message instanceof Incoming.Reply reply) {
+        } else if (message instanceof Reply reply) {
             answered(thinking.remove(reply.id()), reply, out);
-        } else if (message instanceof Incoming.Error error) {
-            if (error.id() != null) {
-                answered(thinking.remove(error.id()), error, out);
-            }
-        } else if (message instanceof Incoming.Request request) {
-            answer(request.id(), where(request), out, () -> request(request));
+        } else if (message instanceof Error error && error.id() != null) {
+            answered(thinking.remove(error.id()), error, out);
+        } else if (message instanceof Create create) {
+            answer(create.id(), create.agent() + " in create", out, () -> create(create));
+        } else if (message instanceof Save save) {
+            answer(save.id(), name(save.instance()) + " in save", out, () -> save(save));
+        } else if (message instanceof Load load) {
+            answer(load.id(), name(load.instance()) + " in load", out, () -> load(load));
+        } else if (message instanceof AgentMessage tell) {
+            answer(tell.id(), name(tell.instance()) + " in message", out,
+                    () -> Reply.of(tell.id()).withBody(existing(tell.instance()).message(tell.body())));
+        } else if (message instanceof Cleanup cleanup) {
+            answer(cleanup.id(), name(cleanup.instance()) + " in cleanup", out, () -> cleanup(cleanup));
         }
     }
 
     // -- decisions ------------------------------------------------------------------------------------
 
-    private void decide(Incoming.Decide message, List<byte[]> out) {
-        Place place = new Place(message.episode(), message.seat());
-        Play play = playing.get(place);
-        if (play == null) {
-            if (message.first() == null || ended.containsKey(place)) {
-                return;
-            }
-            Sitting sitting = seats.get(new Place(message.first().match(), message.seat()));
-            if (sitting == null) {
-                return;
-            }
-            play = new Play(sitting, message.first());
-            playing.put(place, play);
+    /** The episode that a start is about; null if it is over, or the seat is not taken. */
+    private Play begin(AgentStart start) {
+        Place place = new Place(start.episode(), start.seat());
+        Sitting sitting = seats.get(new Place(start.match(), start.seat()));
+        if (!playing.containsKey(place) && !ended.containsKey(place) && sitting != null) {
+            playing.put(place, new Play(sitting, start));
         }
-        if (message.turn() <= play.turn) {
-            if (message.turn() == play.turn) {
-                if (play.answer != null) {
-                    out.add(play.answer);
-                } else if (play.asking != null) {
-                    out.add(play.asking);
-                }
-            }
+        return playing.get(place);
+    }
+
+    /** The part of a start that later decisions have, too. */
+    private static AgentStep first(AgentStart start) {
+        return AgentStep.of(start.episode(), start.seat(), start.turn())
+                .withReward(start.reward())
+                .withObservation(start.observation())
+                .withLegal(start.legal())
+                .withAfterstates(start.afterstates())
+                .withText(start.text())
+                .withScene(start.scene())
+                .withClock(start.clock());
+    }
+
+    private void decide(Play play, AgentStep step, boolean first, List<byte[]> out) {
+        if (play == null || step.turn() < play.turn) {
+            return;
+        }
+        if (step.turn() == play.turn) {
+            out.add(play.answer);
             return;
         }
         forget(play);
-        play.turn = message.turn();
-        play.answer = null;
-        Decision decision = new Decision(
-                play.seat,
-                message.episode(),
-                message.turn(),
-                message.observation(),
-                message.legal(),
-                message.reward(),
-                play.learn,
-                play.seed,
-                play.random,
-                message.afterstates(),
-                message.text(),
-                message.scene(),
-                message.clock());
-        play.decision = decision;
+        play.turn = step.turn();
+        play.decision = new Decision(play.seat, play.mode, play.seed, play.random, step);
         try {
             Agent agent = play.player.agent;
-            settle(play, message.first() != null ? agent.start(decision) : agent.step(decision), out);
+            settle(play, first ? agent.start(play.decision) : agent.step(play.decision), out);
         } catch (Throwable error) {
             crashed(play, error, out);
         }
@@ -153,43 +175,32 @@ final class AgentHost extends Host {
 
     /** Sends an action, or a question that comes before it. */
     private void settle(Play play, Object choice, List<byte[]> out) {
-        Decision decision = play.decision;
+        long episode = play.decision.episode();
         int seat = play.seat.seat();
         if (choice instanceof Lookahead question) {
             long id = ++questions;
-            byte[] frame = encode(new Outgoing.Lookahead(
-                    id, decision.episode(), seat, decision.turn(), question.lines(), question.seed()));
+            play.answer = encode(
+                    AgentLookahead.of(id, episode, seat, play.turn, question.lines()).withSeed(question.seed()));
             play.question = question;
             play.asked = id;
-            play.asking = frame;
             thinking.put(id, play);
-            out.add(frame);
-            return;
+        } else {
+            play.answer = encode(Action.of(episode, play.turn, seat).withAction(choice));
+            play.decision = null;
         }
-        play.answer = encode(new Outgoing.Action(decision.episode(), decision.turn(), seat, choice));
-        play.decision = null;
         out.add(play.answer);
     }
 
-    private void answered(Play play, Incoming message, List<byte[]> out) {
+    private void answered(Play play, Message message, List<byte[]> out) {
         if (play == null) {
             return;
         }
         Lookahead question = play.question;
         forget(play);
         try {
-            Object choice;
-            if (message instanceof Incoming.Reply reply) {
-                if (!(reply.body() instanceof List<?> body)) {
-                    throw new DovetailException("the answer to a lookahead is no list of positions");
-                }
-                List<Position> positions = new ArrayList<>(body.size());
-                body.forEach(each -> positions.add(Position.read(each)));
-                choice = question.then().apply(positions);
-            } else {
-                Incoming.Error error = (Incoming.Error) message;
-                choice = question.otherwise().apply(new RefusedException(error.code(), error.message()));
-            }
+            Object choice = message instanceof Reply reply
+                    ? question.then().apply(POSITIONS.read(reply.body()))
+                    : question.otherwise().apply(RefusedException.of((Error) message));
             settle(play, choice, out);
         } catch (Throwable error) {
             crashed(play, error, out);
@@ -201,122 +212,77 @@ final class AgentHost extends Host {
         if (play.question != null) {
             thinking.remove(play.asked);
             play.question = null;
-            play.asking = null;
         }
     }
 
     private void crashed(Play play, Throwable error, List<byte[]> out) {
-        Decision decision = play.decision;
-        String text = failure(error, play.player.name + " in turn " + decision.turn());
-        play.answer =
-                encode(Outgoing.Error.episode("crashed", text, decision.episode(), play.seat.seat()));
+        String text = failure(error, play.player.name + " in turn " + play.turn);
+        play.answer = encode(error(Code.CRASHED, text)
+                .withEpisode(play.decision.episode())
+                .withSeat(play.seat.seat()));
         play.decision = null;
         out.add(play.answer);
     }
 
-    private void end(Incoming.Ended message, List<byte[]> out) {
-        Place place = new Place(message.episode(), message.seat());
+    private void end(End end, List<byte[]> out) {
+        Place place = new Place(end.episode(), end.seat());
         if (ended.put(place, true) != null) {
             return;
         }
         Play play = playing.remove(place);
         Player player;
-        Seat seat;
         if (play != null) {
             forget(play);
             player = play.player;
-            seat = play.seat;
+            end = end.withMatch(play.seat.match());
         } else { // the episode ended before this seat had to decide
-            Sitting sitting = seats.get(new Place(message.match(), message.seat()));
+            Sitting sitting = seats.get(new Place(end.match(), end.seat()));
             if (sitting == null) {
                 return;
             }
             player = sitting.player;
-            seat = sitting.seat;
         }
         try {
-            player.agent.end(new End(
-                    seat,
-                    message.episode(),
-                    message.reward(),
-                    message.observation(),
-                    message.outcome(),
-                    message.reason(),
-                    message.blame(),
-                    message.total(),
-                    message.decisions(),
-                    message.learn(),
-                    message.text(),
-                    message.scene()));
+            player.agent.end(end);
         } catch (Throwable error) {
             String text = failure(error, player.name + " at the end of an episode");
-            out.add(encode(Outgoing.Error.episode("crashed", text, message.episode(), message.seat())));
+            out.add(encode(error(Code.CRASHED, text).withEpisode(end.episode()).withSeat(end.seat())));
         }
     }
 
-    // -- everything else ------------------------------------------------------------------------------
+    // -- seats and instances --------------------------------------------------------------------------
 
-    private Player find(long instance) {
-        return instances.getOrDefault(instance, single);
-    }
-
-    private void init(Incoming.Init message, List<byte[]> out) {
-        Player player = find(message.instance());
+    private void init(Init init, List<byte[]> out) {
+        Player player = find(init.instance());
         if (player == null) {
-            out.add(encode(Outgoing.Error.match(
-                    "unknown", "there is no agent " + message.instance(), message.match(), message.seat())));
+            out.add(encode(error(Code.UNKNOWN, "there is no agent " + init.instance())
+                    .withMatch(init.match())
+                    .withSeat(init.seat())));
             return;
         }
-        Place place = new Place(message.match(), message.seat());
+        Place place = new Place(init.match(), init.seat());
         Sitting known = seats.get(place);
         if (known != null && known.player == player) {
             return;
         }
-        Seat seat = new Seat(message.match(), message.seat(), message.spec(), message.lookahead());
+        Seat seat = new Seat(init.match(), init.seat(), init.spec(), init.lookahead());
         seats.put(place, new Sitting(player, seat));
         try {
             player.agent.init(seat);
         } catch (Throwable error) {
             String text = describe(error, player.name + " taking a seat");
-            out.add(encode(Outgoing.Error.match("unavailable", text, message.match(), message.seat())));
+            out.add(encode(error(Code.UNAVAILABLE, text).withMatch(init.match()).withSeat(init.seat())));
         }
     }
 
-    /** Who is asked for what; for a person. */
-    private String where(Incoming.Request message) {
-        if (message instanceof Incoming.Create create) {
-            return create.agent() + " in create";
-        }
-        Player player = find(message.instance());
-        return (player == null ? "the agent" : player.name)
-                + (message instanceof Incoming.Save ? " in save"
-                        : message instanceof Incoming.Load ? " in load"
-                        : message instanceof Incoming.Tell ? " in message" : " in cleanup");
+    private Player find(long instance) {
+        return instances.getOrDefault(instance, single);
     }
 
-    private Outgoing request(Incoming.Request message) {
-        if (message instanceof Incoming.Create create) {
-            create(create);
-            return new Outgoing.Reply(create.id(), null);
-        }
-        if (message instanceof Incoming.Save save) {
-            byte[] state = existing(save.instance()).save();
-            if (state == null) {
-                throw new DovetailException("this agent cannot be saved");
-            }
-            return new Outgoing.Saved(save.id(), state);
-        }
-        Object body = null;
-        if (message instanceof Incoming.Load load) {
-            existing(load.instance()).load(load.state());
-        } else if (message instanceof Incoming.Tell tell) {
-            body = existing(tell.instance()).message(tell.body());
-        } else if (message instanceof Incoming.Cleanup cleanup) {
-            Agent agent = existing(cleanup.instance());
-            instances.remove(cleanup.instance());
-            agent.cleanup();
-        }
-        return new Outgoing.Reply(message.id(), body);
+    /** Whose agent it is, for a person. */
+    private String name(long instance) {
+        Player player = find(instance);
+        return player == null ? "the agent" : player.name;
     }
 
     private Agent existing(long instance) {
@@ -327,31 +293,51 @@ final class AgentHost extends Host {
         return player.agent;
     }
 
-    private void create(Incoming.Create message) {
-        if (instances.containsKey(message.instance())) {
-            return;
+    private Message create(Create create) {
+        if (!instances.containsKey(create.instance())) {
+            AgentType type = types.get(create.agent());
+            if (type == null) {
+                throw new DovetailException("this program makes no agent '" + create.agent() + "'");
+            }
+            Agent agent = type.factory()
+                    .make(type.options().read(create.parameters(), "agent " + create.agent()), create.seed());
+            if (create.state() != null) {
+                agent.load(create.state());
+            }
+            instances.put(create.instance(), new Player(agent, type.name()));
         }
-        AgentType type = types.get(message.agent());
-        if (type == null) {
-            throw new DovetailException("this program makes no agent '" + message.agent() + "'");
+        return Reply.of(create.id());
+    }
+
+    private Message save(Save save) {
+        byte[] state = existing(save.instance()).save();
+        if (state == null) {
+            throw new DovetailException("this agent cannot be saved");
         }
-        Agent agent = type.factory()
-                .make(type.options().read(message.parameters(), "agent " + message.agent()), message.seed());
-        if (message.state() != null) {
-            agent.load(message.state());
-        }
-        instances.put(message.instance(), new Player(agent, type.name()));
+        return Saved.of(save.id(), state);
+    }
+
+    private Message load(Load load) {
+        existing(load.instance()).load(load.state());
+        return Reply.of(load.id());
+    }
+
+    private Message cleanup(Cleanup cleanup) {
+        Agent agent = existing(cleanup.instance());
+        instances.remove(cleanup.instance());
+        agent.cleanup();
+        return Reply.of(cleanup.id());
     }
 
     /** Every seat in an episode hears its end; then instances and seats go. */
     @Override
     void reset() {
-        List<byte[]> nobody = new ArrayList<>(); // the broker knows none of these episodes
+        List<byte[]> unsent = new ArrayList<>(); // the broker knows none of these episodes
         for (Map.Entry<Place, Play> each : List.copyOf(playing.entrySet())) {
             Place place = each.getKey();
-            Play play = each.getValue();
-            end(new Incoming.Ended(place.of, place.seat, play.seat.match(), 0, null, null, "disconnected", null, 0, 0,
-                    null, null, play.learn), nobody);
+            end(End.of(place.of, place.seat)
+                    .withReason(Reason.DISCONNECTED)
+                    .withMode(each.getValue().mode), unsent);
         }
         playing.clear();
         thinking.clear();

@@ -1,20 +1,18 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Offer;
+import dev.dovetail.Message.Want;
 import java.util.List;
 import java.util.function.Supplier;
 
 /**
  * An agent type that a program offers; experiments make instances of it.
  *
- * @param name how others call it
- * @param description one sentence for a person
+ * @param offer what others learn of it; its parameters are those of {@code options}
  * @param options the parameters that {@code create} may set
- * @param wants what environments are to add to decisions: {@code afterstates}, {@code text}, {@code scene}
- * @param capacity episodes that one instance plays at once; 0 is no limit
  * @param factory makes an instance
  */
-public record AgentType(
-        String name, String description, Options options, List<String> wants, int capacity, Factory factory) {
+public record AgentType(Offer offer, Options options, Factory factory) {
     /** Makes instances. */
     @FunctionalInterface
     public interface Factory {
@@ -30,18 +28,18 @@ public record AgentType(
     }
 
     /**
-     * A type without parameters, whose instances play one episode at a time.
+     * Returns a type without parameters, whose instances play one episode at a time.
      *
      * @param name how others call it
      * @param maker makes an instance
      * @return the type
      */
     public static AgentType of(String name, Supplier<? extends Agent> maker) {
-        return new AgentType(name, "", new Options(), List.of(), 1, (parameters, seed) -> maker.get());
+        return of(name, new Options(), (parameters, seed) -> maker.get());
     }
 
     /**
-     * A type with parameters, whose instances play one episode at a time.
+     * Returns a type with parameters, whose instances play one episode at a time.
      *
      * @param name how others call it
      * @param options its parameters
@@ -49,7 +47,12 @@ public record AgentType(
      * @return the type
      */
     public static AgentType of(String name, Options options, Factory factory) {
-        return new AgentType(name, "", options, List.of(), 1, factory);
+        return new AgentType(Offer.of(name).withParameters(options.describe()), options, factory);
+    }
+
+    /** {@return how others call it} */
+    public String name() {
+        return offer.name();
     }
 
     /**
@@ -59,17 +62,17 @@ public record AgentType(
      * @return the type with it
      */
     public AgentType described(String text) {
-        return new AgentType(name, text, options, wants, capacity, factory);
+        return new AgentType(offer.withDescription(text), options, factory);
     }
 
     /**
-     * Says what decisions should have besides.
+     * Says what environments are to add to decisions.
      *
-     * @param more {@code afterstates}, {@code text} or {@code scene}
+     * @param wants what to add
      * @return the type with them
      */
-    public AgentType wanting(String... more) {
-        return new AgentType(name, description, options, List.of(more), capacity, factory);
+    public AgentType wanting(Want... wants) {
+        return new AgentType(offer.withWants(List.of(wants)), options, factory);
     }
 
     /**
@@ -79,10 +82,6 @@ public record AgentType(
      * @return the type with it
      */
     public AgentType playing(int episodes) {
-        return new AgentType(name, description, options, wants, episodes, factory);
-    }
-
-    Offer offer() {
-        return new Offer(name, description, options, wants, capacity, false);
+        return new AgentType(offer.withCapacity(episodes), options, factory);
     }
 }

@@ -1,52 +1,79 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.AgentStep;
+import dev.dovetail.Message.Clock;
+import dev.dovetail.Message.Mode;
 import java.util.random.RandomGenerator;
 
 /**
  * What one seat must decide in one turn.
  *
- * @param seat who must act, and in which match
- * @param episode the broker's number of the episode
- * @param turn the number of this decision point within the episode, from 0
- * @param observation what the seat sees, as it is decoded: Long, Double, String, List, Map, Tensor …
- * @param legal action numbers in rising order; null if every action of the space is legal
- * @param reward the sum of what the seat earned since its last decision
- * @param learn false in evaluate mode, in which an agent must not change
+ * @param seat the seat that must act, and its match
+ * @param mode in {@code EVALUATE} an agent must not change
  * @param seed of this seat in this episode
- * @param random made from {@code seed}, the same through the episode: with it the same seeds replay the same
- * @param afterstates one row per legal action, if wanted
- * @param text the position for a person to read, if wanted
- * @param scene the position to be drawn, if wanted
- * @param clock what the seat may use; null if no clock runs
+ * @param random made from {@code seed}, the same through the episode; an agent that draws from it alone can be replayed
+ * @param message what the broker sent; a first decision has the fields of a later one
  */
-public record Decision(
-        Seat seat,
-        long episode,
-        long turn,
-        Object observation,
-        long[] legal,
-        double reward,
-        boolean learn,
-        long seed,
-        RandomGenerator random,
-        Object afterstates,
-        String text,
-        Object scene,
-        Clock clock) {
+public record Decision(Seat seat, Mode mode, long seed, RandomGenerator random, AgentStep message) {
+    /** {@return the broker's number of the episode} */
+    public long episode() {
+        return message.episode();
+    }
+
+    /** {@return the number of this decision point within the episode, from 0} */
+    public long turn() {
+        return message.turn();
+    }
+
+    /** {@return the sum of what the seat earned since its last decision} */
+    public double reward() {
+        return message.reward();
+    }
+
+    /** {@return what the seat sees, as it is decoded: Long, Double, String, List, Map, Tensor …} */
+    public Object observation() {
+        return message.observation();
+    }
+
+    /** {@return action numbers in rising order; null if every action of the space is legal} */
+    public long[] legal() {
+        return message.legal() == null ? null : message.legal().actions();
+    }
+
+    /** {@return one row per legal action, if wanted} */
+    public Object afterstates() {
+        return message.afterstates();
+    }
+
+    /** {@return the position for a person to read, if wanted} */
+    public String text() {
+        return message.text();
+    }
+
+    /** {@return the position to be drawn, if wanted} */
+    public Object scene() {
+        return message.scene();
+    }
+
+    /** {@return what the seat may use; null if no clock runs} */
+    public Clock clock() {
+        return message.clock();
+    }
+
     /**
-     * Draws an action that is legal.
+     * Draws a legal action.
      *
-     * @return an action number, or a value of the action space if every one is legal
-     * @throws DovetailException if nothing says what is legal
+     * @return an action number, or a value of the action space if every action of it is legal
+     * @throws DovetailException if neither legal actions nor an action space were sent
      */
     public Object sample() {
+        long[] legal = legal();
         if (legal != null) {
             return legal[random.nextInt(legal.length)];
         }
-        Space space = seat.spec().actionSpace(seat.seat());
-        if (space == null) {
+        if (seat.actionSpace() == null) {
             throw new DovetailException("neither legal actions nor an action space were sent");
         }
-        return space.sample(random);
+        return Spaces.sample(seat.actionSpace(), random);
     }
 }

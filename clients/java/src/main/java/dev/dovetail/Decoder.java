@@ -1,5 +1,7 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Code;
+import dev.dovetail.Message.Limits;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.charset.CodingErrorAction;
@@ -22,7 +24,7 @@ import org.msgpack.core.buffer.ArrayBufferInput;
 public final class Decoder {
     private static final byte[] NOTHING = {};
     /** What a tensor's payload may hold: an array with an array of lengths in it. */
-    private static final Limits INSIDE = new Limits(Long.MAX_VALUE, 2, 64);
+    private static final Limits INSIDE = Limits.of().withFrame(Long.MAX_VALUE).withDepth(2).withElements(64);
 
     /** Strict: MessagePack of old did not tell text and binary apart, and the library reads either for both. */
     private static final MessagePack.UnpackerConfig STRICT = new MessagePack.UnpackerConfig()
@@ -33,7 +35,7 @@ public final class Decoder {
 
     private final ArrayBufferInput input = new ArrayBufferInput(NOTHING);
     private final MessageUnpacker unpacker = STRICT.newUnpacker(input);
-    private Limits limits = Limits.DEFAULT;
+    private Limits limits = Limits.of();
 
     /**
      * Sets what is read from now on.
@@ -52,20 +54,20 @@ public final class Decoder {
      * @throws ProtocolException code {@code limit} or {@code malformed}
      */
     public Object decode(byte[] frame) {
-        limits.check(frame);
+        FrameCheck.check(frame, limits);
         begin(frame);
         return value();
     }
 
     /** The map that a message is; its {@code type} has not been looked at. */
     Map<String, Object> message(byte[] frame) {
-        limits.check(frame);
+        FrameCheck.check(frame, limits);
         begin(frame);
         try {
             if (!unpacker.getNextFormat().getValueType().isMapType()) {
-                throw new ProtocolException("invalid", "a message must be a map");
+                throw new ProtocolException(Code.INVALID, "a message must be a map");
             }
-            return map("invalid");
+            return map(Code.INVALID);
         } catch (IOException | MessagePackException error) {
             throw malformed(error);
         }
@@ -81,7 +83,7 @@ public final class Decoder {
     }
 
     /** A map; what it is called if a key is no text depends on whether it is the message itself. */
-    private Map<String, Object> map(String code) throws IOException {
+    private Map<String, Object> map(Code code) throws IOException {
         int size = unpacker.unpackMapHeader();
         Map<String, Object> map = new LinkedHashMap<>(2 * size);
         for (int i = 0; i < size; i++) {
@@ -130,14 +132,14 @@ public final class Decoder {
                     return list;
                 }
                 case MAP -> {
-                    return map("malformed");
+                    return map(Code.MALFORMED);
                 }
                 case EXTENSION -> {
                     ExtensionTypeHeader header = unpacker.unpackExtensionTypeHeader();
                     byte[] data = unpacker.readPayload(header.getLength());
                     return header.getType() == 1 ? tensor(data) : new Extension(header.getType(), data);
                 }
-                default -> throw new ProtocolException("malformed", "no MessagePack");
+                default -> throw new ProtocolException(Code.MALFORMED, "no MessagePack");
             }
         } catch (IOException | MessagePackException error) {
             throw malformed(error);
@@ -147,30 +149,31 @@ public final class Decoder {
     private static ProtocolException malformed(Exception error) {
         String text = error.getMessage();
         return new ProtocolException(
-                "malformed", text == null ? error.getClass().getSimpleName() : text.split("\n", 2)[0]);
+                Code.MALFORMED, text == null ? error.getClass().getSimpleName() : text.split("\n", 2)[0]);
     }
 
     private static Tensor tensor(byte[] payload) {
         try (MessageUnpacker in = STRICT.newUnpacker(payload)) {
-            INSIDE.check(payload); // so that a length which is announced and not there costs nothing
+            FrameCheck.check(payload, INSIDE); // so that a length which is announced and not there costs nothing
             if (in.unpackArrayHeader() != 3) {
-                throw new ProtocolException("malformed", "tensor that is no [dtype, shape, bytes]");
+                throw new ProtocolException(Code.MALFORMED, "tensor that is no [dtype, shape, bytes]");
             }
             String dtype = in.unpackString();
             Tensor.Type type = Tensor.Type.of(dtype);
             if (type == null) {
-                throw new ProtocolException("malformed", "tensor of an unknown dtype");
+                throw new ProtocolException(Code.MALFORMED, "tensor of an unknown dtype");
             }
             int dimensions = in.unpackArrayHeader();
             if (dimensions > 32) {
-                throw new ProtocolException("malformed", "tensor of more than 32 dimensions");
+                throw new ProtocolException(Code.MALFORMED, "tensor of more than 32 dimensions");
             }
             long[] shape = new long[dimensions];
             for (int i = 0; i < dimensions; i++) {
                 shape[i] = in.unpackLong();
             }
             if (!in.getNextFormat().getValueType().isBinaryType()) {
-                throw new ProtocolException("malformed", "tensor whose data is not binary"); // short text passes for it
+                // Short text would pass for it.
+                throw new ProtocolException(Code.MALFORMED, "tensor whose data is not binary");
             }
             return new Tensor(type, shape, in.readPayload(in.unpackBinaryHeader()));
         } catch (IOException | MessagePackException | ProtocolException | IllegalArgumentException error) {

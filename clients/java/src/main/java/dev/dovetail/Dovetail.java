@@ -1,5 +1,6 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Offer;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -98,7 +99,7 @@ public final class Dovetail {
     /** One line about what is on offer where. */
     static String ready(Host host, String address, String name) {
         String names = host.offers().stream().map(Offer::name).collect(Collectors.joining(", "));
-        return host.role().text() + " " + names + " ready at " + address + " as " + name;
+        return host.role().toWire() + " " + names + " ready at " + address + " as " + name;
     }
 
     /** Told by SIGTERM or Ctrl-C to stop; then the program ends in order, with status 0. */

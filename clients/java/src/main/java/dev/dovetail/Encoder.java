@@ -1,10 +1,10 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Limits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.msgpack.core.MessageBufferPacker;
@@ -17,9 +17,8 @@ public final class Encoder {
     // A buffer of the usual 8 KiB would be allocated for every message.
     private final MessageBufferPacker packer =
             new MessagePack.PackerConfig().withBufferSize(1024).newBufferPacker();
-    private final Map<String, byte[]> keys = new HashMap<>();
     private int depth;
-    private long largest = Limits.DEFAULT.frame();
+    private long largest = Limits.of().frame();
 
     /** A value that has no form on the wire, or too large a one. */
     static final class CannotTravel extends DovetailException {
@@ -34,14 +33,18 @@ public final class Encoder {
      * Returns the bytes of any value that can travel.
      *
      * @param value null, Boolean, Number, String, byte[], List, Map, int[], long[], double[], Tensor, Extension or
-     *     Space
+     *     Encodable
      * @return the frame
      * @throws DovetailException if it cannot travel
      */
     public byte[] encode(Object value) {
         packer.clear();
         depth = 0;
-        any(value);
+        try {
+            write(value);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
         return packer.toByteArray();
     }
 
@@ -51,70 +54,12 @@ public final class Encoder {
     }
 
     /** Returns the frame of a message; one that is too large would cost the connection, whenever it is sent. */
-    byte[] encode(Outgoing message) {
-        packer.clear();
-        depth = 0;
-        message.write(this);
-        byte[] frame = packer.toByteArray();
+    byte[] message(Encodable message) {
+        byte[] frame = encode(message);
         if (frame.length > largest) {
             throw new CannotTravel(frame.length + " bytes in a message; the broker reads " + largest);
         }
         return frame;
-    }
-
-    /** Begins a map of so many fields. */
-    Encoder map(int size) {
-        try {
-            packer.packMapHeader(size);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
-    }
-
-    Encoder array(int size) {
-        try {
-            packer.packArrayHeader(size);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
-    }
-
-    /** Writes a key of the contract; its bytes are made once. */
-    Encoder key(String key) {
-        byte[] bytes = keys.get(key);
-        if (bytes == null) {
-            byte[] text = key.getBytes(StandardCharsets.US_ASCII);
-            bytes = new byte[text.length + 1]; // all of them are shorter than 32 bytes
-            bytes[0] = (byte) (0xa0 | text.length);
-            System.arraycopy(text, 0, bytes, 1, text.length);
-            keys.put(key, bytes);
-        }
-        try {
-            packer.writePayload(bytes);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
-    }
-
-    /** Begins the map of a message of so many fields besides {@code type}. */
-    Encoder message(String type, int fields) {
-        return map(fields + 1).key("type").key(type);
-    }
-
-    Encoder field(String key, Object value) {
-        return key(key).any(value);
-    }
-
-    Encoder any(Object value) {
-        try {
-            write(value);
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        return this;
     }
 
     private void write(Object value) throws IOException {
@@ -131,6 +76,8 @@ public final class Encoder {
             packer.packBoolean(truth);
         } else if (value instanceof String text) {
             text(text);
+        } else if (value instanceof Encodable encodable) {
+            write(encodable.toWire());
         } else if (value instanceof List<?> list) {
             deeper();
             packer.packArrayHeader(list.size());
@@ -159,8 +106,6 @@ public final class Encoder {
                 throw new CannotTravel("an integer beyond 64 bits cannot travel");
             }
             packer.packBigInteger(number);
-        } else if (value instanceof Space space) {
-            write(space.toMap());
         } else if (value instanceof long[] numbers) {
             packer.packArrayHeader(numbers.length);
             for (long each : numbers) {
@@ -192,10 +137,12 @@ public final class Encoder {
     }
 
     private void text(String text) throws IOException {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        if (!new String(bytes, StandardCharsets.UTF_8).equals(text)) { // a question mark stands for the half
-            throw new CannotTravel("a text with half a surrogate pair cannot travel");
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i)) && !Character.isSupplementaryCodePoint(text.codePointAt(i++))) {
+                throw new CannotTravel("a text with half a surrogate pair cannot travel");
+            }
         }
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         packer.packRawStringHeader(bytes.length);
         packer.writePayload(bytes);
     }

@@ -1,5 +1,8 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+
 /**
  * What a game implements, made for one match. It knows no agent, socket or broker. All calls come from one thread.
  *
@@ -55,9 +58,9 @@ public interface Environment {
      * Shows the present position to be drawn.
      *
      * @param seat who looks
-     * @return a scene as SPEC.md has it; null if there is none
+     * @return the scene; null if there is none
      */
-    default Object scene(int seat) {
+    default Scene scene(int seat) {
         return null;
     }
 

@@ -1,5 +1,19 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Close;
+import dev.dovetail.Message.Code;
+import dev.dovetail.Message.EnvironmentLookahead;
+import dev.dovetail.Message.EnvironmentMessage;
+import dev.dovetail.Message.EnvironmentStart;
+import dev.dovetail.Message.EnvironmentStep;
+import dev.dovetail.Message.Offer;
+import dev.dovetail.Message.Open;
+import dev.dovetail.Message.Reply;
+import dev.dovetail.Message.Role;
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
+import dev.dovetail.Message.Want;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -13,18 +27,15 @@ final class EnvironmentHost extends Host {
 
     /** An environment made for a match, and its episode in progress. */
     private static final class Place {
-        /** The type, for complaints. */
+        /** What it is called in errors. */
         final String name;
 
         final Environment environment;
         final Spec spec;
         /** The frame that answered {@code open}. */
         final byte[] opened;
-
-        long episode;
-        boolean begun;
-        List<List<String>> wants = List.of();
-        boolean watched;
+        /** What the last episode was begun with; null before the first. */
+        EnvironmentStart start;
         /** The turn whose actions were asked for last; -1 for the start. */
         long asked;
         /** What that was answered with. */
@@ -60,151 +71,152 @@ final class EnvironmentHost extends Host {
     }
 
     @Override
-    void take(Incoming message, List<byte[]> out) {
-        if (message instanceof Incoming.Act act) {
-            step(act, out);
-        } else if (message instanceof Incoming.Begin begin) {
-            start(begin, out);
-        } else if (message instanceof Incoming.Open open) {
+    void take(Message message, List<byte[]> out) {
+        if (message instanceof EnvironmentStep step) {
+            step(step, out);
+        } else if (message instanceof EnvironmentStart start) {
+            start(start, out);
+        } else if (message instanceof Open open) {
             out.add(open(open));
-        } else if (message instanceof Incoming.Close close) {
+        } else if (message instanceof Close close) {
             close(close.match());
-        } else if (message instanceof Incoming.TellMatch tell) {
-            answer(tell.id(), "the environment in message", out, () -> {
-                Place place = matches.get(tell.match());
-                if (place == null) {
-                    throw new DovetailException("match " + tell.match() + " is not open");
-                }
-                return new Outgoing.Reply(tell.id(), place.environment.message(tell.body()));
-            });
-        } else if (message instanceof Incoming.Ask ask) {
+        } else if (message instanceof EnvironmentMessage tell) {
+            answer(tell.id(), "the environment in message", out, () -> message(tell));
+        } else if (message instanceof EnvironmentLookahead ask) {
             answer(ask.id(), "the environment in lookahead", out, () -> lookahead(ask));
         }
     }
 
     // -- episodes -------------------------------------------------------------------------------------
 
-    private void start(Incoming.Begin message, List<byte[]> out) {
-        Place place = matches.get(message.match());
+    private void start(EnvironmentStart start, List<byte[]> out) {
+        Place place = matches.get(start.match());
         if (place == null) {
-            out.add(encode(Outgoing.Error.episode(
-                    "unknown", "match " + message.match() + " is not open", message.episode(), null)));
+            out.add(encode(error(Code.UNKNOWN, "match " + start.match() + " is not open")
+                    .withEpisode(start.episode())));
             return;
         }
-        if (place.begun && place.episode == message.episode()) {
+        if (episodes.get(start.episode()) == place) {
             if (place.asked == -1) {
                 out.add(place.answer);
             }
             return;
         }
-        if (place.begun) {
-            episodes.remove(place.episode);
-        }
-        episodes.put(message.episode(), place);
-        place.begun = true;
-        place.episode = message.episode();
-        place.wants = message.wants();
-        place.watched = message.watched();
+        drop(place);
+        episodes.put(start.episode(), place);
+        place.start = start;
         place.asked = -1;
         try {
-            finish(place, place.environment.start(message.seed()));
+            finish(place, place.environment.start(start.seed()));
         } catch (Throwable error) {
-            fail(place, "crashed", failure(error, place.name + " in start"), null);
+            fail(place, Code.CRASHED, failure(error, place.name + " in start"), null);
         }
         out.add(place.answer);
     }
 
-    private void step(Incoming.Act message, List<byte[]> out) {
-        Place place = episodes.get(message.episode());
+    private void step(EnvironmentStep step, List<byte[]> out) {
+        Place place = episodes.get(step.episode());
         if (place == null) {
             return;
         }
-        if (message.turn() == place.asked) {
+        if (step.turn() == place.asked) {
             out.add(place.answer);
             return;
         }
-        if (message.turn() != place.asked + 1 || place.turn == null || place.turn.isOver()) {
+        if (step.turn() != place.asked + 1 || place.turn == null || place.turn.toAct().length == 0) {
             return;
         }
-        place.asked = message.turn();
+        place.asked = step.turn();
         try {
-            finish(place, place.environment.step(new Actions(message.seats(), message.actions())));
+            finish(place, place.environment.step(new Actions(step.actions())));
         } catch (IllegalActionException error) {
-            fail(place, "illegal", oneLine(error.getMessage()), error.seat());
+            fail(place, Code.ILLEGAL, oneLine(error.getMessage()), error.seat());
         } catch (Throwable error) {
-            fail(place, "crashed", failure(error, place.name + " in turn " + message.turn()), null);
+            fail(place, Code.CRASHED, failure(error, place.name + " in turn " + step.turn()), null);
         }
         out.add(place.answer);
     }
 
-    private void fail(Place place, String code, String text, Integer seat) {
+    private void fail(Place place, Code code, String text, Integer seat) {
         place.turn = null;
-        place.answer = encode(Outgoing.Error.episode(code, text, place.episode, seat));
+        place.answer = encode(error(code, text).withEpisode(place.start.episode()).withSeat(seat));
     }
 
     /** Adds what seats and watchers want, and keeps the turn as the answer. */
     private void finish(Place place, Turn turn) {
-        List<View> views = place.wants.isEmpty()
-                ? turn.seats()
-                : turn.seats().stream().map(view -> wanted(place, turn, view)).toList();
-        String text = place.watched ? place.environment.text(null) : null;
-        place.answer = encode(new Outgoing.Turned(place.episode, place.asked + 1, turn, views, text));
+        Turn whole = turn.withEpisode(place.start.episode()).withTurn(place.asked + 1);
+        if (!place.start.wants().isEmpty()) {
+            whole = whole.withSeats(
+                    turn.seats().stream().map(view -> wanted(place, turn, view)).toList());
+        }
+        if (place.start.watched()) {
+            whole = whole.withText(place.environment.text(null));
+        }
+        place.answer = encode(whole);
         place.turn = turn;
     }
 
     private static View wanted(Place place, Turn turn, View view) {
         int seat = view.seat();
-        List<String> wants = seat < place.wants.size() ? place.wants.get(seat) : List.of();
-        if (wants.isEmpty()) {
-            return view;
-        }
+        List<List<Want>> all = place.start.wants();
+        List<Want> wants = seat < all.size() ? all.get(seat) : List.of();
         Environment environment = place.environment;
-        boolean acts = Arrays.stream(turn.toAct()).anyMatch(each -> each == seat);
-        return view.with(
-                acts && wants.contains("afterstates") ? environment.afterstates(seat) : null,
-                wants.contains("text") ? environment.text(seat) : null,
-                wants.contains("scene") ? environment.scene(seat) : null);
+        if (wants.contains(Want.AFTERSTATES) && Arrays.stream(turn.toAct()).anyMatch(each -> each == seat)) {
+            view = view.withAfterstates(environment.afterstates(seat));
+        }
+        if (wants.contains(Want.TEXT)) {
+            view = view.withText(environment.text(seat));
+        }
+        return wants.contains(Want.SCENE) ? view.withScene(environment.scene(seat)) : view;
     }
 
-    private Outgoing lookahead(Incoming.Ask message) {
-        Place place = episodes.get(message.episode());
+    private Message lookahead(EnvironmentLookahead ask) {
+        Place place = episodes.get(ask.episode());
         if (place == null || place.turn == null) {
-            throw new DovetailException("episode " + message.episode() + " is not in progress");
+            throw new DovetailException("episode " + ask.episode() + " is not in progress");
         }
-        if (place.asked + 1 != message.turn()) {
+        if (place.asked + 1 != ask.turn()) {
             throw new DovetailException("the episode is at turn " + (place.asked + 1));
         }
-        Lines lines = new Lines(place.environment, message.seat(), message.seed(), place.turn, place.spec.seats());
-        return new Outgoing.Positions(message.id(), lines.play(message.lines()));
+        Lines lines = new Lines(place.environment, ask.seat(), ask.seed(), place.turn, place.spec.seats());
+        return Reply.of(ask.id()).withBody(lines.play(ask.lines()));
     }
 
     // -- matches --------------------------------------------------------------------------------------
 
-    private byte[] open(Incoming.Open message) {
-        Place known = matches.get(message.match());
+    private Message message(EnvironmentMessage tell) {
+        Place place = matches.get(tell.match());
+        if (place == null) {
+            throw new DovetailException("match " + tell.match() + " is not open");
+        }
+        return Reply.of(tell.id()).withBody(place.environment.message(tell.body()));
+    }
+
+    private byte[] open(Open open) {
+        Place known = matches.get(open.match());
         if (known != null) {
             return known.opened;
         }
-        byte[] failed = refused.get(message.match());
+        byte[] failed = refused.get(open.match());
         if (failed != null) {
             return failed;
         }
-        String name = message.environment();
+        String name = open.environment();
         try {
             EnvironmentType type = types.get(name);
             if (type == null) {
                 throw new DovetailException("this program makes no environment '" + name + "'");
             }
             Environment environment =
-                    type.factory().apply(type.options().read(message.configuration(), "environment " + name));
-            Spec spec = environment.init();
-            byte[] opened = encode(new Outgoing.Specified(message.match(), name, spec));
-            matches.put(message.match(), new Place(name, environment, spec, opened));
+                    type.factory().apply(type.options().read(open.configuration(), "environment " + name));
+            Spec spec = environment.init().withMatch(open.match());
+            byte[] opened = encode(spec.name().isEmpty() ? spec.withName(name) : spec);
+            matches.put(open.match(), new Place(name, environment, spec, opened));
             return opened;
         } catch (Throwable error) {
             String text = describe(error, "environment " + name + " in init");
-            byte[] answer = encode(Outgoing.Error.match("unavailable", text, message.match(), null));
-            refused.put(message.match(), answer);
+            byte[] answer = encode(error(Code.UNAVAILABLE, text).withMatch(open.match()));
+            refused.put(open.match(), answer);
             return answer;
         }
     }
@@ -215,13 +227,18 @@ final class EnvironmentHost extends Host {
         if (place == null) {
             return;
         }
-        if (place.begun) {
-            episodes.remove(place.episode);
-        }
+        drop(place);
         try {
             place.environment.cleanup();
         } catch (Throwable error) {
             failure(error, place.name + " in cleanup");
+        }
+    }
+
+    /** Forgets the episode of a match, if it has one. */
+    private void drop(Place place) {
+        if (place.start != null) {
+            episodes.remove(place.start.episode());
         }
     }
 

@@ -1,20 +1,19 @@
 package dev.dovetail;
 
-import java.util.List;
+import dev.dovetail.Message.Offer;
 import java.util.function.Function;
 
 /**
  * An environment that a program offers; each match has one made for it.
  *
- * @param name how others call it
- * @param description one sentence for a person
+ * @param offer what others learn of it; its parameters are those of {@code options}
  * @param options what a configuration may set
  * @param factory makes an environment of a configuration
  */
 public record EnvironmentType(
-        String name, String description, Options options, Function<Options.Values, ? extends Environment> factory) {
+        Offer offer, Options options, Function<Options.Values, ? extends Environment> factory) {
     /**
-     * An environment with options.
+     * Returns an environment with options.
      *
      * @param name how others call it
      * @param options what a configuration may set
@@ -23,7 +22,12 @@ public record EnvironmentType(
      */
     public static EnvironmentType of(
             String name, Options options, Function<Options.Values, ? extends Environment> factory) {
-        return new EnvironmentType(name, "", options, factory);
+        return new EnvironmentType(Offer.of(name).withParameters(options.describe()), options, factory);
+    }
+
+    /** {@return how others call it} */
+    public String name() {
+        return offer.name();
     }
 
     /**
@@ -33,10 +37,6 @@ public record EnvironmentType(
      * @return the type with it
      */
     public EnvironmentType described(String text) {
-        return new EnvironmentType(name, text, options, factory);
-    }
-
-    Offer offer() {
-        return new Offer(name, description, options, List.of(), 1, false);
+        return new EnvironmentType(offer.withDescription(text), options, factory);
     }
 }

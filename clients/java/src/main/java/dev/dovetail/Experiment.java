@@ -1,21 +1,40 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Catalogue;
+import dev.dovetail.Message.Cleanup;
+import dev.dovetail.Message.Done;
+import dev.dovetail.Message.Episode;
+import dev.dovetail.Message.Error;
+import dev.dovetail.Message.ExperimentCreate;
+import dev.dovetail.Message.ExperimentMessage;
+import dev.dovetail.Message.Load;
+import dev.dovetail.Message.Progress;
+import dev.dovetail.Message.Reply;
+import dev.dovetail.Message.Role;
+import dev.dovetail.Message.Run;
+import dev.dovetail.Message.Save;
+import dev.dovetail.Message.Saved;
+import dev.dovetail.Message.Watch;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
+import java.util.function.LongFunction;
+import java.util.function.UnaryOperator;
 
 /**
  * Run control as a peer of the broker. For one thread; what the broker sends is taken in while a method waits.
  *
  * <pre>{@code
  * try (Experiment experiment = Experiment.connect()) {
- *     long learner = experiment.create("td-java", 1, Map.of("epsilon", 0.1));
+ *     long learner = experiment.create("td-java", create -> create.withParameters(Map.of("epsilon", 0.1)));
  *     long other = experiment.create("random-java");
- *     for (Event.Episode each : experiment.run(RunOptions.of("connect_four", learner, other).episodes(100))) {
+ *     RunHandle run = experiment.run("connect_four", List.of(learner, other), run -> run.withEpisodes(100));
+ *     for (Message.Episode each : run) {
  *         System.out.println(each.index() + " " + Arrays.toString(each.outcome()));
  *     }
  * }
@@ -27,9 +46,9 @@ public final class Experiment implements AutoCloseable {
     private final Link link;
     private final List<String> problems = new ArrayList<>();
     private final Conversation conversation = new Conversation(this::hear, problems::add);
-    private final Map<Long, Run> runs = new HashMap<>();
-    private final Map<Long, List<Event>> early = new HashMap<>();
-    private final List<Consumer<Event>> listeners = new CopyOnWriteArrayList<>();
+    private final Map<Long, RunHandle> runs = new HashMap<>();
+    private final Map<Long, List<Message>> early = new HashMap<>();
+    private final List<Consumer<Message>> listeners = new CopyOnWriteArrayList<>();
     private int running;
 
     private Experiment(Broker broker, Role role) {
@@ -84,7 +103,7 @@ public final class Experiment implements AutoCloseable {
     /** {@return what is connected; the form is SPEC.md's} */
     @SuppressWarnings("unchecked")
     public Map<String, Object> catalogue() {
-        return (Map<String, Object>) request("catalogue", Map.of());
+        return (Map<String, Object>) request(Catalogue::of);
     }
 
     /**
@@ -122,59 +141,44 @@ public final class Experiment implements AutoCloseable {
      *
      * @param agent the agent type
      * @return the number of the instance
-     * @throws RefusedException if nobody offers the type
+     * @throws RefusedException if the type is not on offer
      */
     public long create(String agent) {
-        return create(agent, 0, Map.of());
+        return create(agent, create -> create);
     }
 
     /**
      * Makes an agent of a type.
      *
      * @param agent the agent type
-     * @param seed for its own random choices
-     * @param parameters the type's options
+     * @param options sets fields of the request, as in {@code create -> create.withSeed(1)}
      * @return the number of the instance
-     * @throws RefusedException if nobody offers the type, or it refuses the parameters
+     * @throws RefusedException if the type is not on offer, or it refuses the parameters or the state
      */
-    public long create(String agent, long seed, Map<String, Object> parameters) {
-        return create(agent, seed, parameters, null);
-    }
-
-    /**
-     * Makes an agent of a type, beginning from a state.
-     *
-     * @param agent the agent type
-     * @param seed for its own random choices
-     * @param parameters the type's options
-     * @param state bytes of {@link #save}, or null
-     * @return the number of the instance
-     * @throws RefusedException if nobody offers the type, or it refuses the parameters or the state
-     */
-    public long create(String agent, long seed, Map<String, Object> parameters, byte[] state) {
-        Map<String, Object> fields =
-                Fields.pairs("agent", agent, "seed", seed, "parameters", parameters, "state", state);
-        return Fields.of(request("create", fields), "reply").integer("instance");
+    public long create(String agent, UnaryOperator<ExperimentCreate> options) {
+        return number("instance", request(id -> options.apply(ExperimentCreate.of(id, agent))));
     }
 
     /**
      * Plays episodes.
      *
-     * @param options what to play
+     * @param environment the name of an environment on offer
+     * @param agents seat by seat an instance number, or the name of an agent that offers itself
+     * @param options sets fields of the request, as in {@code run -> run.withEpisodes(100).withRotate(true)}
      * @return the run
-     * @throws RefusedException if there is no such environment or agent, or the options make no sense
+     * @throws RefusedException if there is no such environment or agent, or the options do not fit it
      */
-    public Run run(RunOptions options) {
+    public RunHandle run(String environment, List<?> agents, UnaryOperator<Run> options) {
         long number;
         running++;
         try {
-            number = Fields.of(request("run", options.fields()), "reply").integer("run");
+            number = number("run", request(id -> options.apply(Run.of(id, environment, List.copyOf(agents)))));
         } finally {
             running--;
         }
-        Run run = new Run(this, number);
+        RunHandle run = new RunHandle(this, number);
         runs.put(number, run);
-        List<Event> before = early.remove(number);
+        List<Message> before = early.remove(number);
         if (before != null) {
             before.forEach(each -> tell(run, each));
         }
@@ -184,6 +188,10 @@ public final class Experiment implements AutoCloseable {
         return run;
     }
 
+    private static long number(String name, Object body) {
+        return Fields.of(body).required(name, Reader.INTEGER);
+    }
+
     /**
      * Asks for an agent's state.
      *
@@ -191,7 +199,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance) {
-        return (byte[]) request("save", Map.of("instance", instance));
+        return (byte[]) request(id -> Save.of(id, instance));
     }
 
     /**
@@ -202,7 +210,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance, String keep) {
-        return (byte[]) request("save", Map.of("instance", instance, "keep", keep));
+        return (byte[]) request(id -> Save.of(id, instance).withKeep(keep));
     }
 
     /**
@@ -212,7 +220,7 @@ public final class Experiment implements AutoCloseable {
      * @param state the bytes
      */
     public void load(long instance, byte[] state) {
-        request("load", Map.of("instance", instance, "state", state));
+        request(id -> Load.of(id, instance).withState(state));
     }
 
     /**
@@ -222,7 +230,7 @@ public final class Experiment implements AutoCloseable {
      * @param kept the name under which
      */
     public void load(long instance, String kept) {
-        request("load", Map.of("instance", instance, "kept", kept));
+        request(id -> Load.of(id, instance).withKept(kept));
     }
 
     /**
@@ -231,7 +239,7 @@ public final class Experiment implements AutoCloseable {
      * @param instance the agent
      */
     public void cleanup(long instance) {
-        request("cleanup", Map.of("instance", instance));
+        request(id -> Cleanup.of(id, instance));
     }
 
     /**
@@ -242,7 +250,7 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(long instance, Object body) {
-        return request("message", Fields.pairs("instance", instance, "body", body));
+        return request(id -> ExperimentMessage.of(id).withInstance(instance).withBody(body));
     }
 
     /**
@@ -252,15 +260,16 @@ public final class Experiment implements AutoCloseable {
      * @param on false ends it
      */
     public void watch(Long run, boolean on) {
-        request("watch", Fields.pairs("run", run, "on", on));
+        request(id -> Watch.of(id).withRun(run).withOn(on));
     }
 
     /**
-     * Hears every event, of all runs, once and in the order of arrival.
+     * Hears every message that answers no request, of all runs, once and in the order of arrival: {@code episode},
+     * {@code progress}, {@code done} and {@code turn}.
      *
      * @param listener is called while a method of this experiment waits
      */
-    public void listen(Consumer<Event> listener) {
+    public void listen(Consumer<Message> listener) {
         listeners.add(listener);
     }
 
@@ -277,19 +286,28 @@ public final class Experiment implements AutoCloseable {
      *     than the broker reads, or the thread is interrupted
      */
     public Object request(String type, Map<String, Object> fields) {
+        Map<String, Object> message = new LinkedHashMap<>(fields);
+        message.put("type", type);
+        return request(id -> {
+            message.put("id", id);
+            return () -> message;
+        });
+    }
+
+    Object request(LongFunction<? extends Encodable> request) {
         check();
         List<byte[]> out = new ArrayList<>();
-        long id = conversation.ask(type, fields, out);
+        long id = conversation.ask(request, out);
         link.send(out);
         while (true) {
-            Incoming answer = conversation.answer(id);
-            if (answer instanceof Incoming.Error error) {
-                throw new RefusedException(error.code(), error.message());
+            Message answer = conversation.answer(id);
+            if (answer instanceof Error error) {
+                throw RefusedException.of(error);
             }
-            if (answer instanceof Incoming.Saved saved) {
+            if (answer instanceof Saved saved) {
                 return saved.state();
             }
-            if (answer instanceof Incoming.Reply reply) {
+            if (answer instanceof Reply reply) {
                 return reply.body();
             }
             poll(WAIT);
@@ -304,7 +322,7 @@ public final class Experiment implements AutoCloseable {
      */
     public void poll(double seconds) {
         check();
-        List<Incoming> messages = link.receive((int) Math.max(0, Math.min(500, seconds * 1000)));
+        List<Message> messages = link.receive((int) Math.max(0, Math.min(500, seconds * 1000)));
         List<byte[]> out = new ArrayList<>();
         conversation.take(messages, out);
         link.send(out);
@@ -322,22 +340,22 @@ public final class Experiment implements AutoCloseable {
         }
     }
 
-    private void hear(Event event) {
-        listeners.forEach(each -> each.accept(event));
-        if (event instanceof Event.WatchedTurn) {
-            return;
-        }
-        Run run = runs.get(event.run());
+    private void hear(Message message) {
+        listeners.forEach(each -> each.accept(message));
+        Long number = message instanceof Episode episode ? (Long) episode.run()
+                : message instanceof Progress progress ? (Long) progress.run()
+                : message instanceof Done done ? (Long) done.run() : null;
+        RunHandle run = runs.get(number);
         if (run != null) {
-            tell(run, event);
-        } else if (running > 0) { // perhaps of the run whose number is still to come
-            early.computeIfAbsent(event.run(), each -> new ArrayList<>()).add(event);
+            tell(run, message);
+        } else if (number != null && running > 0) { // perhaps of the run whose number is still to come
+            early.computeIfAbsent(number, each -> new ArrayList<>()).add(message);
         }
     }
 
-    private void tell(Run run, Event event) {
-        run.hear(event);
-        if (event instanceof Event.Done) {
+    private void tell(RunHandle run, Message message) {
+        run.hear(message);
+        if (message instanceof Done) {
             runs.remove(run.number());
         }
     }

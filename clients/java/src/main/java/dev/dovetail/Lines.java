@@ -1,5 +1,9 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -14,21 +18,21 @@ final class Lines {
         this.root = root;
         this.seat = seat;
         this.seed = seed;
-        this.first = new Position(turn.toAct(), List.of(), new double[seats], false, false, null, 0, "");
+        first = Position.of().withToAct(turn.toAct()).withRewards(new double[seats]);
     }
 
-    /** A line that goes on from the one before it is played from there, so depth-first order is cheap. */
+    /** A line that continues the one before it is played from there, so depth-first order is cheap. */
     List<Position> play(List<List<List<Object>>> lines) {
         Environment here = null;
         Position position = first;
-        List<List<Object>> done = new java.util.ArrayList<>();
-        List<Position> found = new java.util.ArrayList<>(lines.size());
+        List<List<Object>> done = new ArrayList<>();
+        List<Position> found = new ArrayList<>(lines.size());
         for (List<List<Object>> line : lines) {
-            boolean goesOn = here != null
+            boolean continues = here != null
                     && position.error().isEmpty()
                     && line.size() >= done.size()
                     && line.subList(0, done.size()).equals(done);
-            if (!goesOn) {
+            if (!continues) {
                 here = root.fork(seat, seed);
                 position = first;
                 done.clear();
@@ -48,34 +52,32 @@ final class Lines {
     private static Position after(Environment environment, Position before, List<Object> actions) {
         int[] toAct = before.toAct();
         if (toAct.length == 0) {
-            return failed(before, "the episode would be over");
+            return before.withError("the episode would be over");
         }
         if (actions.size() != toAct.length) {
-            return failed(before, actions.size() + " actions for the seats " + Arrays.toString(toAct));
+            return before.withError(actions.size() + " actions for the seats " + Arrays.toString(toAct));
+        }
+        List<SeatValue> all = new ArrayList<>();
+        for (Object each : actions) {
+            all.add(new SeatValue(toAct[all.size()], each));
         }
         Turn turn;
         try {
-            turn = environment.step(new Actions(toAct, actions.toArray()));
+            turn = environment.step(new Actions(all));
         } catch (IllegalActionException refused) {
-            return failed(before, refused.getMessage());
+            return before.withError(refused.getMessage());
         }
         double[] rewards = before.rewards().clone();
         for (View view : turn.seats()) {
             rewards[view.seat()] += view.reward();
         }
-        return new Position(
-                turn.toAct(),
-                turn.seats(),
-                rewards,
-                turn.terminated(),
-                turn.truncated(),
-                turn.outcome(),
-                before.applied() + 1,
-                "");
-    }
-
-    private static Position failed(Position before, String why) {
-        return new Position(before.toAct(), before.seats(), before.rewards(), before.terminated(),
-                before.truncated(), before.outcome(), before.applied(), why);
+        return Position.of()
+                .withToAct(turn.toAct())
+                .withSeats(turn.seats())
+                .withRewards(rewards)
+                .withTerminated(turn.terminated())
+                .withTruncated(turn.truncated())
+                .withOutcome(turn.outcome())
+                .withApplied(before.applied() + 1);
     }
 }

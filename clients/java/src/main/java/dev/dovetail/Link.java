@@ -31,7 +31,7 @@ final class Link implements AutoCloseable {
     private ZMQ.Socket socket;
     private boolean closed;
     /** What was taken in and not asked for yet. */
-    private List<Incoming> waiting = new ArrayList<>();
+    private List<Message> waiting = new ArrayList<>();
     /** How often a session had been lost when messages were handed out last. */
     private int lost;
     /** What went wrong while nobody asked. */
@@ -125,7 +125,7 @@ final class Link implements AutoCloseable {
      *
      * @throws DovetailException if the broker refuses this peer, or the thread was interrupted
      */
-    List<Incoming> receive(int millis) {
+    List<Message> receive(int millis) {
         lock.lock();
         try {
             if (waiting.isEmpty() && failure == null) {
@@ -135,7 +135,7 @@ final class Link implements AutoCloseable {
                 throw failure;
             }
             lost = session.lost();
-            List<Incoming> found = waiting;
+            List<Message> found = waiting;
             waiting = new ArrayList<>();
             return found;
         } catch (ZMQException error) {
@@ -210,7 +210,7 @@ final class Link implements AutoCloseable {
         }
     }
 
-    Incoming.Welcome welcome() {
+    Message.Welcome welcome() {
         lock.lock();
         try {
             return session.welcome();

@@ -1,5 +1,6 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Position;
 import java.util.List;
 import java.util.function.Function;
 
@@ -14,7 +15,7 @@ import java.util.function.Function;
  * @param otherwise given the reason why there is no answer, what to answer instead
  */
 public record Lookahead(
-        List<? extends List<? extends List<?>>> lines,
+        List<List<List<Object>>> lines,
         long seed,
         Function<List<Position>, Object> then,
         Function<DovetailException, Object> otherwise) {
@@ -26,7 +27,7 @@ public record Lookahead(
      * @return the question
      */
     public static Lookahead after(long[] actions, Function<List<Position>, Object> then) {
-        List<List<List<Long>>> lines = new java.util.ArrayList<>();
+        List<List<List<Object>>> lines = new java.util.ArrayList<>();
         for (long each : actions) {
             lines.add(List.of(List.of(each)));
         }

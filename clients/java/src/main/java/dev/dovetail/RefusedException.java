@@ -1,6 +1,8 @@
 package dev.dovetail;
 
-/** A request that the broker, or whom it was for, refused with an {@code error}. */
+import dev.dovetail.Message.Error;
+
+/** A request that the broker, or the program that it was for, refused with an {@code error}. */
 public class RefusedException extends DovetailException {
     private static final long serialVersionUID = 1L;
 
@@ -8,7 +10,7 @@ public class RefusedException extends DovetailException {
     private final String code;
 
     /**
-     * @param code one of SPEC.md's error codes, or one of a later version
+     * @param code the text of a {@link Message.Code}, or of a code of a later version
      * @param message one line for a person
      */
     public RefusedException(String code, String message) {
@@ -16,7 +18,11 @@ public class RefusedException extends DovetailException {
         this.code = code;
     }
 
-    /** {@return the error code, such as {@code unknown}} */
+    static RefusedException of(Error error) {
+        return new RefusedException(error.code(), error.message());
+    }
+
+    /** {@return the text of a {@link Message.Code}, or of a code of a later version} */
     public String code() {
         return code;
     }

@@ -1,11 +1,32 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Spec;
+import java.util.List;
+
 /**
- * A place in a match, as an agent is told of it.
+ * A place in a match.
  *
  * @param match the broker's number of the match
  * @param seat the seat's number, from 0
- * @param spec what the environment said of itself
- * @param lookahead whether the run allows to ask with {@link Lookahead}
+ * @param spec what the environment says of itself
+ * @param lookahead whether the agent may answer with a {@link Lookahead}
  */
-public record Seat(long match, int seat, Spec spec, boolean lookahead) {}
+public record Seat(long match, int seat, Spec spec, boolean lookahead) {
+    /** {@return what this seat observes; null if the spec does not say} */
+    public Space observationSpace() {
+        return of(spec.observationSpaces());
+    }
+
+    /** {@return what this seat can do; null if the spec does not say} */
+    public Space actionSpace() {
+        return of(spec.actionSpaces());
+    }
+
+    /** One per seat, or one for all. */
+    private Space of(List<Space> spaces) {
+        if (spaces.size() == 1) {
+            return spaces.get(0);
+        }
+        return seat < spaces.size() ? spaces.get(seat) : null;
+    }
+}

@@ -1,12 +1,25 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Bye;
+import dev.dovetail.Message.Code;
+import dev.dovetail.Message.Error;
+import dev.dovetail.Message.Hello;
+import dev.dovetail.Message.Limits;
+import dev.dovetail.Message.Offer;
+import dev.dovetail.Message.Ping;
+import dev.dovetail.Message.Pong;
+import dev.dovetail.Message.Role;
+import dev.dovetail.Message.Welcome;
 import java.util.List;
 import java.util.Set;
 
 /** A peer's end of a session, without the socket: hello, heartbeats, resumption. Times are in nanoseconds. */
 final class Session {
+    static final String SOFTWARE = "dovetail-java 0.1.0";
+
     /** Errors in answer to {@code hello} that saying it again does not mend. */
-    private static final Set<String> FINAL = Set.of("version", "access", "name-taken");
+    private static final Set<String> FINAL =
+            Set.of(Code.VERSION.toWire(), Code.ACCESS.toWire(), Code.NAME_TAKEN.toWire());
 
     private static final long PATIENCE = 2_000_000_000L;
 
@@ -16,7 +29,7 @@ final class Session {
     private final String token;
     private final Encoder encoder = new Encoder();
     private final Decoder decoder = new Decoder();
-    private Incoming.Welcome welcome;
+    private Welcome welcome;
     private boolean greeted;
     private boolean departed;
     private int lost;
@@ -30,7 +43,7 @@ final class Session {
     }
 
     /** The broker's latest; null before the first. */
-    Incoming.Welcome welcome() {
+    Welcome welcome() {
         return welcome;
     }
 
@@ -49,11 +62,16 @@ final class Session {
         heard = now;
         greeted = true;
         String resume = welcome == null ? null : welcome.session();
-        return encoder.encode(new Outgoing.Hello(role, name, offers, token, resume));
+        return encoder.message(Hello.of(Message.VERSION, role)
+                .withName(name)
+                .withOffers(offers)
+                .withToken(token)
+                .withResume(resume)
+                .withSoftware(SOFTWARE));
     }
 
     byte[] goodbye() {
-        return encoder.encode(new Outgoing.Bye());
+        return encoder.message(Bye.of());
     }
 
     /**
@@ -63,46 +81,48 @@ final class Session {
      * @param answers gets frames to be sent at once
      * @throws DovetailException if the broker refuses this peer
      */
-    void receive(List<byte[]> frames, long now, List<Incoming> messages, List<byte[]> answers) {
+    void receive(List<byte[]> frames, long now, List<Message> messages, List<byte[]> answers) {
         heard = now;
         for (byte[] frame : frames) {
-            Incoming message;
+            Message message;
             try {
-                message = Incoming.read(role, decoder.message(frame));
+                message = Message.read(role, decoder.message(frame));
             } catch (ProtocolException error) {
-                answers.add(encoder.encode(Outgoing.Error.of(error.code(), Host.oneLine(error.getMessage()))));
+                answers.add(encoder.message(
+                        Error.of(error.code().toWire(), Host.oneLine(error.getMessage()))));
                 continue;
             }
-            if (message instanceof Incoming.Ping ping) {
-                answers.add(encoder.encode(new Outgoing.Pong(ping.number())));
-            } else if (message instanceof Incoming.Bye) {
+            if (message instanceof Ping ping) {
+                answers.add(encoder.message(Pong.of().withNumber(ping.number())));
+            } else if (message instanceof Bye) {
                 departed = true;
-            } else if (message instanceof Incoming.Welcome found) {
+            } else if (message instanceof Welcome found) {
                 lost += welcome != null && !found.resumed() ? 1 : 0;
                 welcome = found;
                 greeted = false;
-                Limits said = found.limits();
-                Limits usual = Limits.DEFAULT;
-                decoder.limit(new Limits(
-                        Math.max(said.frame(), usual.frame()),
-                        Math.max(said.depth(), usual.depth()),
-                        Math.max(said.elements(), usual.elements())));
+                Limits usual = Limits.of();
+                decoder.limit(usual.withFrame(Math.max(found.limits().frame(), usual.frame()))
+                        .withDepth(Math.max(found.limits().depth(), usual.depth()))
+                        .withElements(Math.max(found.limits().elements(), usual.elements())));
                 messages.add(found);
-            } else if (message instanceof Incoming.Error error) {
-                if (error.code().equals("hello-first")) {
+            } else if (message instanceof Error error) {
+                if (error.code().equals(Code.HELLO_FIRST.toWire())) {
                     if (!greeted) { // else the answer to our hello is still to come
                         answers.add(greet(now));
                     }
-                } else if (greeted
-                        && (FINAL.contains(error.code()) || welcome == null && error.code().equals("invalid"))) {
+                } else if (greeted && refuses(error)) {
                     throw new RefusedException(error.code(), "the broker refuses: " + error.message());
                 } else {
                     messages.add(error);
                 }
-            } else if (!(message instanceof Incoming.Pong)) {
+            } else if (!(message instanceof Pong)) {
                 messages.add(message);
             }
         }
+    }
+
+    private boolean refuses(Error error) {
+        return FINAL.contains(error.code()) || welcome == null && error.code().equals(Code.INVALID.toWire());
     }
 
     /** Whether the broker was not heard for so long that the connection must be made anew. */

@@ -3,6 +3,7 @@ package dev.dovetail;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.dovetail.Message.End;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -39,7 +40,7 @@ class AgentHostTest {
 
         @Override
         public void end(End end) {
-            heard.add("end " + end.reason());
+            heard.add("end " + end.reason().toWire());
         }
 
         @Override
@@ -68,7 +69,7 @@ class AgentHostTest {
     }
 
     private static byte[] init(long instance) {
-        Map<String, Object> spec = Wire.map("seats", 1L, "action_spaces", List.of(new Space.Discrete(2)));
+        Map<String, Object> spec = Wire.map("seats", 1L, "action_spaces", List.of(Space.Discrete.of(2)));
         return Wire.frame("init", "match", 5L, "seat", 0L, "instance", instance, "spec", spec);
     }
 

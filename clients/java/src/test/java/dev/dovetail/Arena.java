@@ -1,5 +1,11 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.AgentStep;
+import dev.dovetail.Message.End;
+import dev.dovetail.Message.Mode;
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
 import java.util.SplittableRandom;
 import java.util.random.RandomGenerator;
 
@@ -16,7 +22,7 @@ public final class Arena {
         spec = environment.init();
     }
 
-    public double[] play(Agent first, Agent second, long seed, boolean learn) {
+    public double[] play(Agent first, Agent second, long seed, Mode mode) {
         Agent[] agents = {first, second};
         long episode = ++episodes;
         RandomGenerator[] randoms = new RandomGenerator[2];
@@ -27,18 +33,24 @@ public final class Arena {
             agents[seat].init(seats[seat]);
         }
         Turn turn = environment.start(seed);
-        for (long number = 0; !turn.isOver(); number++) {
+        for (long number = 0; turn.toAct().length > 0; number++) {
             View view = turn.seats().get(0);
             int seat = view.seat();
             Object rows = afterstates ? environment.afterstates(seat) : null;
-            Object action = agents[seat].step(new Decision(seats[seat], episode, number, view.observation(),
-                    (long[]) view.legal(), 0, learn, 0, randoms[seat], rows, null, null, null));
+            AgentStep step = AgentStep.of(episode, seat, number)
+                    .withObservation(view.observation())
+                    .withLegal(view.legal())
+                    .withAfterstates(rows);
+            Object action = agents[seat].step(new Decision(seats[seat], mode, 0, randoms[seat], step));
             turn = environment.step(Actions.of(seat, action));
         }
         for (View view : turn.seats()) {
             int seat = view.seat();
-            agents[seat].end(new End(seats[seat], episode, view.reward(), view.observation(), turn.outcome(),
-                    "terminated", null, view.reward(), 0, learn, null, null));
+            agents[seat].end(End.of(episode, seat)
+                    .withReward(view.reward())
+                    .withObservation(view.observation())
+                    .withOutcome(turn.outcome())
+                    .withMode(mode));
         }
         return turn.outcome();
     }

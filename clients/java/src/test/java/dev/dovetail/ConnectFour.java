@@ -1,5 +1,12 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.LongStream;
+
 /** Connect Four on 6 rows and 7 columns, as Dovetail's own environment of this name shows it. */
 public final class ConnectFour implements Environment {
     private static final int ROWS = 6;
@@ -11,14 +18,20 @@ public final class ConnectFour implements Environment {
 
     @Override
     public Spec init() {
-        Space box = new Space.Box(java.util.List.of(2L, (long) ROWS, (long) COLUMNS), 0L, 1L, "uint8");
-        return Spec.of(2, box, new Space.Discrete(COLUMNS)).withRewards(-1, 1).withMaxTurns(SQUARES).withAfterstates();
+        Space box = Space.Box.of(2, ROWS, COLUMNS).withLow(0).withHigh(1).withDtype("uint8");
+        return Spec.of()
+                .withSeats(2)
+                .withObservationSpaces(List.of(box))
+                .withActionSpaces(List.of(Space.Discrete.of(COLUMNS)))
+                .withRewardRange(-1, 1)
+                .withMaxTurns((long) SQUARES)
+                .withAfterstates(true);
     }
 
     @Override
     public Turn start(long seed) {
         for (byte[] each : discs) {
-            java.util.Arrays.fill(each, (byte) 0);
+            Arrays.fill(each, (byte) 0);
         }
         moves = 0;
         return turn();
@@ -33,7 +46,7 @@ public final class ConnectFour implements Environment {
     }
 
     private long[] legal() {
-        return java.util.stream.LongStream.range(0, COLUMNS).filter(each -> fall((int) each) < SQUARES).toArray();
+        return LongStream.range(0, COLUMNS).filter(each -> fall((int) each) < SQUARES).toArray();
     }
 
     @Override
@@ -55,11 +68,11 @@ public final class ConnectFour implements Environment {
 
     private Turn turn() {
         int mover = moves & 1;
-        return Turn.of(mover, new View(mover, board(mover), legal(), 0));
+        return Turns.ask(mover, view(mover, 0).withLegal(Legal.of(legal())));
     }
 
     private Turn over(double[] outcome, double first) {
-        return Turn.over(outcome, new View(0, board(0), null, first), new View(1, board(1), null, -first));
+        return Turns.end(outcome, view(0, first), view(1, -first));
     }
 
     private boolean wins(int mover, int square) {
@@ -92,8 +105,8 @@ public final class ConnectFour implements Environment {
         return planes;
     }
 
-    private Tensor board(int seat) {
-        return Tensor.ofBytes(planes(seat), 2, ROWS, COLUMNS);
+    private View view(int seat, double reward) {
+        return View.of(seat).withObservation(Tensor.ofBytes(planes(seat), 2, ROWS, COLUMNS)).withReward(reward);
     }
 
     @Override

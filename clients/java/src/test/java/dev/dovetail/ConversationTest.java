@@ -6,14 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.dovetail.Message.Catalogue;
+import dev.dovetail.Message.Load;
+import dev.dovetail.Message.Reply;
+import dev.dovetail.Message.Role;
+import dev.dovetail.Message.Save;
+import dev.dovetail.Message.Watch;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ConversationTest {
-    private final List<Event> events = new ArrayList<>();
+    private final List<Message> events = new ArrayList<>();
     private final List<String> problems = new ArrayList<>();
     private final Conversation conversation = new Conversation(events::add, problems::add);
     private final List<byte[]> out = new ArrayList<>();
@@ -21,7 +26,7 @@ class ConversationTest {
     private void hear(byte[]... frames) {
         out.clear();
         conversation.take(
-                Arrays.stream(frames).map(each -> Incoming.read(Role.EXPERIMENT, new Decoder().message(each))).toList(),
+                Arrays.stream(frames).map(each -> Message.read(Role.EXPERIMENT, new Decoder().message(each))).toList(),
                 out);
     }
 
@@ -30,21 +35,25 @@ class ConversationTest {
                 "seats", List.of());
     }
 
+    private static Load load(long id, int bytes) {
+        return Load.of(id, 4).withState(new byte[bytes]);
+    }
+
     @Test
     void aReplyBelongsToItsRequest() {
         hear(Wire.welcome(false));
-        long first = conversation.ask("catalogue", Map.of(), out);
-        long second = conversation.ask("watch", Map.of(), out);
+        long first = conversation.ask(Catalogue::of, out);
+        long second = conversation.ask(Watch::of, out);
         hear(Wire.frame("reply", "id", 99L), Wire.frame("reply", "id", second, "body", 5L));
         assertNull(conversation.answer(first));
-        assertEquals(5L, ((Incoming.Reply) conversation.answer(second)).body());
+        assertEquals(5L, ((Reply) conversation.answer(second)).body());
     }
 
     @Test
     void openRequestsAreSentAgainAfterAResumption() {
         hear(Wire.welcome(false));
-        long answered = conversation.ask("catalogue", Map.of(), out);
-        conversation.ask("save", Map.of("instance", 4L), out);
+        long answered = conversation.ask(Catalogue::of, out);
+        conversation.ask(id -> Save.of(id, 4), out);
         byte[] frame = out.get(1);
         hear(Wire.frame("reply", "id", answered));
         conversation.answer(answered);
@@ -58,9 +67,8 @@ class ConversationTest {
     @Test
     void aRequestLargerThanTheBrokerReadsIsNotBegun() {
         hear(Wire.narrowed());
-        Map<String, Object> large = Map.of("instance", 4L, "state", new byte[1000]);
-        assertThrows(DovetailException.class, () -> conversation.ask("load", large, out));
-        conversation.ask("load", Map.of("instance", 4L, "state", new byte[100]), out);
+        assertThrows(DovetailException.class, () -> conversation.ask(id -> load(id, 1000), out));
+        conversation.ask(id -> load(id, 100), out);
         assertEquals(1, out.size());
         byte[] small = out.get(0);
         hear(Wire.narrowed());

@@ -8,6 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.dovetail.Message.DoneReason;
+import dev.dovetail.Message.End;
+import dev.dovetail.Message.Episode;
+import dev.dovetail.Message.Mode;
+import dev.dovetail.Message.Reason;
+import dev.dovetail.Message.Want;
+import dev.dovetail.Message.WatchedTurn;
 import dev.dovetail.examples.Reading;
 import java.io.BufferedReader;
 import java.io.File;
@@ -107,16 +114,20 @@ class EndToEndTest {
             experiment.expect(List.of("bench"), List.of("random-java"), PATIENCE);
             long agent = experiment.create("random-java");
             long other = experiment.create("random-java");
-            Run run = experiment.run(RunOptions.of("bench", agent, other)
-                    .configured("turns", 20L).episodes(12).concurrency(4).seed(5).set("check", true));
-            List<Event.Episode> results = run.await();
+            RunHandle run = experiment.run("bench", List.of(agent, other), options -> options
+                    .withConfiguration(Map.of("turns", 20L))
+                    .withEpisodes(12)
+                    .withConcurrency(4)
+                    .withSeed(5)
+                    .withCheck(true));
+            List<Episode> results = run.await();
             assertEquals(12, results.size());
-            for (Event.Episode each : results) {
-                assertEquals("terminated", each.reason());
+            for (Episode each : results) {
+                assertEquals(Reason.TERMINATED, each.reason());
                 assertEquals(20, each.turns());
                 assertArrayEquals(new double[] {0.5, 0.5}, each.outcome());
             }
-            assertEquals("finished", run.done().reason());
+            assertEquals(DoneReason.FINISHED, run.done().reason());
         }
         environment.destroy();
         assertTrue(environment.waitFor(PATIENCE, TimeUnit.SECONDS));
@@ -129,35 +140,39 @@ class EndToEndTest {
         start("bench", "environment");
         start("bench", "agent");
         try (Experiment experiment = experiment(); Experiment observer = Experiment.observe(Broker.at(address))) {
-            List<Event> seen = new ArrayList<>();
+            List<Message> seen = new ArrayList<>();
             observer.listen(seen::add);
             observer.watch(null, true);
             experiment.expect(List.of("bench"), List.of("bench"), PATIENCE);
-            long agent = experiment.create("bench", 1, Map.of());
-            Run steps = experiment.run(RunOptions.of("bench", agent, agent).configured("turns", 3L).stepwise());
+            long agent = experiment.create("bench", create -> create.withSeed(1));
+            RunHandle steps = experiment.run("bench", List.of(agent, agent), options -> options
+                    .withConfiguration(Map.of("turns", 3L))
+                    .withStepwise(true));
             long before = System.nanoTime();
             assertNull(steps.poll(1));
             assertTrue(System.nanoTime() - before >= 1e9, "nothing comes, and that takes its time");
-            assertEquals(List.of(0), steps.start().toAct());
+            assertArrayEquals(new int[] {0}, steps.start().toAct());
             assertEquals(1, steps.step().turn());
             assertEquals(2, steps.step().turn());
             assertTrue(steps.step().terminated());
             assertEquals(1, steps.await().size());
 
-            Run run = experiment.run(
-                    RunOptions.of("bench", agent, agent).configured("turns", 50L).episodes(100_000).concurrency(2));
-            assertEquals("terminated", run.iterator().next().reason());
+            RunHandle run = experiment.run("bench", List.of(agent, agent), options -> options
+                    .withConfiguration(Map.of("turns", 50L))
+                    .withEpisodes(100_000)
+                    .withConcurrency(2));
+            assertEquals(Reason.TERMINATED, run.iterator().next().reason());
             run.pause();
             run.resume();
             run.cancel();
             run.await();
-            assertEquals("cancelled", run.done().reason());
+            assertEquals(DoneReason.CANCELLED, run.done().reason());
 
-            RefusedException refused =
-                    assertThrows(RefusedException.class, () -> experiment.run(RunOptions.of("nothing", agent)));
+            RefusedException refused = assertThrows(RefusedException.class,
+                    () -> experiment.run("nothing", List.of(agent), options -> options));
             assertEquals("unknown", refused.code());
             experiment.cleanup(agent);
-            while (seen.stream().noneMatch(each -> each instanceof Event.WatchedTurn)) {
+            while (seen.stream().noneMatch(each -> each instanceof WatchedTurn)) {
                 observer.poll(0.1);
             }
         }
@@ -180,7 +195,7 @@ class EndToEndTest {
 
             long half = experiment.create("td-java");
             play(experiment, half, half, 0, 10);
-            long rest = experiment.create("td-java", 0, Map.of(), experiment.save(half));
+            long rest = experiment.create("td-java", create -> create.withState(experiment.save(half)));
             play(experiment, rest, rest, 10, 10);
             assertArrayEquals(whole, experiment.save(rest), "a saved learner goes on bit for bit");
 
@@ -188,8 +203,11 @@ class EndToEndTest {
             byte[] learnt = experiment.save(one);
             long untrained = experiment.create("td-java");
             double score = 0;
-            for (Event.Episode each : experiment.run(
-                    RunOptions.of("connect_four", one, untrained).episodes(40).seed(99).rotate().evaluate())) {
+            for (Episode each : experiment.run("connect_four", List.of(one, untrained), options -> options
+                    .withEpisodes(40)
+                    .withSeed(99)
+                    .withRotate(true)
+                    .withMode(Mode.EVALUATE))) {
                 int seat = each.seats().get(0).instance() == one ? 0 : 1;
                 score += each.outcome()[seat] / 40;
             }
@@ -239,7 +257,7 @@ class EndToEndTest {
     void agentsAskWhatWouldFollow() throws Exception {
         startBroker();
         Thread rules = new Thread(() -> Dovetail.serve(Broker.at(address), Nim.type()));
-        AgentType asking = AgentType.of("asking", Asking::new).wanting("text");
+        AgentType asking = AgentType.of("asking", Asking::new).wanting(Want.TEXT);
         Thread agents = new Thread(() -> Dovetail.serve(Broker.at(address), asking));
         rules.start();
         agents.start();
@@ -248,8 +266,10 @@ class EndToEndTest {
             long agent = experiment.create("asking");
             // Of two the first seat takes both, of four it takes one and the second loses in any case.
             for (long heap : new long[] {2, 4}) {
-                Run run = experiment.run(RunOptions.of("nim", agent, agent)
-                        .configured("heap", heap).set("lookahead", true).set("check", true));
+                RunHandle run = experiment.run("nim", List.of(agent, agent), options -> options
+                        .withConfiguration(Map.of("heap", heap))
+                        .withLookahead(true)
+                        .withCheck(true));
                 assertArrayEquals(new double[] {1, 0}, run.await().get(0).outcome());
             }
             assertEquals(List.of("hello", "2 left", 4L), experiment.message(agent, "hello"));
@@ -295,9 +315,10 @@ class EndToEndTest {
         try (Experiment experiment = experiment()) {
             experiment.expect(List.of("bench"), List.of("slow"), PATIENCE);
             long agent = experiment.create("slow");
-            List<Event.Episode> results = experiment.run(RunOptions.of("bench", agent, agent)
-                    .configured("turns", 2L).episodes(2)).await();
-            assertEquals(List.of("terminated", "terminated"), results.stream().map(Event.Episode::reason).toList());
+            List<Episode> results = experiment.run("bench", List.of(agent, agent), options -> options
+                    .withConfiguration(Map.of("turns", 2L))
+                    .withEpisodes(2)).await();
+            assertEquals(List.of(Reason.TERMINATED, Reason.TERMINATED), results.stream().map(Episode::reason).toList());
             Thread.sleep(3000); // an experiment may be busy elsewhere, too
             experiment.cleanup(agent);
         }
@@ -340,6 +361,9 @@ class EndToEndTest {
     }
 
     private static void play(Experiment experiment, long first, long second, long from, long count) {
-        experiment.run(RunOptions.of("connect_four", first, second).episodes(count).set("first", from).seed(7)).await();
+        experiment.run("connect_four", List.of(first, second), options -> options
+                .withEpisodes(count)
+                .withFirst(from)
+                .withSeed(7)).await();
     }
 }

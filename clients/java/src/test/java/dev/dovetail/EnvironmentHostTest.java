@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.dovetail.Message.Position;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -34,10 +35,11 @@ class EnvironmentHostTest {
         assertEquals(3L, spec.get("max_turns"));
         Map<String, Object> first = program.ask(start(7));
         assertEquals(List.of(0L), first.get("to_act"));
-        assertEquals(0L, first.get("turn"));
+        assertEquals(0L, first.getOrDefault("turn", 0L));
         program.ask(step(7, 0, 0, 2L));
         Map<String, Object> last = program.ask(step(7, 1, 1, 1L));
-        assertEquals(List.of(), last.get("to_act"));
+        assertEquals(List.of(), last.getOrDefault("to_act", List.of()));
+        assertEquals(2L, last.get("turn"));
         assertEquals(true, last.get("terminated"));
         assertEquals(List.of(0.0, 1.0), last.get("outcome"));
         assertTrue(program.hear(step(7, 2, 0, 1L)).isEmpty());

@@ -1,5 +1,10 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
+import java.util.List;
+
 /** Seats take one or two of a heap in turn; who takes the last wins. */
 final class Nim implements Environment {
     static final Options OPTIONS = new Options().integer("heap", 5, 1, 100, "How many there are.");
@@ -23,7 +28,12 @@ final class Nim implements Environment {
 
     @Override
     public Spec init() {
-        return Spec.of(2, new Space.Discrete(heap + 1), new Space.Discrete(2, 1)).withRewards(-1, 1).withMaxTurns(heap);
+        return Spec.of()
+                .withSeats(2)
+                .withObservationSpaces(List.of(Space.Discrete.of(heap + 1)))
+                .withActionSpaces(List.of(Space.Discrete.of(2).withStart(1)))
+                .withRewardRange(-1, 1)
+                .withMaxTurns(heap);
     }
 
     @Override
@@ -47,13 +57,14 @@ final class Nim implements Environment {
 
     private Turn turn() {
         if (left > 0) {
-            return Turn.of(mover, new View(mover, left, left > 1 ? new long[] {1, 2} : new long[] {1}, 0));
+            Legal legal = left > 1 ? Legal.of(1, 2) : Legal.of(1);
+            return Turns.ask(mover, View.of(mover).withObservation(left).withLegal(legal));
         }
         int winner = 1 - mover;
-        return Turn.over(
+        return Turns.end(
                 new double[] {1 - winner, winner},
-                new View(0, 0L, null, winner == 0 ? 1 : -1),
-                new View(1, 0L, null, winner == 1 ? 1 : -1));
+                View.of(0).withObservation(0L).withReward(winner == 0 ? 1 : -1),
+                View.of(1).withObservation(0L).withReward(winner == 1 ? 1 : -1));
     }
 
     @Override

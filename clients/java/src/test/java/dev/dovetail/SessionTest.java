@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.dovetail.Message.Leave;
+import dev.dovetail.Message.Role;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,7 +19,7 @@ class SessionTest {
     private static final long SECOND = 1_000_000_000L;
 
     private final Session session = new Session(Role.AGENT, "me", List.of(), "secret");
-    private final List<Incoming> messages = new ArrayList<>();
+    private final List<Message> messages = new ArrayList<>();
     private final List<byte[]> answers = new ArrayList<>();
 
     private void hear(long now, byte[]... frames) {
@@ -52,7 +54,7 @@ class SessionTest {
         hear(1, new byte[] {(byte) 0xc1}, Wire.frame("nonsense"), Wire.frame("leave"), good);
         assertEquals(List.of("malformed", "unknown-type", "invalid"),
                 answers.stream().map(each -> Wire.open(each).get("code")).toList());
-        assertEquals(List.of(new Incoming.Leave(3)), messages);
+        assertEquals(List.of(Leave.of(3)), messages);
     }
 
     @Test

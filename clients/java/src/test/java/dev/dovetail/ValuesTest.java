@@ -2,7 +2,6 @@ package dev.dovetail;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,7 +11,9 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class ValuesTest {
@@ -67,46 +68,80 @@ class ValuesTest {
 
     @Test
     void masksAreBitsFromTheLowest() {
-        assertArrayEquals(new byte[] {5, (byte) 0x80}, Legal.mask(0, 2, 15));
-        assertArrayEquals(new long[] {0, 2, 15}, Legal.unmask(new byte[] {5, (byte) 0x80, 0}));
+        assertArrayEquals(new byte[] {5, (byte) 0x80}, (byte[]) again(Legal.mask(0, 2, 15)));
+        assertArrayEquals(new long[] {0, 2, 15}, Legal.read(new byte[] {5, (byte) 0x80, 0}).actions());
+        assertEquals(List.of(0L, 2L, 15L), again(Legal.of(0, 2, 15)));
+    }
+
+    private final SplittableRandom random = new SplittableRandom(1);
+
+    /** The values of so many samples of a space, as they travel. */
+    private List<Object> samples(Space space, int count) {
+        return Stream.generate(() -> again(Spaces.sample(space, random))).limit(count).toList();
     }
 
     @Test
-    void spacesKnowTheirValues() {
-        Space die = new Space.Discrete(6, 1);
-        assertTrue(die.contains(6L));
-        assertFalse(die.contains(0L));
-        assertFalse(die.contains(3.0));
-        assertFalse(die.contains(true));
-        Space box = new Space.Box(List.of(2L), 0L, 1L, "float32");
-        assertTrue(box.contains(Tensor.ofFloats(new float[] {0, 1}, 2)));
-        assertFalse(box.contains(Tensor.ofDoubles(new double[] {0, 1}, 2)));
-        assertFalse(box.contains(List.of(0.0, Double.NaN)));
-        assertTrue(new Space.MultiBinary(List.of(1L, 2L)).contains(List.of(List.of(0L, 1L))));
-        assertFalse(new Space.Text(3, 1, "ab").contains("abc"));
+    void samplesOfIntegersAreAllOfThem() {
+        assertEquals(Set.of(-1L, 0L, 1L), Set.copyOf(samples(Space.Discrete.of(3).withStart(-1), 100)));
+        assertEquals(
+                Set.of(List.of(0L, 0L), List.of(0L, 1L), List.of(1L, 0L), List.of(1L, 1L)),
+                Set.copyOf(samples(Space.MultiDiscrete.of(2, 2), 100)));
+        assertEquals(
+                Set.of(List.of(List.of(0L)), List.of(List.of(1L))),
+                Set.copyOf(samples(Space.MultiBinary.of(1, 1), 100)));
+        assertEquals(Set.of(true, false), Set.copyOf(samples(Space.Box.of().withDtype("bool"), 100)));
     }
 
     @Test
-    void samplesAreInTheirSpaceAndSpacesComeBack() {
-        Space all = new Space.Dict(Map.of(
-                "tuple",
-                new Space.Tuple(List.of(
-                        new Space.Discrete(3, -1),
-                        new Space.Box(List.of(2L, 2L), List.of(List.of(0L, 1L), List.of(2L, 3L)), 4L, "int8"),
-                        new Space.Box(List.of(3L), Double.NEGATIVE_INFINITY, Double.POSITIVE_INFINITY, "int8"),
-                        new Space.Box(List.of(), -1.0, Double.POSITIVE_INFINITY, "float64"),
-                        new Space.Box(List.of(), 2e6, 3e6, "float64"),
-                        new Space.Box(List.of(), Double.NEGATIVE_INFINITY, -3_000_000L, "int64"),
-                        new Space.Box(List.of(), Long.MIN_VALUE, Long.MAX_VALUE, "int64"))),
-                "multi",
-                new Space.MultiDiscrete(List.of(2L, 5L)),
-                "text",
-                new Space.Text(4, 2, "xyz")));
-        assertEquals(all, Space.of(again(all)));
-        SplittableRandom random = new SplittableRandom(1);
-        for (int i = 0; i < 100; i++) {
-            assertTrue(all.contains(again(all.sample(random))));
+    void samplesOfABoxLieBetweenItsBounds() {
+        Space.Box box = Space.Box.of(2, 2).withDtype("int8");
+        List<?> low = List.of(List.of(0L, 1L), List.of(2L, 3L));
+        for (Object each : samples(box.withLow(low).withHigh(List.of(List.of(0L, 1L), List.of(2L, 4L))), 100)) {
+            assertTrue(low.equals(each) || List.of(List.of(0L, 1L), List.of(2L, 4L)).equals(each), each::toString);
         }
+        for (Object each : samples(Space.Box.of().withDtype("int8"), 1000)) {
+            assertTrue((Long) each >= -128 && (Long) each <= 127, each::toString);
+        }
+        for (Object each : samples(Space.Box.of().withLow(2e6).withHigh(3e6).withDtype("float64"), 100)) {
+            assertTrue((Double) each >= 2e6 && (Double) each <= 3e6, each::toString);
+        }
+        for (Object each : samples(Space.Box.of().withHigh(-3_000_000L).withDtype("int64"), 100)) {
+            assertTrue((Long) each <= -3_000_000, each::toString);
+        }
+        Space.Box all = Space.Box.of().withLow(Long.MIN_VALUE).withHigh(Long.MAX_VALUE).withDtype("int64");
+        assertEquals(100, Set.copyOf(samples(all, 100)).size());
+        for (Space empty : List.of(
+                box.withDtype("int7"), box.withLow(List.of(1L)), box.withLow(0.2).withHigh(0.8), box.withLow("x"))) {
+            assertThrows(DovetailException.class, () -> Spaces.sample(empty, random));
+        }
+    }
+
+    @Test
+    void samplesOfTextAndOfSpacesInSpaces() {
+        for (Object each : samples(Space.Text.of(4).withMinLength(2).withCharset("xyz"), 100)) {
+            assertTrue(((String) each).matches("[xyz]{2,4}"), each::toString);
+        }
+        Space both = Space.Dict.of(Map.of("a", Space.Tuple.of(List.of(Space.Discrete.of(1), Space.Text.of(0)))));
+        assertEquals(List.of(Map.of("a", List.of(0L, ""))), samples(both, 1));
+    }
+
+    @Test
+    void spacesComeBack() {
+        Space all = Space.Dict.of(Map.of(
+                "tuple",
+                Space.Tuple.of(List.of(
+                        Space.Discrete.of(3).withStart(-1),
+                        Space.Box.of(2, 2).withLow(List.of(List.of(0L, 1L), List.of(2L, 3L))).withDtype("int8"),
+                        Space.MultiBinary.of(3))),
+                "multi",
+                Space.MultiDiscrete.of(2, 5),
+                "text",
+                Space.Text.of(4).withMinLength(2).withCharset("xyz")));
+        assertEquals(again(all), again(Space.of(again(all))));
+        assertThrows(ProtocolException.class, () -> Space.of(Map.of("space", "Klein bottle")));
+        ProtocolException error = assertThrows(ProtocolException.class,
+                () -> Space.of(Map.of("space", "Tuple", "spaces", List.of(Map.of("space", "Discrete", "n", 0L)))));
+        assertEquals("spaces.n must be at least 1", error.getMessage());
     }
 
     @Test

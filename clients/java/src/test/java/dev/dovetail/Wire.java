@@ -2,6 +2,7 @@ package dev.dovetail;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -11,8 +12,13 @@ final class Wire {
 
     private Wire() {}
 
-    static Map<String, Object> map(Object... pairs) {
-        return Fields.pairs(pairs);
+    /** The map of some keys and values, in turns; {@code Map.of} takes no null. */
+    static Map<String, Object> map(Object... keysAndValues) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        for (int i = 0; i < keysAndValues.length; i += 2) {
+            map.put((String) keysAndValues[i], keysAndValues[i + 1]);
+        }
+        return map;
     }
 
     static byte[] frame(String type, Object... pairs) {
@@ -51,7 +57,7 @@ final class Wire {
         /** What a ZeroMQ message of these frames is answered with. */
         List<Map<String, Object>> hear(byte[]... frames) {
             now += SECOND / 10;
-            List<Incoming> messages = new ArrayList<>();
+            List<Message> messages = new ArrayList<>();
             List<byte[]> out = new ArrayList<>();
             session.receive(Arrays.asList(frames), now, messages, out);
             out.addAll(host.handle(messages));

@@ -9,9 +9,11 @@ import dev.dovetail.Agent;
 import dev.dovetail.Arena;
 import dev.dovetail.ConnectFour;
 import dev.dovetail.DovetailException;
+import dev.dovetail.Message.Mode;
+import dev.dovetail.Message.Spec;
 import dev.dovetail.Seat;
 import dev.dovetail.Space;
-import dev.dovetail.Spec;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -24,7 +26,7 @@ class TdPlayerTest {
 
     private void train(Agent agent, int from, int to) {
         for (int game = from; game < to; game++) {
-            arena.play(agent, agent, 1000 + game, true);
+            arena.play(agent, agent, 1000 + game, Mode.LEARN);
         }
     }
 
@@ -32,7 +34,9 @@ class TdPlayerTest {
         double score = 0;
         for (int game = 0; game < games; game++) {
             int seat = game & 1;
-            score += arena.play(seat == 0 ? agent : other, seat == 0 ? other : agent, 77_000 + game, false)[seat];
+            Agent first = seat == 0 ? agent : other;
+            Agent second = seat == 0 ? other : agent;
+            score += arena.play(first, second, 77_000 + game, Mode.EVALUATE)[seat];
         }
         return score / games;
     }
@@ -82,7 +86,7 @@ class TdPlayerTest {
         Agent alone = player();
         Arena plain = new Arena(new ConnectFour(), false);
         for (int game = 0; game < 30; game++) {
-            plain.play(alone, alone, 1000 + game, true);
+            plain.play(alone, alone, 1000 + game, Mode.LEARN);
         }
         assertArrayEquals(told.save(), alone.save());
     }
@@ -113,7 +117,10 @@ class TdPlayerTest {
 
     @Test
     void itRefusesOtherGamesAndForeignStates() {
-        Spec nim = Spec.of(2, new Space.Discrete(9), new Space.Discrete(3));
+        Spec nim = Spec.of()
+                .withSeats(2)
+                .withObservationSpaces(List.of(Space.Discrete.of(9)))
+                .withActionSpaces(List.of(Space.Discrete.of(3)));
         assertThrows(DovetailException.class, () -> player().init(new Seat(1, 0, nim, false)));
         assertThrows(DovetailException.class, () -> player().load(new byte[] {1, 2, 3}));
         byte[] cut = player().save();

@@ -1,37 +1,26 @@
 package dev.dovetail;
 
-/**
- * The largest frame that a receiver reads. Frames are checked on their bytes, before anything is decoded.
- *
- * @param frame bytes
- * @param depth arrays and maps open at once, the message's own map included
- * @param elements values of any kind, keys included
- */
-public record Limits(long frame, long depth, long elements) {
-    /** What a broker reads unless it says otherwise. */
-    public static final Limits DEFAULT = new Limits(16_777_216, 32, 100_000);
+import dev.dovetail.Message.Code;
+import dev.dovetail.Message.Limits;
 
-    static Limits read(Fields fields) {
-        return new Limits(
-                fields.integer("frame", DEFAULT.frame, 1),
-                fields.integer("depth", DEFAULT.depth, 1),
-                fields.integer("elements", DEFAULT.elements, 1));
-    }
+/** Checks frames on their bytes, before anything is decoded, so that a hostile one costs no more than its size. */
+final class FrameCheck {
+    private FrameCheck() {}
 
     /**
-     * Accepts a frame if it is one MessagePack value within these limits.
+     * Accepts a frame if it is one MessagePack value within limits.
      *
-     * @param frame the bytes
      * @throws ProtocolException code {@code limit} or {@code malformed}
      */
-    public void check(byte[] frame) {
+    static void check(byte[] frame, Limits limits) {
         int size = frame.length;
-        if (size > this.frame) {
-            throw new ProtocolException("limit", "frame of " + size + " bytes; at most " + this.frame + " are read");
+        if (size > limits.frame()) {
+            throw new ProtocolException(
+                    Code.LIMIT, "frame of " + size + " bytes; at most " + limits.frame() + " are read");
         }
         // Values still to come in each open container; the outermost is the frame itself. No container
         // can be open without a byte of its own, so the stack needs no more than the frame has bytes.
-        long[] left = new long[(int) Math.min(depth, size) + 2];
+        long[] left = new long[(int) Math.min(limits.depth(), size) + 2];
         left[0] = 1;
         int open = 0;
         long position = 0;
@@ -47,8 +36,8 @@ public record Limits(long frame, long depth, long elements) {
                 throw cut(size);
             }
             left[open]--;
-            if (++elements > this.elements) {
-                throw new ProtocolException("limit", "more than " + this.elements + " values in a frame");
+            if (++elements > limits.elements()) {
+                throw new ProtocolException(Code.LIMIT, "more than " + limits.elements() + " values in a frame");
             }
             int head = frame[(int) position++] & 0xff;
             long count;
@@ -80,7 +69,7 @@ public record Limits(long frame, long depth, long elements) {
                     case 0xc9 -> position += 5 + number(frame, position, 4);
                     case 0xdc, 0xdd, 0xde, 0xdf -> {}
                     default -> throw new ProtocolException(
-                            "malformed", "byte 0xc1 at " + (position - 1) + " is no MessagePack");
+                            Code.MALFORMED, "byte 0xc1 at " + (position - 1) + " is no MessagePack");
                 }
                 if (head < 0xdc) {
                     continue;
@@ -91,10 +80,10 @@ public record Limits(long frame, long depth, long elements) {
             }
             if (count > size - position) {
                 throw new ProtocolException(
-                        "malformed", count + " values announced with " + (size - position) + " bytes to come");
+                        Code.MALFORMED, count + " values announced with " + (size - position) + " bytes to come");
             }
-            if (open + 1 > depth) {
-                throw new ProtocolException("limit", "nested deeper than " + depth);
+            if (open + 1 > limits.depth()) {
+                throw new ProtocolException(Code.LIMIT, "nested deeper than " + limits.depth());
             }
             left[++open] = count;
         }
@@ -102,7 +91,7 @@ public record Limits(long frame, long depth, long elements) {
             throw cut(size);
         }
         if (position < size) {
-            throw new ProtocolException("malformed", "frame of " + size + " bytes goes on after byte " + position);
+            throw new ProtocolException(Code.MALFORMED, "frame of " + size + " bytes goes on after byte " + position);
         }
     }
 
@@ -118,6 +107,6 @@ public record Limits(long frame, long depth, long elements) {
     }
 
     private static ProtocolException cut(int size) {
-        return new ProtocolException("malformed", "frame of " + size + " bytes ends inside a value");
+        return new ProtocolException(Code.MALFORMED, "frame of " + size + " bytes ends inside a value");
     }
 }

@@ -1,25 +1,35 @@
 package dev.dovetail;
 
+import dev.dovetail.Message.Cancel;
+import dev.dovetail.Message.Done;
+import dev.dovetail.Message.DoneReason;
+import dev.dovetail.Message.Drain;
+import dev.dovetail.Message.Episode;
+import dev.dovetail.Message.ExperimentMessage;
+import dev.dovetail.Message.ExperimentStart;
+import dev.dovetail.Message.ExperimentStep;
+import dev.dovetail.Message.Pause;
+import dev.dovetail.Message.Progress;
+import dev.dovetail.Message.WatchedTurn;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.NoSuchElementException;
 
 /** A run in progress: iterate over it for the results, in the order in which episodes end. */
-public final class Run implements Iterable<Event.Episode> {
+public final class RunHandle implements Iterable<Episode> {
     private static final double WAIT = 0.5;
 
     private final Experiment experiment;
     private final long number;
-    private final Deque<Event.Episode> results = new ArrayDeque<>();
-    private Event.Progress progress;
-    private Event.Done done;
-    private String askedFor = "finished";
+    private final Deque<Episode> results = new ArrayDeque<>();
+    private Progress progress;
+    private Done done;
+    private DoneReason askedFor = DoneReason.FINISHED;
 
-    Run(Experiment experiment, long number) {
+    RunHandle(Experiment experiment, long number) {
         this.experiment = experiment;
         this.number = number;
     }
@@ -29,23 +39,23 @@ public final class Run implements Iterable<Event.Episode> {
         return number;
     }
 
-    /** {@return how far it is, as was told last; null if nothing was told} */
-    public Event.Progress progress() {
+    /** {@return the broker's last report; null before the first} */
+    public Progress progress() {
         return progress;
     }
 
     /** {@return how it ended; null while it goes on} */
-    public Event.Done done() {
+    public Done done() {
         return done;
     }
 
-    void hear(Event event) {
-        if (event instanceof Event.Episode episode) {
+    void hear(Message message) {
+        if (message instanceof Episode episode) {
             results.add(episode);
-        } else if (event instanceof Event.Progress told) {
-            progress = told;
-        } else if (event instanceof Event.Done told) {
-            done = told;
+        } else if (message instanceof Progress found) {
+            progress = found;
+        } else if (message instanceof Done found) {
+            done = found;
         }
     }
 
@@ -56,17 +66,17 @@ public final class Run implements Iterable<Event.Episode> {
      * @return the result; null if none came, or, if {@link #done} is set, none will
      * @throws DovetailException if the run failed, was ended by somebody else, or the broker is gone
      */
-    public Event.Episode poll(double seconds) {
+    public Episode poll(double seconds) {
         double end = System.nanoTime() / 1e9 + seconds;
         for (double left = seconds; results.isEmpty() && done == null && left >= 0; ) {
             experiment.poll(left);
             left = end - System.nanoTime() / 1e9;
         }
-        Event.Episode found = results.poll();
-        if (found == null && done != null && !done.reason().equals("finished") && !done.reason().equals(askedFor)) {
+        Episode found = results.poll();
+        if (found == null && done != null && done.reason() != DoneReason.FINISHED && done.reason() != askedFor) {
             String why = done.message().isEmpty() ? "" : ": " + done.message();
             throw new DovetailException("the run "
-                    + (done.reason().equals("failed") ? "failed" : "was " + done.reason()) + " after "
+                    + (done.reason() == DoneReason.FAILED ? "failed" : "was " + done.reason().toWire()) + " after "
                     + done.finished() + " episodes" + why);
         }
         return found;
@@ -74,9 +84,9 @@ public final class Run implements Iterable<Event.Episode> {
 
     /** {@inheritDoc} Taking the next one waits for it, and throws as {@link #poll} does. */
     @Override
-    public Iterator<Event.Episode> iterator() {
+    public Iterator<Episode> iterator() {
         return new Iterator<>() {
-            private Event.Episode next;
+            private Episode next;
 
             @Override
             public boolean hasNext() {
@@ -90,11 +100,11 @@ public final class Run implements Iterable<Event.Episode> {
             }
 
             @Override
-            public Event.Episode next() {
+            public Episode next() {
                 if (!hasNext()) {
                     throw new NoSuchElementException();
                 }
-                Event.Episode found = next;
+                Episode found = next;
                 next = null;
                 return found;
             }
@@ -107,32 +117,32 @@ public final class Run implements Iterable<Event.Episode> {
      * @return the results that were not taken before
      * @throws DovetailException as {@link #poll} does
      */
-    public List<Event.Episode> await() {
-        List<Event.Episode> all = new ArrayList<>();
+    public List<Episode> await() {
+        List<Episode> all = new ArrayList<>();
         forEach(all::add);
         return all;
     }
 
     /** Starts no new episodes for now. */
     public void pause() {
-        experiment.request("pause", Map.of("run", number));
+        experiment.request(id -> Pause.of(id, number));
     }
 
     /** Goes on after {@link #pause}. */
     public void resume() {
-        experiment.request("pause", Map.of("run", number, "paused", false));
+        experiment.request(id -> Pause.of(id, number).withPaused(false));
     }
 
     /** Finishes the episodes in progress and starts no other. */
     public void drain() {
-        askedFor = "drained";
-        experiment.request("drain", Map.of("run", number));
+        askedFor = DoneReason.DRAINED;
+        experiment.request(id -> Drain.of(id, number));
     }
 
     /** Ends everything of this run now. */
     public void cancel() {
-        askedFor = "cancelled";
-        experiment.request("cancel", Map.of("run", number));
+        askedFor = DoneReason.CANCELLED;
+        experiment.request(id -> Cancel.of(id, number));
     }
 
     /**
@@ -140,8 +150,8 @@ public final class Run implements Iterable<Event.Episode> {
      *
      * @return its first turn
      */
-    public Event.WatchedTurn start() {
-        return turn("start");
+    public WatchedTurn start() {
+        return WatchedTurn.read(experiment.request(id -> ExperimentStart.of(id, number)));
     }
 
     /**
@@ -149,12 +159,8 @@ public final class Run implements Iterable<Event.Episode> {
      *
      * @return the turn that follows
      */
-    public Event.WatchedTurn step() {
-        return turn("step");
-    }
-
-    private Event.WatchedTurn turn(String type) {
-        return Event.WatchedTurn.read(Fields.of(experiment.request(type, Map.of("run", number)), "turn"));
+    public WatchedTurn step() {
+        return WatchedTurn.read(experiment.request(id -> ExperimentStep.of(id, number)));
     }
 
     /**
@@ -164,6 +170,6 @@ public final class Run implements Iterable<Event.Episode> {
      * @return its answer
      */
     public Object message(Object body) {
-        return experiment.request("message", Fields.pairs("run", number, "body", body));
+        return experiment.request(id -> ExperimentMessage.of(id).withRun(number).withBody(body));
     }
 }

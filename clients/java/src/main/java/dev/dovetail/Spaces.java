@@ -1,0 +1,135 @@
+package dev.dovetail;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Draws values of spaces. */
+public final class Spaces {
+    private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+    private Spaces() {}
+
+    /**
+     * Draws a value of a space.
+     *
+     * @param space the space
+     * @param random where from
+     * @return a value, in the form in which it travels
+     * @throws DovetailException if the space contains nothing
+     */
+    public static Object sample(Space space, RandomGenerator random) {
+        if (space instanceof Space.Discrete discrete) {
+            return discrete.start() + random.nextLong(discrete.n());
+        } else if (space instanceof Space.Box box) {
+            return new BoxSampler(box, random).sample();
+        } else if (space instanceof Space.MultiDiscrete discrete) {
+            List<Object> values = new ArrayList<>();
+            for (long each : discrete.nvec()) {
+                values.add(random.nextLong(each));
+            }
+            return values;
+        } else if (space instanceof Space.MultiBinary binary) {
+            return nested(binary.shape(), 0, () -> (long) random.nextInt(2));
+        } else if (space instanceof Space.Text text) {
+            return text(text, random);
+        } else if (space instanceof Space.Tuple tuple) {
+            return tuple.spaces().stream().map(each -> sample(each, random)).toList();
+        } else if (space instanceof Space.Dict dict) {
+            Map<String, Object> values = new LinkedHashMap<>();
+            dict.spaces().forEach((key, each) -> values.put(key, sample(each, random)));
+            return values;
+        }
+        throw new DovetailException("this library draws nothing from a " + space.getClass().getSimpleName());
+    }
+
+    private static String text(Space.Text space, RandomGenerator random) {
+        String charset = space.charset();
+        int[] from = (charset == null || charset.isEmpty() ? LETTERS : charset).codePoints().toArray();
+        long most = charset != null && charset.isEmpty() ? 0 : Math.min(space.maxLength(), space.minLength() + 16);
+        long length = space.minLength() + random.nextLong(Math.max(1, most - space.minLength() + 1));
+        StringBuilder text = new StringBuilder();
+        for (long i = 0; i < length; i++) {
+            text.appendCodePoint(from[random.nextInt(from.length)]);
+        }
+        return text.toString();
+    }
+
+    /** Makes one element of an array; called in row-major order. */
+    private interface Element {
+        Object next();
+    }
+
+    private static Object nested(long[] shape, int dimension, Element element) {
+        if (dimension == shape.length) {
+            return element.next();
+        }
+        List<Object> list = new ArrayList<>();
+        for (long i = 0; i < shape[dimension]; i++) {
+            list.add(nested(shape, dimension + 1, element));
+        }
+        return list;
+    }
+
+    /** Draws the elements of a Box, each between its bounds. */
+    private static final class BoxSampler {
+        private final Space.Box box;
+        private final RandomGenerator random;
+        private final Tensor.Type type;
+        private final List<Double> low = new ArrayList<>();
+        private final List<Double> high = new ArrayList<>();
+        private int place;
+
+        BoxSampler(Space.Box box, RandomGenerator random) {
+            this.box = box;
+            this.random = random;
+            type = Tensor.Type.of(box.dtype());
+            if (type == null) {
+                throw new DovetailException("a Box of the unknown dtype '" + box.dtype() + "' contains nothing");
+            }
+            bound(box.low(), 0, low);
+            bound(box.high(), 0, high);
+        }
+
+        /** Flattens a bound; a number is the bound of everything below it. */
+        private void bound(Object bound, int dimension, List<Double> into) {
+            long[] shape = box.shape();
+            if (dimension == shape.length && bound instanceof Number number) {
+                into.add(number.doubleValue());
+            } else if (dimension < shape.length
+                    && (bound instanceof Number || bound instanceof List<?> list && list.size() == shape[dimension])) {
+                for (int i = 0; i < shape[dimension]; i++) {
+                    bound(bound instanceof List<?> list ? list.get(i) : bound, dimension + 1, into);
+                }
+            } else {
+                throw new DovetailException("a Box whose bounds do not fit its shape contains nothing");
+            }
+        }
+
+        Object sample() {
+            return nested(box.shape(), 0, this::element);
+        }
+
+        private Object element() {
+            double least = low.get(place);
+            double most = high.get(place++);
+            double from = Math.max(least, Math.min(-1e6, most - 1)); // nothing is drawn between infinite bounds
+            double to = Math.min(most, Math.max(1e6, least + 1));
+            if (type.isFloat()) {
+                return from + (to - from) * random.nextDouble();
+            }
+            boolean signed = type.dtype().startsWith("i");
+            double smallest = signed ? -Math.scalb(1.0, 8 * type.bytes() - 1) : 0;
+            double largest = type == Tensor.Type.BOOL ? 1 : Math.scalb(1.0, 8 * type.bytes() - (signed ? 1 : 0)) - 1;
+            double lowest = Math.ceil(Math.max(from, smallest));
+            double highest = Math.floor(Math.min(to, largest));
+            if (highest < lowest) {
+                throw new DovetailException("a Box without a number between its bounds contains nothing");
+            }
+            long value = (long) lowest + random.nextLong((long) (highest - lowest) + 1);
+            return type == Tensor.Type.BOOL ? (Object) (value != 0) : (Object) value;
+        }
+    }
+}
