@@ -31,9 +31,9 @@ type Ender interface {
 
 // Thinker is an Agent that asks the environment what would follow.
 type Thinker interface {
-	// Continue goes on with a decision that Step answered with a *Lookahead: with a position for each line,
+	// Continue goes on with a decision that Step answered with a *Lookahead: with a preview of each line,
 	// or with the error that the question got. It may ask again.
-	Continue(ctx context.Context, decision *Decision, positions []Position, err error) (action any, fail error)
+	Continue(ctx context.Context, decision *Decision, previews []Preview, err error) (action any, fail error)
 }
 
 // Messenger answers messages of the experiment.
@@ -99,7 +99,8 @@ type Seat struct {
 	Match     int64
 	Number    int
 	Spec      *Spec
-	Lookahead bool // whether the run allows *Lookahead
+	Agent     string // the name of the offer that the agent was made from
+	Lookahead bool   // whether the run allows *Lookahead
 }
 
 // Decision is what one seat must decide.

@@ -1,10 +1,12 @@
 package dovetail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 )
@@ -17,8 +19,7 @@ type requests struct {
 	answers map[int64]Message
 	runs    map[int64]*RunHandle
 	early   map[int64][]Message // of runs whose reply is still to come
-	told    *recent[int64, struct{}]
-	over    *recent[int64, struct{}]
+	inbox   inbox
 	turns   []*WatchedTurn
 	onEvent func(Message)
 	known   bool // whether there was a welcome
@@ -26,19 +27,16 @@ type requests struct {
 }
 
 type pending struct {
-	id    int64
-	run   *RunHandle // that is to come of it, if one is
-	frame []byte
+	id      int64
+	run     *RunHandle // that is to come of it, if one is
+	frame   []byte
+	unheard bool // nobody waits for the answer
 }
 
-const (
-	episodesKept = 1 << 16 // numbers of episodes that were told, so that none is told twice
-	turnsKept    = 1 << 16 // watched turns that nobody has taken
-)
+const turnsKept = 1 << 16 // watched turns that nobody has taken
 
 func newRequests() *requests {
-	return &requests{answers: map[int64]Message{}, runs: map[int64]*RunHandle{}, early: map[int64][]Message{},
-		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
+	return &requests{inbox: newInbox(), answers: map[int64]Message{}, runs: map[int64]*RunHandle{}, early: map[int64][]Message{}}
 }
 
 // Request is any message of an experiment that is answered, by its type and its own fields as SPEC.md names them,
@@ -74,7 +72,7 @@ func (r *requests) ask(m request, run *RunHandle, limit int) (int64, []byte, err
 		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
 	}
 	if err == nil {
-		r.open = append(r.open, pending{r.ids, run, frame})
+		r.open = append(r.open, pending{id: r.ids, run: run, frame: frame})
 	}
 	return r.ids, frame, err
 }
@@ -86,14 +84,20 @@ func (r *requests) answer(id int64) Message {
 	return m
 }
 
-// drop forgets a request for whose answer nobody waits any more.
-func (r *requests) drop(id int64) {
+// giveUp forgets a request for whose answer nobody waits any more; it returns the frame that cancels it.
+func (r *requests) giveUp(id int64) []byte {
 	r.open = slices.DeleteFunc(r.open, func(p pending) bool { return p.id == id })
+	_, frame, _ := r.ask(&Cancel{Request: &id}, nil, math.MaxInt)
+	r.open[len(r.open)-1].unheard = true
+	return frame
 }
 
 // take hears messages; it returns frames to send again.
 func (r *requests) take(messages []Message) (again [][]byte) {
 	for _, message := range messages {
+		if !r.inbox.take(message) {
+			continue
+		}
 		switch m := message.(type) {
 		case *Welcome:
 			again = append(again, r.welcome(m)...)
@@ -104,23 +108,17 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 		case *Error:
 			if m.ID != nil {
 				r.answered(*m.ID, m)
-			} else if m.Code == CodeJournal || m.Episode == nil {
+			} else {
 				for _, run := range r.runs {
 					run.Problems = append(run.Problems, m.Message)
 				}
 			}
 		case *Episode:
-			if !r.told.has(m.Episode) {
-				r.told.put(m.Episode, struct{}{})
-				r.event(m.Run, m)
-			}
+			r.event(m.Run, m)
 		case *Progress:
 			r.event(m.Run, m)
 		case *Done:
-			if !r.over.has(m.Run) {
-				r.over.put(m.Run, struct{}{})
-				r.event(m.Run, m)
-			}
+			r.event(m.Run, m)
 		case *WatchedTurn:
 			if r.onEvent != nil {
 				r.onEvent(m)
@@ -160,8 +158,12 @@ func (r *requests) answered(id int64, m Message) {
 	if i < 0 {
 		return
 	}
-	run := r.open[i].run
+	asked := r.open[i]
 	r.open = slices.Delete(r.open, i, i+1)
+	if asked.unheard {
+		return
+	}
+	run := asked.run
 	r.answers[id] = m
 	if reply, ok := m.(*Reply); ok && run != nil {
 		body, _ := reply.Body.(map[string]any)
@@ -211,6 +213,7 @@ type Experiment struct {
 
 // Connect connects to a broker as an experiment.
 func Connect(ctx context.Context, config Config) (*Experiment, error) {
+	config.GiveUp = cmp.Or(config.GiveUp, time.Minute)
 	l, err := dial(ctx, config, config.hello(RoleExperiment, nil))
 	if err != nil {
 		return nil, err
@@ -226,7 +229,7 @@ func Connect(ctx context.Context, config Config) (*Experiment, error) {
 func (e *Experiment) Name() string { return e.link.welcome().Name }
 
 // OnEvent has a function called with each *Episode, *Progress, *Done and *WatchedTurn in the order of arrival, while
-// a method of the experiment waits for something. An episode that comes twice is told once.
+// a method of the experiment waits for something.
 func (e *Experiment) OnEvent(f func(Message)) { e.state.onEvent = f }
 
 // Close says bye; runs in progress are cancelled.
@@ -256,8 +259,8 @@ func (e *Experiment) Wait(ctx context.Context) error {
 	return e.link.send(again)
 }
 
-// Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
-// answers it. An error of the broker is a *RefusedError.
+// Request sends any request of SPEC.md by its type and fields, and returns the *Reply or *Saved that answers it. An
+// error of the broker is a *RefusedError. When ctx ends first, the request is cancelled.
 func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
 	return e.request(ctx, &Request{Type: kind, Fields: values}, nil)
 }
@@ -278,7 +281,9 @@ func (e *Experiment) request(ctx context.Context, m request, run *RunHandle) (Me
 		switch answer := e.state.answer(id).(type) {
 		case nil:
 			if err != nil {
-				e.state.drop(id)
+				if e.state.lost == nil { // it is ctx that ended
+					_ = e.link.send([][]byte{e.state.giveUp(id)})
+				}
 				return nil, err
 			}
 		case *Error:
@@ -349,8 +354,19 @@ func absent(offers any, names []string) string {
 	return ""
 }
 
-// Create makes an agent and returns the number of the instance.
+// within is the timeout of a request of an agent or environment, by the time that ctx leaves for it; 0, that is the
+// contract's default, if ctx has no deadline. It ends after ctx does, so that the error is always that of ctx.
+func within(ctx context.Context) float64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(0, time.Until(deadline).Seconds()) + 1
+	}
+	return 0
+}
+
+// Create makes an agent and returns the number of the instance. Like all that an agent or environment is asked, it
+// fails after two minutes, unless ctx has a deadline or the message a timeout.
 func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, error) {
+	m.Timeout = cmp.Or(m.Timeout, within(ctx))
 	body, err := e.ask(ctx, &m, nil)
 	if err != nil {
 		return 0, err
@@ -363,11 +379,11 @@ func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, err
 	return instance, nil
 }
 
-// Save returns an agent's state; if keep is not empty the broker keeps it under that name too.
-func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]byte, error) {
-	m := &Save{Instance: instance}
-	if keep != "" {
-		m.Keep = &keep
+// Save returns an agent's state; if stateName is not empty the broker keeps it under that name too.
+func (e *Experiment) Save(ctx context.Context, instance int64, stateName string) ([]byte, error) {
+	m := &Save{Instance: instance, Timeout: within(ctx)}
+	if stateName != "" {
+		m.StateName = &stateName
 	}
 	answer, err := e.request(ctx, m, nil)
 	if err != nil {
@@ -382,25 +398,25 @@ func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]b
 
 // Load puts an agent into a state that was saved.
 func (e *Experiment) Load(ctx context.Context, instance int64, state []byte) error {
-	_, err := e.ask(ctx, &Load{Instance: instance, State: state}, nil)
+	_, err := e.ask(ctx, &Load{Instance: instance, State: state, Timeout: within(ctx)}, nil)
 	return err
 }
 
-// LoadKept puts an agent into a state that the broker keeps under a name.
-func (e *Experiment) LoadKept(ctx context.Context, instance int64, name string) error {
-	_, err := e.ask(ctx, &Load{Instance: instance, Kept: &name}, nil)
+// LoadNamed puts an agent into a state that the broker keeps under a name.
+func (e *Experiment) LoadNamed(ctx context.Context, instance int64, stateName string) error {
+	_, err := e.ask(ctx, &Load{Instance: instance, StateName: &stateName, Timeout: within(ctx)}, nil)
 	return err
 }
 
 // Cleanup lets an agent go.
 func (e *Experiment) Cleanup(ctx context.Context, instance int64) error {
-	_, err := e.ask(ctx, &Cleanup{Instance: instance}, nil)
+	_, err := e.ask(ctx, &Cleanup{Instance: instance, Timeout: within(ctx)}, nil)
 	return err
 }
 
 // Message sends a message to an agent and returns its answer.
 func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any, error) {
-	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body}, nil)
+	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body, Timeout: within(ctx)}, nil)
 }
 
 // Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.

@@ -73,6 +73,8 @@ func (m *Create) wire(w *wire) {
 
 func (*Create) kind() string { return "create" }
 
+func (m *Create) seq() int64 { return m.Seq }
+
 // Init is the message "init" to an agent. An instance takes a seat of a match.
 type Init struct {
 	// The match.
@@ -103,6 +105,8 @@ func (m *Init) wire(w *wire) {
 }
 
 func (*Init) kind() string { return "init" }
+
+func (m *Init) seq() int64 { return m.Seq }
 
 // Clock is part of AgentStart and AgentStep. What the seat may use, and what its last answer took;
 // seconds at the broker.
@@ -175,6 +179,8 @@ func (m *AgentStart) wire(w *wire) {
 
 func (*AgentStart) kind() string { return "start" }
 
+func (m *AgentStart) seq() int64 { return m.Seq }
+
 // AgentStep is the message "step" to an agent. A later decision of a seat.
 type AgentStep struct {
 	// The episode.
@@ -219,6 +225,8 @@ func (m *AgentStep) wire(w *wire) {
 }
 
 func (*AgentStep) kind() string { return "step" }
+
+func (m *AgentStep) seq() int64 { return m.Seq }
 
 // End is the message "end" to an agent. The episode is over for a seat, whatever happened.
 type End struct {
@@ -271,6 +279,8 @@ func (m *End) wire(w *wire) {
 }
 
 func (*End) kind() string { return "end" }
+
+func (m *End) seq() int64 { return m.Seq }
 
 // Action is the message "action" from an agent. The answer to `start` or `step`.
 type Action struct {
@@ -347,6 +357,8 @@ func (m *AgentMessage) wire(w *wire) {
 
 func (*AgentMessage) kind() string { return "message" }
 
+func (m *AgentMessage) seq() int64 { return m.Seq }
+
 // Leave is the message "leave" to an agent. The match is over; the seats that were taken by `init`
 // are free.
 type Leave struct {
@@ -363,3 +375,5 @@ func (m *Leave) wire(w *wire) {
 }
 
 func (*Leave) kind() string { return "leave" }
+
+func (m *Leave) seq() int64 { return m.Seq }

@@ -53,6 +53,8 @@ func (m *Open) wire(w *wire) {
 
 func (*Open) kind() string { return "open" }
 
+func (m *Open) seq() int64 { return m.Seq }
+
 // EnvironmentStart is the message "start" to an environment. Begin an episode; one in progress in
 // the same match is abandoned.
 type EnvironmentStart struct {
@@ -82,6 +84,8 @@ func (m *EnvironmentStart) wire(w *wire) {
 
 func (*EnvironmentStart) kind() string { return "start" }
 
+func (m *EnvironmentStart) seq() int64 { return m.Seq }
+
 // EnvironmentStep is the message "step" to an environment. The actions of every seat in `to_act`.
 type EnvironmentStep struct {
 	// The episode.
@@ -104,6 +108,8 @@ func (m *EnvironmentStep) wire(w *wire) {
 
 func (*EnvironmentStep) kind() string { return "step" }
 
+func (m *EnvironmentStep) seq() int64 { return m.Seq }
+
 // Close is the message "close" to an environment. The match is over; the environment made for it
 // may go.
 type Close struct {
@@ -120,6 +126,8 @@ func (m *Close) wire(w *wire) {
 }
 
 func (*Close) kind() string { return "close" }
+
+func (m *Close) seq() int64 { return m.Seq }
 
 // EnvironmentLookahead is the message "lookahead" to an environment. A seat asks what would follow;
 // answered with `reply`, from what that seat knows.
@@ -153,6 +161,8 @@ func (m *EnvironmentLookahead) wire(w *wire) {
 
 func (*EnvironmentLookahead) kind() string { return "lookahead" }
 
+func (m *EnvironmentLookahead) seq() int64 { return m.Seq }
+
 // EnvironmentMessage is the message "message" to an environment. Free text or data from an
 // experiment to an environment.
 type EnvironmentMessage struct {
@@ -175,6 +185,8 @@ func (m *EnvironmentMessage) wire(w *wire) {
 }
 
 func (*EnvironmentMessage) kind() string { return "message" }
+
+func (m *EnvironmentMessage) seq() int64 { return m.Seq }
 
 // Turn is the message "turn" from an environment. A transition: who must act now and what each seat
 // learns.

@@ -347,6 +347,8 @@ func (m *Error) wire(w *wire) {
 
 func (*Error) kind() string { return "error" }
 
+func (m *Error) seq() int64 { return m.Seq }
+
 // Bye is the message "bye" from any peer, and to any peer. An orderly leave; the broker keeps
 // nothing for a resumption.
 type Bye struct {
@@ -379,6 +381,8 @@ func (m *Reply) wire(w *wire) {
 }
 
 func (*Reply) kind() string { return "reply" }
+
+func (m *Reply) seq() int64 { return m.Seq }
 
 // Symmetry is part of Spec. A way to turn or mirror the game that changes nothing about it.
 type Symmetry struct {
@@ -534,6 +538,8 @@ func (m *Save) wire(w *wire) {
 
 func (*Save) kind() string { return "save" }
 
+func (m *Save) seq() int64 { return m.Seq }
+
 func (m *Save) setID(id int64) { m.ID = id }
 
 // Saved is the message "saved" from an agent, and to an experiment. An instance's state.
@@ -554,6 +560,8 @@ func (m *Saved) wire(w *wire) {
 }
 
 func (*Saved) kind() string { return "saved" }
+
+func (m *Saved) seq() int64 { return m.Seq }
 
 // Load is the message "load" from an experiment, and to an agent. Put an instance into a state that
 // it saved.
@@ -586,6 +594,8 @@ func (m *Load) wire(w *wire) {
 
 func (*Load) kind() string { return "load" }
 
+func (m *Load) seq() int64 { return m.Seq }
+
 func (m *Load) setID(id int64) { m.ID = id }
 
 // Cleanup is the message "cleanup" from an experiment, and to an agent. The instance is no longer
@@ -612,5 +622,7 @@ func (m *Cleanup) wire(w *wire) {
 }
 
 func (*Cleanup) kind() string { return "cleanup" }
+
+func (m *Cleanup) seq() int64 { return m.Seq }
 
 func (m *Cleanup) setID(id int64) { m.ID = id }

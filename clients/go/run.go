@@ -112,12 +112,17 @@ func (r *RunHandle) Drain(ctx context.Context) error {
 // Cancel ends everything of this run now.
 func (r *RunHandle) Cancel(ctx context.Context) error {
 	r.asked = DoneReasonCancelled
-	return r.tell(ctx, &Cancel{Run: r.Number})
+	return r.tell(ctx, &Cancel{Run: &r.Number})
 }
 
 // Start begins the next episode of a stepwise run and returns its first turn.
 func (r *RunHandle) Start(ctx context.Context) (*WatchedTurn, error) {
 	return r.turn(ctx, &ExperimentStart{Run: r.Number})
+}
+
+// Restart begins the next episode of a stepwise run like Start; one in progress is truncated first.
+func (r *RunHandle) Restart(ctx context.Context) (*WatchedTurn, error) {
+	return r.turn(ctx, &ExperimentStart{Run: r.Number, Abandon: true})
 }
 
 // Step lets the seats of a stepwise run act once and returns the turn that follows.
@@ -139,5 +144,5 @@ func (r *RunHandle) turn(ctx context.Context, m request) (*WatchedTurn, error) {
 
 // Message sends a message to an environment of this run and returns its answer.
 func (r *RunHandle) Message(ctx context.Context, body any) (any, error) {
-	return r.experiment.ask(ctx, &ExperimentMessage{Run: &r.Number, Body: body}, nil)
+	return r.experiment.ask(ctx, &ExperimentMessage{Run: &r.Number, Body: body, Timeout: within(ctx)}, nil)
 }

@@ -10,7 +10,7 @@ type Session struct {
 	// Departed says whether the broker said bye.
 	Departed bool
 
-	hello   Hello
+	hello   Hello // with the highest number of a frame that has arrived
 	decoder *Decoder
 	heard   time.Time
 	greeted bool // a hello is under way
@@ -44,11 +44,18 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 		}
 		switch m := message.(type) {
 		case *Ping:
-			answers = append(answers, mustEncode(&Pong{Number: m.Number}))
+			answers = append(answers, mustEncode(&Pong{Number: m.Number, Seen: s.hello.Seen}))
+			messages = append(messages, m) // for what it says is settled
 		case *Pong:
 		case *Welcome:
-			s.Welcome = m
 			s.greeted, s.Departed = false, false
+			if s.Welcome != nil && s.Welcome.Session == m.Session && !m.Resumed {
+				continue // a hello that was said twice is answered twice
+			}
+			if !m.Resumed {
+				s.hello.Seen = 0
+			}
+			s.Welcome = m
 			messages = append(messages, m)
 		case *Bye:
 			s.Departed = true
@@ -65,9 +72,11 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 			case s.greeted && s.refuses(m):
 				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
 			default:
+				s.hello.Seen = max(s.hello.Seen, m.Seq)
 				messages = append(messages, m)
 			}
 		default:
+			s.hello.Seen = max(s.hello.Seen, seqOf(m))
 			messages = append(messages, m)
 		}
 	}
@@ -79,17 +88,19 @@ func (s *Session) refuses(m *Error) bool {
 	switch m.Code {
 	case CodeVersion, CodeAccess, CodeNameTaken:
 		return true
-	case CodeInvalid, CodeWrongState:
+	case CodeInvalid, CodeMalformed, CodeLimit:
 		return s.Welcome == nil
 	}
 	return false
 }
 
 // Silent says whether the broker was not heard for so long that the connection must be made anew.
-func (s *Session) Silent(now time.Time) bool {
-	patience := 2.0
-	if s.Welcome != nil {
-		patience = max(patience, 4*s.Welcome.Heartbeat)
+func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > s.patience() }
+
+// patience is the silence that means nothing yet.
+func (s *Session) patience() time.Duration {
+	if s.Welcome == nil {
+		return 2 * time.Second
 	}
-	return now.Sub(s.heard).Seconds() > patience
+	return max(2*time.Second, time.Duration(4*s.Welcome.Heartbeat*float64(time.Second)))
 }
