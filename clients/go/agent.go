@@ -31,7 +31,7 @@ type Ender interface {
 
 // Thinker is an Agent that asks the environment what would follow.
 type Thinker interface {
-	// Continue goes on with a decision that Step answered with a *Lookahead: with a preview of each line,
+	// Continue resumes a decision that Step answered with a *Lookahead: with a preview of each line,
 	// or with the error that the question got. It may ask again.
 	Continue(ctx context.Context, decision *Decision, previews []Preview, err error) (action any, fail error)
 }
@@ -43,13 +43,13 @@ type Messenger interface {
 
 // Saver is an Agent with a memory that can travel.
 type Saver interface {
-	// Save returns everything that Load needs to go on as if nothing had happened.
+	// Save returns everything that Load needs to continue as if nothing had happened.
 	Save() ([]byte, error)
-	// Load goes on from what Save returned.
+	// Load continues from what Save returned.
 	Load(state []byte) error
 }
 
-// Cleaner has something to let go of. Nothing is called after Cleanup.
+// Cleaner has something to release. Nothing is called after Cleanup.
 type Cleaner interface {
 	Cleanup()
 }

@@ -9,16 +9,10 @@ import (
 	"slices"
 )
 
-// place is a seat of an episode.
+// place is a seat of a match or of an episode, by its number.
 type place struct {
-	episode int64
-	seat    int
-}
-
-// chair is a seat of a match.
-type chair struct {
-	match int64
-	seat  int
+	number int64
+	seat   int
 }
 
 // player is an agent and the name of its type.
@@ -27,7 +21,7 @@ type player struct {
 	name  string
 }
 
-// seated says who holds a chair.
+// seated says who holds a seat.
 type seated struct {
 	player
 	instance int64
@@ -53,7 +47,7 @@ type AgentHost struct {
 	types     []AgentType
 	single    player // its agent is nil if there is none
 	instances map[int64]player
-	seats     map[chair]seated
+	seats     map[place]seated
 	playing   map[place]*play
 	thoughts  map[int64]*play
 	asks      int64
@@ -82,7 +76,7 @@ func NewAgentHost(types ...AgentType) (*AgentHost, error) {
 
 func (h *AgentHost) clear() {
 	h.instances = map[int64]player{}
-	h.seats = map[chair]seated{}
+	h.seats = map[place]seated{}
 	h.playing = map[place]*play{}
 	h.thoughts = map[int64]*play{}
 }
@@ -127,7 +121,7 @@ func (h *AgentHost) handle(ctx context.Context, message Message) {
 			h.answered(ctx, *m.ID, nil, &RefusedError{m.Code, m.Message})
 		}
 	case *Leave:
-		maps.DeleteFunc(h.seats, func(c chair, _ seated) bool { return c.match == m.Match })
+		maps.DeleteFunc(h.seats, func(p place, _ seated) bool { return p.number == m.Match })
 	case *Create:
 		h.reply(m.Seq, m.ID, m.Agent+" in create", func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
 	case *Save:
@@ -144,7 +138,7 @@ func (h *AgentHost) handle(ctx context.Context, message Message) {
 // -- decisions -----------------------------------------------------------------------------------------
 
 func (h *AgentHost) start(ctx context.Context, m *AgentStart) {
-	if who, ok := h.seats[chair{m.Match, m.Seat}]; ok {
+	if who, ok := h.seats[place{m.Match, m.Seat}]; ok {
 		h.playing[place{m.Episode, m.Seat}] = &play{seated: who, mode: m.Mode, seed: m.Seed, rng: NewRNG(m.Seed)}
 	}
 	h.decide(ctx, &AgentStep{Episode: m.Episode, Seat: m.Seat, Turn: m.Turn, Reward: m.Reward, Observation: m.Observation,
@@ -245,7 +239,7 @@ func (h *AgentHost) answered(ctx context.Context, id int64, body any, refused er
 
 func (h *AgentHost) end(m *End) {
 	key := place{m.Episode, m.Seat}
-	who := h.seats[chair{m.Match, m.Seat}] // if the episode ended before this seat had to decide
+	who := h.seats[place{m.Match, m.Seat}] // if the episode ended before this seat had to decide
 	if p := h.playing[key]; p != nil {
 		who = p.seated
 		h.forget(p)
@@ -273,7 +267,7 @@ func (h *AgentHost) init(m *Init) {
 			return
 		}
 	}
-	h.seats[chair{m.Match, m.Seat}] = seated{who, m.Instance, seat}
+	h.seats[place{m.Match, m.Seat}] = seated{who, m.Instance, seat}
 }
 
 // instance finds the player of a number; it has no agent if there is none.
@@ -334,16 +328,16 @@ func save(agent Agent, id int64) (Message, error) {
 
 func (h *AgentHost) cleanup(instance int64, agent Agent) {
 	delete(h.instances, instance)
-	maps.DeleteFunc(h.seats, func(_ chair, who seated) bool { return who.instance == instance })
+	maps.DeleteFunc(h.seats, func(_ place, who seated) bool { return who.instance == instance })
 	if cleaner, ok := agent.(Cleaner); ok {
 		cleaner.Cleanup()
 	}
 }
 
-// reset begins anew with a broker that does not know this session: every seat hears the end.
+// reset forgets a session that the broker does not know any more: every seat hears the end.
 func (h *AgentHost) reset() {
 	for key, p := range h.playing {
-		h.end(&End{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: ReasonDisconnected, Mode: p.mode})
+		h.end(&End{Episode: key.number, Seat: key.seat, Match: p.seat.Match, Reason: ReasonDisconnected, Mode: p.mode})
 	}
 	for _, who := range h.instances {
 		clean(who.name, who.agent)

@@ -43,13 +43,13 @@ func (d *Decoder) Decode(frame []byte) (Message, *ProtocolError) {
 		return nil, err
 	}
 	if _, ok := w.open(frame); !ok {
-		return nil, protocolErrorf(CodeInvalid, "the frame is no map")
+		return nil, protocolErrorf(CodeInvalid, "the frame is not a map")
 	}
 	return d.message()
 }
 
 // Refusal returns the error that answers the frame that Decode refused last: the request if it is one, else the number
-// of the frame, as far as that can be told.
+// of the frame, as far as they can be read.
 func (d *Decoder) Refusal(wrong *ProtocolError) *Error {
 	refused := &Error{Code: wrong.Code, Message: oneLine(wrong)}
 	if refused.ID = d.w.field("id"); refused.ID == nil {
@@ -77,7 +77,7 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 		}
 		kind, _, err := msgp.ReadStringZC(b)
 		if err != nil {
-			return nil, protocolErrorf(CodeUnknownType, "field type is no text")
+			return nil, protocolErrorf(CodeUnknownType, "field type is not text")
 		}
 		m := makers[d.Role](string(kind))
 		if m == nil {

@@ -15,8 +15,7 @@ import (
 // puts a link around it.
 type requests struct {
 	ids     int64
-	open    []pending
-	answers map[int64]Message
+	open    []*pending
 	runs    map[int64]*RunHandle
 	early   map[int64][]Message // of runs whose reply is still to come
 	inbox   inbox
@@ -26,17 +25,18 @@ type requests struct {
 	lost    error
 }
 
+// pending is a request; it is open until its answer has come.
 type pending struct {
-	id      int64
-	run     *RunHandle // that is to come of it, if one is
-	frame   []byte
-	unheard bool // nobody waits for the answer
+	id     int64
+	run    *RunHandle // that is to come of it, if one is
+	frame  []byte
+	answer Message
 }
 
-const turnsKept = 1 << 16 // watched turns that nobody has taken
+const turnsKept = 1 << 16 // watched turns that wait to be taken
 
 func newRequests() *requests {
-	return &requests{inbox: newInbox(), answers: map[int64]Message{}, runs: map[int64]*RunHandle{}, early: map[int64][]Message{}}
+	return &requests{inbox: newInbox(), runs: map[int64]*RunHandle{}, early: map[int64][]Message{}}
 }
 
 // Request is any message of an experiment that is answered, by its type and its own fields as SPEC.md names them,
@@ -63,33 +63,27 @@ type request interface {
 	setID(id int64)
 }
 
-// ask numbers a request and returns its frame; run is what the reply numbers, if a run is asked for.
-func (r *requests) ask(m request, run *RunHandle, limit int) (int64, []byte, error) {
+// ask numbers a request; run is what the reply numbers, if a run is asked for.
+func (r *requests) ask(m request, run *RunHandle, limit int) (*pending, error) {
 	r.ids++
 	m.setID(r.ids)
 	frame, err := Encode(m)
 	if err == nil && len(frame) > limit {
 		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
 	}
-	if err == nil {
-		r.open = append(r.open, pending{id: r.ids, run: run, frame: frame})
+	if err != nil {
+		return nil, err
 	}
-	return r.ids, frame, err
+	p := &pending{id: r.ids, run: run, frame: frame}
+	r.open = append(r.open, p)
+	return p, nil
 }
 
-// answer takes the answer to a request; nil if it has not come.
-func (r *requests) answer(id int64) Message {
-	m := r.answers[id]
-	delete(r.answers, id)
-	return m
-}
-
-// giveUp forgets a request for whose answer nobody waits any more; it returns the frame that cancels it.
-func (r *requests) giveUp(id int64) []byte {
-	r.open = slices.DeleteFunc(r.open, func(p pending) bool { return p.id == id })
-	_, frame, _ := r.ask(&Cancel{Request: &id}, nil, math.MaxInt)
-	r.open[len(r.open)-1].unheard = true
-	return frame
+// giveUp forgets a request; it returns the frame that cancels it.
+func (r *requests) giveUp(p *pending) []byte {
+	r.open = slices.DeleteFunc(r.open, func(each *pending) bool { return each == p })
+	p, _ = r.ask(&Cancel{Request: &p.id}, nil, math.MaxInt)
+	return p.frame
 }
 
 // take hears messages; it returns frames to send again.
@@ -100,7 +94,15 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 		}
 		switch m := message.(type) {
 		case *Welcome:
-			again = append(again, r.welcome(m)...)
+			switch {
+			case m.Resumed:
+				for _, p := range r.open {
+					again = append(again, p.frame)
+				}
+			case r.known:
+				r.lose(ErrLost)
+			}
+			r.known = true
 		case *Reply:
 			r.answered(m.ID, m)
 		case *Saved:
@@ -131,21 +133,6 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 	return again
 }
 
-func (r *requests) welcome(m *Welcome) (again [][]byte) {
-	if !r.known {
-		r.known = true
-		return nil
-	}
-	if m.Resumed {
-		for _, p := range r.open {
-			again = append(again, p.frame)
-		}
-		return again
-	}
-	r.lose(ErrLost)
-	return nil
-}
-
 // lose ends everything of the session.
 func (r *requests) lose(err error) {
 	if r.lost == nil {
@@ -154,17 +141,14 @@ func (r *requests) lose(err error) {
 }
 
 func (r *requests) answered(id int64, m Message) {
-	i := slices.IndexFunc(r.open, func(p pending) bool { return p.id == id })
+	i := slices.IndexFunc(r.open, func(p *pending) bool { return p.id == id })
 	if i < 0 {
 		return
 	}
-	asked := r.open[i]
+	p := r.open[i]
+	p.answer = m
 	r.open = slices.Delete(r.open, i, i+1)
-	if asked.unheard {
-		return
-	}
-	run := asked.run
-	r.answers[id] = m
+	run := p.run
 	if reply, ok := m.(*Reply); ok && run != nil {
 		body, _ := reply.Body.(map[string]any)
 		if number, ok := AsInt(body["run"]); ok {
@@ -182,7 +166,7 @@ func (r *requests) answered(id int64, m Message) {
 
 // runAsked says whether the number of a run is still to come.
 func (r *requests) runAsked() bool {
-	return slices.ContainsFunc(r.open, func(p pending) bool { return p.run != nil })
+	return slices.ContainsFunc(r.open, func(p *pending) bool { return p.run != nil })
 }
 
 func (r *requests) tell(run *RunHandle, m Message) {
@@ -269,28 +253,24 @@ func (e *Experiment) request(ctx context.Context, m request, run *RunHandle) (Me
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(m, run, e.link.welcome().Limits.Frame)
+	p, err := e.state.ask(m, run, e.link.welcome().Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.link.send([][]byte{frame}); err != nil {
-		return nil, err
+	err = e.link.send([][]byte{p.frame})
+	for err == nil && p.answer == nil {
+		err = e.Wait(ctx)
 	}
-	for {
-		err := e.Wait(ctx)
-		switch answer := e.state.answer(id).(type) {
-		case nil:
-			if err != nil {
-				if e.state.lost == nil { // it is ctx that ended
-					_ = e.link.send([][]byte{e.state.giveUp(id)})
-				}
-				return nil, err
-			}
-		case *Error:
-			return nil, &RefusedError{answer.Code, answer.Message}
-		default:
-			return answer, nil
+	switch answer := p.answer.(type) {
+	case nil:
+		if e.state.lost == nil && ctx.Err() != nil {
+			_ = e.link.send([][]byte{e.state.giveUp(p)})
 		}
+		return nil, err
+	case *Error:
+		return nil, &RefusedError{answer.Code, answer.Message}
+	default:
+		return answer, nil
 	}
 }
 
@@ -315,7 +295,7 @@ func (e *Experiment) Catalogue(ctx context.Context) (map[string]any, error) {
 	}
 	catalogue, ok := body.(map[string]any)
 	if !ok {
-		return nil, errors.New("the catalogue is no map")
+		return nil, errors.New("the catalogue is not a map")
 	}
 	return catalogue, nil
 }
@@ -335,7 +315,7 @@ func (e *Experiment) Expect(ctx context.Context, environments, agents []string) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("nobody offers %s: %w", missing, ctx.Err())
+			return fmt.Errorf("no peer offers %s: %w", missing, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

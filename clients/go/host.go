@@ -72,16 +72,10 @@ func failure(where string, err error) string {
 	}
 	text := oneLine(fmt.Errorf("%s %s: %w", where, verb, err))
 	fmt.Fprintln(os.Stderr, text)
-	if p != nil && debugging() {
+	if debug := os.Getenv("DOVETAIL_DEBUG"); p != nil && debug != "" && debug != "0" {
 		_, _ = os.Stderr.Write(p.stack)
 	}
 	return text
-}
-
-// debugging says whether DOVETAIL_DEBUG asks for the stack of a panic.
-func debugging() bool {
-	value := os.Getenv("DOVETAIL_DEBUG")
-	return value != "" && value != "0"
 }
 
 // unavailable marks an error by which code of the user says that it cannot do what it is asked; a panic says no such thing.
@@ -104,7 +98,7 @@ func converse(user any, id int64, body any) (Message, error) {
 	return reply, err
 }
 
-// clean lets go of what code of the user holds; that it may fail changes nothing.
+// clean lets code of the user release what it holds; a failure there changes nothing.
 func clean(name string, user any) {
 	if cleaner, ok := user.(Cleaner); ok {
 		if _, err := protect(func() (any, error) { cleaner.Cleanup(); return nil, nil }); err != nil {

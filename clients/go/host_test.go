@@ -399,6 +399,14 @@ func TestEnvironmentLookahead(t *testing.T) {
 	want(t, hear(t, do("lookahead", "id", 9, "episode", 5, "seat", 0, "turn", 3, "lines", lines), "code", "id"), "error code=unavailable id=9")
 }
 
+// deep returns nested arrays.
+func deep(depth int) any {
+	if depth == 0 {
+		return nil
+	}
+	return []any{deep(depth - 1)}
+}
+
 func TestSession(t *testing.T) {
 	now := time.Unix(100, 0)
 	s := NewSession(Hello{Version: Version, Role: RoleAgent})
@@ -443,7 +451,10 @@ func TestSession(t *testing.T) {
 	if _, _, err = s.Receive([][]byte{mustEncode(&Error{Code: CodeAccess, Message: "no"})}, now); !errors.As(err, &refused) {
 		t.Errorf("refused with %v", err)
 	}
-	take(&Welcome{Session: "other", Name: "n", Heartbeat: 2, Limits: DefaultLimits})
+	take(&Welcome{Session: "other", Name: "n", Heartbeat: 2, Limits: Limits{Frame: 200, Depth: 40, Elements: 100}})
+	if in, _ = take(&AgentMessage{Body: make([]byte, 200)}, &AgentMessage{Body: deep(36)}); len(in) != 1 {
+		t.Errorf("%d of two frames were read, of which one is larger than the broker's limit", len(in))
+	}
 	if hello, _ := s.Greet(now); true {
 		want(t, hear(t, [][]byte{hello}, "resume", "seen", "name"), "hello resume=other") // nor the name that it was given
 	}
@@ -458,32 +469,33 @@ func TestRequests(t *testing.T) {
 	heard, hear := hear, func(messages ...Message) [][]byte { return r.take(messages) }
 	hear(&Welcome{Session: "s"})
 	run := &RunHandle{}
-	id, frame, err := r.ask(&Run{Environment: "x"}, run, 1000)
+	asked, err := r.ask(&Run{Environment: "x"}, run, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := hear(&Welcome{Session: "s", Resumed: true}); len(again) != 1 || !bytes.Equal(again[0], frame) {
+	id := asked.id
+	if again := hear(&Welcome{Session: "s", Resumed: true}); len(again) != 1 || !bytes.Equal(again[0], asked.frame) {
 		t.Error("the request was not sent again")
 	}
 	hear(&Episode{Run: 4, Episode: 1, Seq: 1}, &Reply{ID: id + 5, Seq: 2}, &Reply{ID: id, Body: map[string]any{"run": int64(4)}, Seq: 3},
 		&Episode{Run: 4, Episode: 2, Seq: 4}, &Episode{Run: 4, Episode: 1, Seq: 1}, &Done{Run: 4, Reason: "finished", Seq: 5})
-	if r.answer(id) == nil || r.answer(id) != nil {
-		t.Error("not one answer")
+	if asked.answer == nil {
+		t.Error("no answer")
 	}
 	if run.Number != 4 || len(run.results) != 2 || run.Done == nil || len(r.runs)+len(r.early)+len(r.open) != 0 {
 		t.Errorf("%+v of %+v", run, r)
 	}
-	id, _, _ = r.ask(&Save{}, nil, 1000)
-	want(t, heard(t, [][]byte{r.giveUp(id)}, "request"), fmt.Sprintf("cancel request=%d", id))
-	hear(&Error{ID: &id, Code: CodeCancelled, Seq: 6}, &Reply{ID: id + 1, Seq: 7})
-	if r.answer(id) != nil || r.answer(id+1) != nil || len(r.open) != 0 {
+	asked, _ = r.ask(&Save{}, nil, 1000)
+	want(t, heard(t, [][]byte{r.giveUp(asked)}, "request"), fmt.Sprintf("cancel request=%d", asked.id))
+	hear(&Error{ID: &asked.id, Code: CodeCancelled, Seq: 6}, &Reply{ID: asked.id + 1, Seq: 7})
+	if asked.answer != nil || len(r.open) != 0 {
 		t.Errorf("a request that was given up got an answer: %+v", r)
 	}
 	hear(&Welcome{Session: "t"})
 	if !errors.Is(r.lost, ErrLost) {
 		t.Error("the loss was not heard")
 	}
-	if _, _, err := r.ask(&Load{State: make([]byte, 2000)}, nil, 1000); err == nil {
+	if _, err := r.ask(&Load{State: make([]byte, 2000)}, nil, 1000); err == nil {
 		t.Error("a frame beyond the broker's limit was sent")
 	}
 }

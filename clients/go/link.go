@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// DefaultAddress is where a broker is, unless told otherwise.
+// DefaultAddress is where a broker is by default.
 const DefaultAddress = "tcp://127.0.0.1:5757"
 
-// Software is what a peer says of its program, unless told otherwise.
+// Software is what a peer says of its program by default.
 const Software = "dovetail-go 0.1"
 
 // Config says where the broker is and who the peer is. The zero value goes to DefaultAddress without a token.
@@ -58,13 +58,13 @@ const (
 	slice  = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
 )
 
-// link is a connection to a broker that makes itself anew when it breaks. One goroutine works with it; a second,
+// link is a connection to a broker that reconnects when it breaks. One goroutine works with it; a second,
 // its own, reads and answers pings while the first is busy.
 type link struct {
 	address string
 	stop    context.CancelFunc
 
-	mu      sync.Mutex // holds whoever uses what follows
+	mu      sync.Mutex // guards what follows
 	session *Session
 	socket  *dealer
 	queue   []Message // read, and not taken yet
@@ -111,7 +111,7 @@ func (l *link) connect() error {
 	}
 	s, err := newDealer(l.address)
 	if err != nil {
-		return fmt.Errorf("%q is no address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
+		return fmt.Errorf("%q is not the address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
 	}
 	l.socket = s
 	return l.greet()
@@ -144,10 +144,12 @@ func (l *link) tryRead(wait bool) error {
 	}
 	messages, answers, err := l.session.Receive(frames, now)
 	l.queue = append(l.queue, messages...)
-	if l.session.Welcome != nil {
-		l.heard()
+	if l.looked = now; l.session.Welcome != nil {
+		if l.warned {
+			l.warn(fmt.Sprintf("the broker at %s is back after %.0f s of silence", l.address, l.silence.Seconds()))
+		}
+		l.silence, l.warned = 0, false
 	}
-	l.looked = now
 	if len(answers) > 0 {
 		if err := l.socket.send(answers); err != nil {
 			return err
@@ -162,22 +164,20 @@ func (l *link) nothing(now time.Time) error {
 	l.silence += min(now.Sub(l.looked), time.Second)
 	l.looked = now
 	absent := l.session.Welcome == nil
-	switch {
-	case l.limit > 0 && l.silence > l.limit && absent:
-		return fmt.Errorf("no broker answers at %s; start one with `dovetail broker`", l.address)
-	case l.limit > 0 && l.silence > l.limit:
-		return fmt.Errorf("the broker at %s has been silent for %.3g s; see whether it still runs", l.address, l.silence.Seconds())
-	case !l.warned && l.silence > l.session.patience():
+	what, remedy := fmt.Sprintf("the broker at %s has been silent for %.0f s", l.address, l.silence.Seconds()), "see whether it still runs"
+	if absent {
+		what, remedy = "no broker answers at "+l.address, "start one with `dovetail broker`"
+	}
+	if l.limit > 0 && l.silence > l.limit {
+		return fmt.Errorf("%s; %s", what, remedy)
+	}
+	if !l.warned && l.silence > l.session.patience() {
 		l.warned = true
 		limit := ""
 		if l.limit > 0 {
 			limit = fmt.Sprintf(" up to %v", l.limit)
 		}
-		if absent {
-			l.warn(fmt.Sprintf("no broker answers at %s yet; waiting%s for one", l.address, limit))
-		} else {
-			l.warn(fmt.Sprintf("the broker at %s has been silent for %.0f s; waiting%s for it to return", l.address, l.silence.Seconds(), limit))
-		}
+		l.warn(fmt.Sprintf("%s; waiting%s for it", what, limit))
 	}
 	switch {
 	case !l.session.Silent(now):
@@ -186,14 +186,6 @@ func (l *link) nothing(now time.Time) error {
 		return l.greet() // the hello or its welcome may have been lost
 	}
 	return l.connect()
-}
-
-// heard ends a silence.
-func (l *link) heard() {
-	if l.warned {
-		l.warn(fmt.Sprintf("the broker at %s is back after %.0f s of silence", l.address, l.silence.Seconds()))
-	}
-	l.silence, l.warned = 0, false
 }
 
 // tend answers pings, and lets answers go that wait for others, while the program is busy elsewhere.
@@ -274,7 +266,7 @@ func (l *link) flush() error {
 	return l.err
 }
 
-// close leaves, with a bye if the broker has not gone before. Whoever uses the link afterwards is told.
+// close leaves, with a bye if the broker has not gone before. Later uses of the link fail.
 func (l *link) close() {
 	l.stop()
 	l.mu.Lock()

@@ -129,7 +129,7 @@ func TestANewConnectionAfterSilence(t *testing.T) {
 	}
 	r.say(&Error{Code: CodeNameTaken, Message: "go away"})
 	if err := <-served; err == nil {
-		t.Error("it goes on after a refusal")
+		t.Error("it continues after a refusal")
 	}
 }
 
@@ -173,7 +173,7 @@ func TestAnExperimentGivesUp(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has been silent for 3") {
 		t.Errorf("a silent broker got %v", err)
 	}
-	if len(lines) != 1 || !strings.HasSuffix(lines[0], "silent for 2 s; waiting up to 3s for it to return") {
+	if len(lines) != 1 || !strings.HasSuffix(lines[0], "silent for 2 s; waiting up to 3s for it") {
 		t.Errorf("a person heard %q", lines)
 	}
 }
@@ -184,7 +184,7 @@ func TestABrokerThatIsBack(t *testing.T) {
 	warned := make(chan string, 9)
 	e := connected(t, r, Config{Warn: func(line string) { warned <- line }}, 0.1)
 	defer e.Close()
-	if line := <-warned; !strings.HasSuffix(line, "; waiting up to 1m0s for it to return") {
+	if line := <-warned; !strings.HasSuffix(line, "; waiting up to 1m0s for it") {
 		t.Errorf("a person heard %q", line)
 	}
 	want(t, r.hear("resume"), "hello resume=s")
@@ -217,7 +217,7 @@ func TestNoBroker(t *testing.T) {
 	t.Parallel()
 	_, err := Connect(context.Background(), Config{Address: "tcp://127.0.0.1:1", Wait: 200 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "no broker answers at tcp://127.0.0.1:1;") {
-		t.Errorf("connected to nobody: %v", err)
+		t.Errorf("connected without a broker: %v", err)
 	}
 	if _, err = Connect(context.Background(), Config{Address: "nonsense"}); err == nil {
 		t.Error("connected to nonsense")

@@ -43,7 +43,7 @@ func (r *RunHandle) hear(message Message) {
 	}
 }
 
-// Next returns the next result, in the order in which episodes end, and nil once all were told. Interrupted episodes
+// Next returns the next result, in the order in which episodes end, and nil after the last. Interrupted episodes
 // have Scored false. It fails if the run failed or ended otherwise than it was asked to.
 func (r *RunHandle) Next(ctx context.Context) (*Episode, error) {
 	for len(r.results) == 0 && r.Done == nil {
@@ -77,7 +77,7 @@ func (r *RunHandle) Episodes(ctx context.Context) iter.Seq2[*Episode, error] {
 	}
 }
 
-// Wait returns all results that are still to be told, once the run is over.
+// Wait returns the remaining results, once the run is over.
 func (r *RunHandle) Wait(ctx context.Context) ([]*Episode, error) {
 	var all []*Episode
 	for episode, err := range r.Episodes(ctx) {
@@ -98,7 +98,7 @@ func (r *RunHandle) tell(ctx context.Context, m request) error {
 // Pause starts no new episodes for now.
 func (r *RunHandle) Pause(ctx context.Context) error { return r.tell(ctx, &Pause{Run: r.Number}) }
 
-// Resume goes on after Pause.
+// Resume continues after Pause.
 func (r *RunHandle) Resume(ctx context.Context) error {
 	return r.tell(ctx, &Pause{Run: r.Number, Paused: Ptr(false)})
 }

@@ -42,43 +42,36 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 			answers = append(answers, mustEncode(s.decoder.Refusal(wrong)))
 			continue
 		}
+		s.hello.Seen = max(s.hello.Seen, seqOf(message))
 		switch m := message.(type) {
 		case *Ping:
 			answers = append(answers, mustEncode(&Pong{Number: m.Number, Seen: s.hello.Seen}))
-			messages = append(messages, m) // for what it says is settled
 		case *Pong:
-		case *Welcome:
-			s.greeted, s.Departed = false, false
-			if s.Welcome != nil && s.Welcome.Session == m.Session && !m.Resumed {
-				continue // a hello that was said twice is answered twice
-			}
-			if !m.Resumed {
-				s.hello.Seen = 0
-			}
-			s.Welcome = m
-			messages = append(messages, m)
+			continue
 		case *Bye:
 			s.Departed = true
+			continue
+		case *Welcome:
+			again := s.Welcome != nil && s.Welcome.Session == m.Session && !m.Resumed
+			if s.greeted, s.Departed = false, false; again {
+				continue // the answer to a hello that was said twice
+			}
+			if s.Welcome, s.decoder.Limits = m, m.Limits; !m.Resumed {
+				s.hello.Seen = 0
+			}
 		case *Error:
-			switch {
-			case m.Code == CodeHelloFirst:
+			if s.greeted && s.refuses(m) {
+				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
+			}
+			if m.Code == CodeHelloFirst {
 				if !s.greeted {
-					hello, err := s.Greet(now)
-					if err != nil {
-						return messages, answers, err
-					}
+					hello, _ := s.Greet(now) // it could travel before
 					answers = append(answers, hello)
 				}
-			case s.greeted && s.refuses(m):
-				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
-			default:
-				s.hello.Seen = max(s.hello.Seen, m.Seq)
-				messages = append(messages, m)
+				continue
 			}
-		default:
-			s.hello.Seen = max(s.hello.Seen, seqOf(m))
-			messages = append(messages, m)
 		}
+		messages = append(messages, message)
 	}
 	return messages, answers, nil
 }
@@ -94,7 +87,7 @@ func (s *Session) refuses(m *Error) bool {
 	return false
 }
 
-// Silent says whether the broker was not heard for so long that the connection must be made anew.
+// Silent says whether the broker has been silent for so long that the peer must reconnect.
 func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > s.patience() }
 
 // patience is the silence that means nothing yet.
