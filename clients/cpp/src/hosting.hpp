@@ -109,7 +109,7 @@ inline void check_size(const Frame& frame, const Limits& limits) {
     }
 }
 
-/// An `error`; whoever sends it sets what it is about.
+/// An `error`; the caller sets what it is about.
 inline messages::Error error(Code code, std::string text) {
     messages::Error out;
     out.code = name_of(code);
