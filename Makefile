@@ -5,6 +5,8 @@
 PYTHON ?= $(shell if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo python3; elif command -v python3.11 >/dev/null 2>&1; then echo python3.11; \
 	else echo python3; fi)
+SHELL := bash
+.SHELLFLAGS := -o pipefail -ec
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -58,9 +60,10 @@ test-clients: $(STAMP) ## build and test the clients of all languages
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@mkdir -p $(VENV)/typing/dovetail
+	@rm -rf $(VENV)/typing && mkdir -p $(VENV)/typing/dovetail
 	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
+	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
@@ -89,7 +92,7 @@ lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
-	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra dev -o requirements.lock pyproject.toml; \
+	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra dev -o requirements.lock pyproject.toml; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
 		-o requirements-bench.lock pyproject.toml
 

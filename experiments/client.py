@@ -112,7 +112,7 @@ class Run:
         self._command(m.Pause(0, self.number))
 
     def resume(self) -> None:
-        """Go on after ``pause``."""
+        """Resume after ``pause``."""
         self._command(m.Pause(0, self.number, paused=False))
 
     def drain(self) -> None:
@@ -225,7 +225,9 @@ class Experiment:
             if not missing:
                 return
             if time.monotonic() > end:
-                raise DovetailError(f"nobody offers {', '.join(missing)} after {timeout:g} s")
+                raise DovetailError(
+                    f"timed out after {timeout:g} s: no connected program offers {', '.join(missing)}"
+                )
             self.wait(0.05)
 
     def create(

@@ -8,7 +8,7 @@ from dovetail.protocol.errors import DovetailError
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file that is whole at any moment: broken off, it leaves what was there.
+    """Write a file atomically: if interrupted, the old file remains.
 
     Raises:
         DovetailError: it cannot be written.

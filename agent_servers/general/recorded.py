@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Seat
-from dovetail.broker.journal import episode
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import episode
 
 
 class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Seat
     from dovetail.env_servers.environment import Environment, Spec, Turn, View
     from dovetail.experiments.client import Experiment
-    from dovetail.inprocess import InProcess
+    from dovetail.experiments.inprocess import InProcess
     from dovetail.protocol import spaces
     from dovetail.protocol.errors import DovetailError, IllegalAction
 
@@ -35,7 +35,7 @@ _HOMES = {
     "Environment": "env_servers.environment",
     "Experiment": "experiments.client",
     "IllegalAction": "protocol.errors",
-    "InProcess": "inprocess",
+    "InProcess": "experiments.inprocess",
     "Seat": "agent_servers.agent",
     "Spec": "env_servers.environment",
     "Turn": "env_servers.environment",

@@ -21,13 +21,14 @@ import zmq
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal, read
+from dovetail.broker.journal import Journal
 from dovetail.broker.server import Server
 from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import read
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -710,7 +711,7 @@ def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path):
 def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
     path = tmp_path / "episodes.journal"
     for _ in range(2):
-        with InProcess([Count], [Player], journal=Journal(path)) as experiment:
+        with InProcess([Count], [Player], journal=path) as experiment:
             player = experiment.create("player")
             experiment.run("count", [player, player], episodes=2).wait()
             experiment.save(player, state_name="best")

@@ -44,8 +44,8 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["env", "nowhere.py:Game"], "there is no file"),
         (["env", f"{HERE / 'count_up.py'}"], "name the class in it too"),
         (["env", f"{HERE / 'count_up.py'}:CountDown"], "did you mean 'CountUp'?"),
-        (["env", f"{HERE / 'count_up.py'}:First"], "is no environment"),
-        (["agent", f"{HERE / 'count_up.py'}:CountUp"], "is no agent"),
+        (["env", f"{HERE / 'count_up.py'}:First"], "is not a subclass of Environment"),
+        (["agent", f"{HERE / 'count_up.py'}:CountUp"], "is not a subclass of Agent"),
         (["agent", f"{HERE / 'count_up.py'}:First", "--seed", "1"], "need --as-one"),
         (["agent", f"{HERE / 'count_up.py'}:First", "--as-one", "--set", "x"], "KEY=VALUE"),
         (
@@ -60,7 +60,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "exclude each other"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),
-        (["play", "connect_four", "--kept", "x"], "--kept needs --connect"),
+        (["play", "connect_four", "--state-name", "x"], "--state-name needs --connect"),
         (
             ["play", "connect_four", "--register", "encoder:x=y.py:z", "--connect", "tcp://x"],
             "--register is for a game in this program",
@@ -69,7 +69,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             ["agent", "q-learning", "--register", "encoder:x=y.py:z"],
             "--register: encoder 'y.py:z': there is no file",
         ),
-        (["replay", "journal", "tenth"], "'tenth' is no number of an episode"),
+        (["replay", "journal", "tenth"], "'tenth' is not an episode number"),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(dovetail: Any, arguments: list[str], line: str) -> None:
@@ -121,7 +121,7 @@ def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
     found = run("list", "--connect", "nonsense", folder=tmp_path)
     assert found.returncode == 1
-    assert found.stderr.startswith("dovetail: 'nonsense' is no address of a broker")
+    assert found.stderr.startswith("dovetail: 'nonsense' is not a broker address")
     assert found.stderr.count("\n") == 1
 
 

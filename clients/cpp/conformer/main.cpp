@@ -111,11 +111,11 @@ public:
     Spec init() override {
         fail("open");
         Spec spec;
-        spec.seats = static_cast<std::uint64_t>(seats_);
+        spec.seats = seats_;
         spec.observation_spaces = {space_};
         spec.action_spaces = {space_};
         spec.reward_range = {0.0, 1.0};
-        spec.max_turns = static_cast<std::uint64_t>(turns_);
+        spec.max_turns = turns_;
         return spec;
     }
 
@@ -176,7 +176,7 @@ private:
 
     View view(std::int64_t seat, const Value& seen) const {
         View view;
-        view.seat = static_cast<std::uint64_t>(seat);
+        view.seat = seat;
         view.observation = seen;
         if (const auto* discrete = space_.as<spaces::Discrete>()) {
             std::vector<std::int64_t> all;

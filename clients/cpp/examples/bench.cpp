@@ -21,7 +21,7 @@ public:
         spec.observation_spaces = {spaces::Discrete{2}};
         spec.action_spaces = {spaces::Discrete{2}};
         spec.reward_range = {0.0, 0.0};
-        spec.max_turns = static_cast<std::uint64_t>(turns_);
+        spec.max_turns = turns_;
         return spec;
     }
     Turn start(std::int64_t) override {
@@ -40,16 +40,15 @@ private:
             const std::int64_t seat = turn_ % 2;
             turn.to_act = {seat};
             turn.seats.resize(1);
-            turn.seats[0].seat = static_cast<std::uint64_t>(seat);
+            turn.seats[0].seat = seat;
             turn.seats[0].observation = 0;
             turn.seats[0].legal = std::vector<std::int64_t>{0, 1};
             return turn;
         }
         turn.seats.resize(2);
-        for (std::uint64_t seat = 0; seat < 2; ++seat) {
-            turn.seats[seat].seat = seat;
-            turn.seats[seat].observation = 0;
-        }
+        turn.seats[0].seat = 0;
+        turn.seats[1].seat = 1;
+        for (View& view : turn.seats) view.observation = 0;
         turn.terminated = true;
         turn.outcome = {0.5, 0.5};
         return turn;

@@ -90,11 +90,10 @@ public:
 
 private:
     static Board board_of(const dovetail::Seat& seat) {
-        const auto* seen = seat.spec.observation_space(seat.seat).as<dovetail::spaces::Box>();
-        const auto* actions = seat.spec.action_space(seat.seat).as<dovetail::spaces::Discrete>();
+        const auto* seen = seat.observation_space().as<dovetail::spaces::Box>();
+        const auto* actions = seat.action_space().as<dovetail::spaces::Discrete>();
         if (seat.spec.seats != 2 || seen == nullptr || actions == nullptr || seen->shape.size() != 3 ||
-            seen->shape[0] != 2 || actions->start != 0 ||
-            seen->shape[2] != static_cast<std::size_t>(actions->n) ||
+            seen->shape[0] != 2 || actions->start != 0 || seen->shape[2] != actions->n ||
             (seat.spec.name != "connect_four" && seat.spec.name != "connect-four")) {
             throw Error("alpha-beta-cpp plays Connect Four, not " + seat.spec.name);
         }

@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include "dovetail/hosts.hpp"
 #include "hosting.hpp"
 
@@ -9,8 +7,6 @@ using hosting::crash;
 using hosting::refusal;
 
 namespace {
-
-using Out = std::vector<Frame>;
 
 /// Match and seat, or episode and seat.
 using Key = std::pair<std::int64_t, std::int64_t>;
@@ -43,20 +39,11 @@ struct Play {
     std::shared_ptr<Lookahead> lookahead;
 };
 
-Offer offer(const AgentType& type) {
-    Offer out;
-    out.name = type.name;
-    out.description = type.description;
-    out.parameters = type.parameters.schema();
-    out.wants = type.wants;
-    out.capacity = type.capacity;
-    out.instance = type.instance;
+messages::Error play_failed(Code code, const Play& play, std::string text) {
+    messages::Error out = hosting::error(code, std::move(text));
+    out.episode = play.episode;
+    out.seat = play.holder.seat->seat;
     return out;
-}
-
-Frame play_failed(const char* code, const Play& play, std::string text) {
-    return codec::encode_message(
-        messages::Error{code, std::move(text), {}, play.episode, play.holder.seat->seat});
 }
 
 std::vector<Position> positions(const Value& body) {
@@ -65,18 +52,42 @@ std::vector<Position> positions(const Value& body) {
     return out;
 }
 
+const Space& of_seat(const std::vector<Space>& spaces, std::int64_t seat, const char* what) {
+    if (spaces.size() == 1) return spaces[0];
+    if (seat < 0 || static_cast<std::size_t>(seat) >= spaces.size()) {
+        throw Error(std::string("the environment says no ") + what + " space of seat " +
+                    std::to_string(seat));
+    }
+    return spaces[static_cast<std::size_t>(seat)];
+}
+
+std::optional<std::vector<std::int64_t>> listed(Legal& legal) {
+    if (auto* list = std::get_if<std::vector<std::int64_t>>(&legal)) return std::move(*list);
+    if (const auto* bits = std::get_if<Bytes>(&legal)) return unmask(*bits);
+    return std::nullopt;
+}
+
 }  // namespace
+
+const Space& Seat::observation_space() const {
+    return of_seat(spec.observation_spaces, seat, "observation");
+}
+
+const Space& Seat::action_space() const {
+    return of_seat(spec.action_spaces, seat, "action");
+}
 
 Value Decision::random_action() const {
     if (legal) {
         if (legal->empty()) throw Error("there is no legal action");
         return random.pick(*legal);
     }
-    return seat.spec.action_space(seat.seat).sample(random);
+    return seat.action_space().sample(random);
 }
 
 struct AgentHost::Inside : hosting::Common {
     using Common::Common;
+    using Common::take;
 
     std::vector<AgentType> types;
     Made single;  // if the program is one agent
@@ -87,76 +98,62 @@ struct AgentHost::Inside : hosting::Common {
     std::map<std::int64_t, Key> questions;
     std::int64_t asks = 0;
 
-    // What an agent does not hear of.
-    template <class T>
-    void take(const T&, Out&) {}
-
     // -- decisions ----------------------------------------------------------------------------------
 
-    void take(messages::Decision& message, Out& out) {
+    void take(messages::AgentStart& message) {
         const Key key{message.episode, message.seat};
-        auto found = playing.find(key);
-        if (found == playing.end()) {
-            if (!message.first || ended.find(key) != nullptr) return;
+        if (playing.count(key) == 0) {
             const auto seat = seats.find({message.match, message.seat});
-            if (seat == seats.end()) return;
-            Play play;
+            if (ended.find(key) != nullptr || seat == seats.end()) return;
+            Play& play = playing[key];
             play.holder = seat->second;
             play.episode = message.episode;
             play.mode = message.mode;
             play.seed = message.seed;
             play.random = Random(message.seed);
-            found = playing.emplace(key, std::move(play)).first;
         }
+        turn(message, &Agent::start);
+    }
+
+    void take(messages::AgentStep& message) { turn(message, &Agent::step); }
+
+    /// Has an agent answer a decision, or repeats what it answered.
+    template <class Message>
+    void turn(Message& message, Answer (Agent::*method)(const Decision&)) {
+        const auto found = playing.find({message.episode, message.seat});
+        if (found == playing.end()) return;
         Play& play = found->second;
         if (message.turn <= play.turn) {
             if (message.turn != play.turn) return;
-            if (!play.answer.empty()) out.push_back(play.answer);
-            if (play.lookahead) out.push_back(play.question);
+            if (!play.answer.empty()) send(play.answer);
+            if (play.lookahead) send(play.question);
             return;
         }
         forget(play);
         play.turn = message.turn;
         play.answer.clear();
-        if (!message.unreadable.empty()) {
-            settle(play,
-                   play_failed("malformed", play,
-                               "turn " + std::to_string(play.turn) +
-                                   " cannot be read: " + utf8::line(message.unreadable)),
-                   out);
-            return;
-        }
-        Decision decision{*play.holder.seat,
-                          message.episode,
-                          message.turn,
-                          std::move(message.observation),
-                          std::nullopt,
-                          message.reward,
-                          play.mode,
-                          play.random,
-                          std::move(message.afterstates),
-                          std::move(message.text),
-                          std::move(message.scene),
-                          message.clock,
-                          play.seed};
-        if (auto* list = std::get_if<std::vector<std::int64_t>>(&message.legal)) {
-            decision.legal = std::move(*list);
-        } else if (const auto* bits = std::get_if<Bytes>(&message.legal)) {
-            decision.legal = unmask(*bits);
-        }
-        Agent& agent = *play.holder.made.agent;
-        const bool first = message.first;
-        decide(play, out, [&] { return first ? agent.start(decision) : agent.step(decision); });
+        Decision decision(*play.holder.seat, play.random);
+        decision.seed = play.seed;
+        decision.episode = message.episode;
+        decision.turn = message.turn;
+        decision.observation = std::move(message.observation);
+        decision.legal = listed(message.legal);
+        decision.reward = message.reward;
+        decision.mode = play.mode;
+        decision.afterstates = std::move(message.afterstates);
+        decision.text = std::move(message.text);
+        decision.scene = std::move(message.scene);
+        decision.clock = message.clock;
+        decide(play, [&] { return (play.holder.made.agent.get()->*method)(decision); });
     }
 
     /// Lets an agent answer a decision, with an action or a question.
     template <class Think>
-    void decide(Play& play, Out& out, Think think) {
-        Frame answered;
+    void decide(Play& play, Think think) {
         try {
             Answer answer = think();
             if (answer.question) {
-                ask(play, std::move(answer.question), out);
+                ask(play, std::move(answer.question));
                 return;
             }
             messages::Action action;
@@ -164,23 +161,18 @@ struct AgentHost::Inside : hosting::Common {
             action.turn = play.turn;
             action.seat = play.holder.seat->seat;
             action.action = std::move(answer.action);
-            answered = frame(action);
+            play.answer = frame(action);
         } catch (...) {
             const std::string where = play.holder.made.type + " in turn " + std::to_string(play.turn);
-            answered = play_failed("crashed", play, crash(where, told));
+            play.answer = frame(play_failed(Code::crashed, play, crash(where, told)));
         }
-        settle(play, std::move(answered), out);
-    }
-
-    static void settle(Play& play, Frame frame, Out& out) {
-        play.answer = std::move(frame);
-        out.push_back(play.answer);
+        send(play.answer);
     }
 
     // -- lookahead ------------------------------------------------------------------------------------
 
-    void ask(Play& play, std::shared_ptr<Lookahead> lookahead, Out& out) {
-        messages::EnvironmentLookahead question;
+    void ask(Play& play, std::shared_ptr<Lookahead> lookahead) {
+        messages::AgentLookahead question;
         question.id = ++asks;
         question.episode = play.episode;
         question.seat = play.holder.seat->seat;
@@ -191,7 +183,7 @@ struct AgentHost::Inside : hosting::Common {
         play.asked = question.id;
         play.lookahead = std::move(lookahead);
         questions[question.id] = {play.episode, play.holder.seat->seat};
-        out.push_back(play.question);
+        send(play.question);
     }
 
     void forget(Play& play) {
@@ -201,7 +193,7 @@ struct AgentHost::Inside : hosting::Common {
     }
 
     template <class Go>
-    void answered(std::int64_t id, Out& out, Go go) {
+    void answered(std::int64_t id, Go go) {
         const auto question = questions.find(id);
         if (question == questions.end()) return;
         const auto play = playing.find(question->second);
@@ -209,17 +201,17 @@ struct AgentHost::Inside : hosting::Common {
         if (play == playing.end()) return;
         const std::shared_ptr<Lookahead> lookahead = std::move(play->second.lookahead);
         play->second.lookahead.reset();
-        decide(play->second, out, [&] { return go(*lookahead); });
+        decide(play->second, [&] { return go(*lookahead); });
     }
 
-    void take(messages::Reply& message, Out& out) {
-        answered(message.id, out,
+    void take(messages::Reply& message) {
+        answered(message.id,
                  [&](const Lookahead& lookahead) { return lookahead.then(positions(message.body)); });
     }
 
-    void take(messages::Error& message, Out& out) {
+    void take(messages::Error& message) {
         if (!message.id) return;
-        answered(*message.id, out, [&](const Lookahead& lookahead) -> Answer {
+        answered(*message.id, [&](const Lookahead& lookahead) -> Answer {
             if (!lookahead.refused) throw dovetail::Error(message.message);
             return lookahead.refused(message.message);
         });
@@ -227,64 +219,85 @@ struct AgentHost::Inside : hosting::Common {
 
     // -- the rest of an episode -------------------------------------------------------------------------
 
-    void take(messages::End& message, Out& out) {
-        const Key key{message.episode, message.seat};
-        if (ended.find(key) != nullptr) return;
-        ended.keep(key, true);
-        Holder holder;
-        const auto play = playing.find(key);
-        if (play != playing.end()) {
-            forget(play->second);
-            holder = std::move(play->second.holder);
-            playing.erase(play);
-        } else {  // the episode ended before this seat had to decide
-            const auto seat = seats.find({message.match, message.seat});
-            if (seat == seats.end()) return;
-            holder = seat->second;
-        }
-        if (!message.unreadable.empty()) message.observation = message.scene = Value();
-        try {
-            holder.made.agent->end(End{*holder.seat, message.episode, message.reward,
-                                       std::move(message.observation), std::move(message.outcome),
-                                       message.reason, message.blame, message.total, message.decisions,
-                                       message.mode, std::move(message.text), std::move(message.scene)});
-        } catch (...) {
-            const std::string why = crash(holder.made.type + " at the end of an episode", told);
-            out.push_back(
-                codec::encode_message(messages::Error{"crashed", why, {}, message.episode, message.seat}));
-        }
+    void take(messages::End& message) {
+        const auto failed = end(message);
+        if (failed) send(frame(*failed));
     }
 
-    void take(messages::Init& message, Out& out) {
-        const auto refuse = [&](const char* code, std::string text) {
-            out.push_back(codec::encode_message(
-                messages::Error{code, std::move(text), {}, {}, message.seat, message.match}));
+    /// Tells an agent of the end, once; returns what it failed with, if it did.
+    std::optional<messages::Error> end(messages::End& message) {
+        const Key key{message.episode, message.seat};
+        if (ended.find(key) != nullptr) return std::nullopt;
+        ended.keep(key, true);
+        Play play;
+        play.episode = message.episode;
+        const auto found = playing.find(key);
+        if (found != playing.end()) {
+            forget(found->second);
+            play = std::move(found->second);
+            playing.erase(found);
+        } else {  // the episode ended before this seat had to decide
+            const auto seat = seats.find({message.match, message.seat});
+            if (seat == seats.end()) return std::nullopt;
+            play.holder = seat->second;
+        }
+        End end(*play.holder.seat);
+        end.episode = message.episode;
+        end.reward = message.reward;
+        end.observation = std::move(message.observation);
+        end.outcome = std::move(message.outcome);
+        end.reason = message.reason;
+        end.blame = message.blame;
+        end.total = message.total;
+        end.decisions = message.decisions;
+        end.mode = message.mode;
+        end.text = std::move(message.text);
+        end.scene = std::move(message.scene);
+        try {
+            play.holder.made.agent->end(end);
+        } catch (...) {
+            return play_failed(Code::crashed, play,
+                               crash(play.holder.made.type + " at the end of an episode", told));
+        }
+        return std::nullopt;
+    }
+
+    void take(messages::Init& message) {
+        const auto refuse = [&](Code code, std::string text) {
+            messages::Error error = hosting::error(code, std::move(text));
+            error.seat = message.seat;
+            error.match = message.match;
+            send(frame(error));
         };
         const Made made = find(message.instance);
         if (!made.agent) {
-            refuse("unknown", "there is no agent " + std::to_string(message.instance));
+            refuse(Code::unknown, "there is no agent " + std::to_string(message.instance));
             return;
         }
         Holder& holder = seats[{message.match, message.seat}];
         if (holder.made.agent == made.agent) return;
+        Seat seat;
+        seat.match = message.match;
+        seat.seat = message.seat;
+        seat.spec = std::move(message.spec);
+        seat.lookahead = message.lookahead;
         holder.made = made;
-        holder.seat = std::make_shared<const Seat>(
-            Seat{message.match, message.seat, std::move(message.spec), message.lookahead});
+        holder.seat = std::make_shared<const Seat>(std::move(seat));
         try {
             made.agent->init(*holder.seat);
         } catch (...) {
-            refuse("unavailable", refusal(made.type + " taking a seat", told));
+            refuse(Code::unavailable, refusal(made.type + " taking a seat", told));
         }
     }
 
-    void take(messages::Leave& message, Out&) {
+    void take(messages::Leave& message) {
         seats.erase(seats.lower_bound({message.match, INT64_MIN}),
                     seats.upper_bound({message.match, INT64_MAX}));
     }
 
     // -- requests -----------------------------------------------------------------------------------------
 
-    /// Nobody if there is no such instance.
+    /// Without an agent if there is no such instance.
     Made find(std::int64_t instance) const {
         const auto found = instances.find(instance);
         return found == instances.end() ? single : found->second;
@@ -292,88 +305,80 @@ struct AgentHost::Inside : hosting::Common {
 
     /// Has an agent answer a request.
     template <class Request, class Do>
-    void request(const Request& message, const char* what, Out& out, Do act) {
+    void request(const Request& message, const char* what, Do act) {
         const Made made = find(message.instance);
-        answer(message.id, made.type + " in " + what, out, [&] {
+        answer(message.id, made.type + " in " + what, [&] {
             if (!made.agent) throw dovetail::Error("there is no agent " + std::to_string(message.instance));
             return act(*made.agent);
         });
     }
 
-    void take(messages::Create& message, Out& out) {
-        answer(message.id, message.agent + " in create", out, [&] {
+    void take(messages::Create& message) {
+        answer(message.id, message.agent + " in create", [&] {
             if (instances.count(message.instance) == 0) {
                 instances[message.instance] = {make(message), message.agent};
             }
-            return messages::Reply{message.id};
+            return hosting::reply();
         });
     }
 
     std::shared_ptr<Agent> make(const messages::Create& message) const {
-        for (const AgentType& type : types) {
-            if (type.name != message.agent || type.instance) continue;
-            std::shared_ptr<Agent> agent =
-                type.make(type.parameters.read(message.parameters, "agent " + type.name), message.seed);
-            if (message.state) agent->load(*message.state);
-            return agent;
-        }
-        throw dovetail::Error("this program makes no agent '" + utf8::line(message.agent.substr(0, 40)) +
-                              "'");
+        const AgentType& type = hosting::named(types, message.agent, "agent");
+        std::shared_ptr<Agent> agent =
+            type.make(type.parameters.read(message.parameters, "agent " + type.name), message.seed);
+        if (message.state) agent->load(*message.state);
+        return agent;
     }
 
-    void take(messages::Save& message, Out& out) {
-        request(message, "save", out, [&](Agent& agent) {
-            return messages::Saved{message.id, agent.save()};
+    void take(messages::Save& message) {
+        request(message, "save", [](Agent& agent) {
+            messages::Saved saved;
+            saved.state = agent.save();
+            return saved;
         });
     }
 
-    void take(messages::Load& message, Out& out) {
-        request(message, "load", out, [&](Agent& agent) {
+    void take(messages::Load& message) {
+        request(message, "load", [&](Agent& agent) {
             agent.load(message.state);
-            return messages::Reply{message.id};
+            return hosting::reply();
         });
     }
 
-    void take(messages::AgentMessage& message, Out& out) {
-        request(message, "message", out, [&](Agent& agent) {
-            return messages::Reply{message.id, agent.message(message.body)};
-        });
+    void take(messages::AgentMessage& message) {
+        request(message, "message",
+                [&](Agent& agent) { return hosting::reply(agent.message(message.body)); });
     }
 
-    void take(messages::Cleanup& message, Out& out) {
-        request(message, "cleanup", out, [&](Agent& agent) {
+    void take(messages::Cleanup& message) {
+        request(message, "cleanup", [&](Agent& agent) {
             instances.erase(message.instance);
             agent.cleanup();
-            return messages::Reply{message.id};
+            return hosting::reply();
         });
     }
 
     // -- a session that is lost -----------------------------------------------------------------------------
 
-    void take(messages::Welcome& message, Out&) {
-        limits = message.limits;
-        if (message.resumed) return;
-        Out nobody;  // the new session knows nothing of what fails here
+    void forget() override {
         std::vector<messages::End> ends;
         for (const auto& [key, play] : playing) {
             messages::End end;
             end.episode = key.first;
             end.seat = key.second;
-            end.match = play.holder.seat->match;
             end.reason = Reason::disconnected;
             end.mode = play.mode;
             ends.push_back(std::move(end));
         }
-        for (messages::End& end : ends) take(end, nobody);
+        for (messages::End& each : ends) end(each);
         seats.clear();
         ended.clear();
-        answers.clear();
         questions.clear();
         for (const auto& instance : instances) {
             try {
                 instance.second.agent->cleanup();
             } catch (...) {
-                // Nobody is left to be told.
+                // It is gone all the same.
             }
         }
         instances.clear();
@@ -381,24 +386,32 @@ struct AgentHost::Inside : hosting::Common {
 };
 
 AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(failed)) {
-    for (const AgentType& type : types) {
-        if (!type.instance) continue;
+    for (AgentType& type : types) {
+        Offer offer;
+        offer.name = type.name;
+        offer.description = type.description;
+        offer.parameters = type.parameters.schema();
+        offer.wants = type.wants;
+        offer.capacity = type.capacity;
+        offer.instance = type.instance;
+        inside_->offers.push_back(std::move(offer));
+        if (!type.instance) {
+            inside_->types.push_back(std::move(type));
+            continue;
+        }
         if (types.size() != 1) throw Error("a program that is one agent can offer no other");
         inside_->single = {type.make(type.parameters.read({}, "agent " + type.name), 0), type.name};
     }
-    inside_->types = std::move(types);
 }
 
 AgentHost::~AgentHost() = default;
 
 std::vector<Offer> AgentHost::offers() const {
-    std::vector<Offer> out;
-    for (const AgentType& type : inside_->types) out.push_back(offer(type));
-    return out;
+    return inside_->offers;
 }
 
 void AgentHost::handle(messages::Incoming message, std::vector<Frame>& out) {
-    std::visit([&](auto& each) { inside_->take(each, out); }, message);
+    Inside::handle(*inside_, message, out);
 }
 
 }  // namespace dovetail

@@ -2,15 +2,11 @@
 
 #include <memory>
 
-#include "reader.hpp"
-#include "writer.hpp"
+#include "coding.hpp"
 
 namespace dovetail::codec {
 
 namespace {
-
-/// For what this program itself has written.
-constexpr Limits kOwn{UINT64_MAX, 64, UINT64_MAX};
 
 /// A position in bytes that are walked through without building any value.
 class Walk {
@@ -73,18 +69,10 @@ bool refer(msgpack::type::object_type, std::size_t, void*) {
     return true;  // texts and bytes stay where they are until they are copied into a value
 }
 
-Object unpack(msgpack::zone& zone, std::string_view frame) {
-    try {
-        return msgpack::unpack(zone, frame.data(), frame.size(), refer);
-    } catch (const msgpack::unpack_error& error) {
-        malformed(error.what());
-    }
-}
-
 Value tensor(const char* data, std::size_t size) {
     const std::string_view payload(data, size);
     try {
-        check(payload, Limits{payload.size(), 2, 40});  // dtype, shape and bytes are no more
+        check(payload, limits_of(INT64_MAX, 2, 40));  // dtype, shape and bytes are no more
     } catch (const ProtocolError&) {
         malformed("a tensor that is no MessagePack");
     }
@@ -111,69 +99,15 @@ Value tensor(const char* data, std::size_t size) {
     }
 }
 
-struct Accepted {
-    std::string_view type;
-    messages::Incoming (*make)();
-};
-
-template <class T>
-messages::Incoming made() {
-    return T();
-}
-
-messages::Incoming first_decision() {
-    messages::Decision decision;
-    decision.first = true;
-    return decision;
-}
-
-// What is read most often comes first.
-constexpr Accepted kAtAgent[] = {
-    {"step", made<messages::Decision>},
-    {"start", first_decision},
-    {"end", made<messages::End>},
-    {"create", made<messages::Create>},
-    {"init", made<messages::Init>},
-    {"reply", made<messages::Reply>},
-    {"save", made<messages::Save>},
-    {"load", made<messages::Load>},
-    {"message", made<messages::AgentMessage>},
-    {"leave", made<messages::Leave>},
-    {"cleanup", made<messages::Cleanup>},
-};
-constexpr Accepted kAtEnvironment[] = {
-    {"step", made<messages::EnvironmentStep>},
-    {"start", made<messages::EnvironmentStart>},
-    {"open", made<messages::Open>},
-    {"close", made<messages::Close>},
-    {"lookahead", made<messages::EnvironmentLookahead>},
-    {"message", made<messages::EnvironmentMessage>},
-};
-constexpr Accepted kAtExperiment[] = {
-    {"episode", made<Episode>}, {"progress", made<Progress>},     {"turn", made<WatchedTurn>},
-    {"done", made<Done>},       {"reply", made<messages::Reply>}, {"saved", made<messages::Saved>},
-};
-constexpr Accepted kAtAll[] = {
-    {"ping", made<messages::Ping>}, {"pong", made<messages::Pong>},       {"error", made<messages::Error>},
-    {"bye", made<messages::Bye>},   {"welcome", made<messages::Welcome>},
-};
-
-template <std::size_t n>
-const Accepted* find(const Accepted (&table)[n], std::string_view type) {
-    for (const Accepted& each : table) {
-        if (each.type == type) return &each;
-    }
-    return nullptr;
-}
-
-const Accepted* accepted(Role role, std::string_view type) {
-    const Accepted* found = role == Role::agent         ? find(kAtAgent, type)
-                            : role == Role::environment ? find(kAtEnvironment, type)
-                                                        : find(kAtExperiment, type);
-    return found != nullptr ? found : find(kAtAll, type);
-}
-
 }  // namespace
+
+Object unpack(msgpack::zone& zone, std::string_view frame) {
+    try {
+        return msgpack::unpack(zone, frame.data(), frame.size(), refer);
+    } catch (const msgpack::unpack_error& error) {
+        malformed(error.what());
+    }
+}
 
 Value to_value(const Object& object) {
     switch (object.type) {
@@ -220,12 +154,12 @@ Value to_value(const Object& object) {
 }
 
 void check(std::string_view frame, const Limits& limits) {
-    if (frame.size() > limits.frame) {
-        throw ProtocolError("limit", "a frame of " + std::to_string(frame.size()) + " bytes; at most " +
-                                         std::to_string(limits.frame) + " are read");
+    if (frame.size() > static_cast<std::uint64_t>(limits.frame)) {
+        throw ProtocolError(Code::limit, "a frame of " + std::to_string(frame.size()) + " bytes; at most " +
+                                             std::to_string(limits.frame) + " are read");
     }
     Walk walk(frame);
-    std::uint64_t elements = 0;
+    std::int64_t elements = 0;
     std::vector<std::int64_t> open{1};  // values still to come in each open container, outermost first
     while (!open.empty()) {
         if (open.back() == 0) {
@@ -235,7 +169,7 @@ void check(std::string_view frame, const Limits& limits) {
         --open.back();
         if (++elements > limits.elements) {
             // What cannot be whole is malformed all the same, but only a reader without limits could tell.
-            throw ProtocolError("limit",
+            throw ProtocolError(Code::limit,
                                 "more than " + std::to_string(limits.elements) + " values in a frame");
         }
         const std::int64_t entries = pass(walk);
@@ -244,8 +178,8 @@ void check(std::string_view frame, const Limits& limits) {
             malformed(std::to_string(entries) + " values are announced and not there");
         }
         open.push_back(entries);
-        if (open.size() - 1 > limits.depth) {
-            throw ProtocolError("limit", "nested deeper than " + std::to_string(limits.depth));
+        if (static_cast<std::int64_t>(open.size()) - 1 > limits.depth) {
+            throw ProtocolError(Code::limit, "nested deeper than " + std::to_string(limits.depth));
         }
     }
     if (walk.left() != 0) malformed("a frame goes on after its value");
@@ -263,26 +197,31 @@ Value decode(std::string_view frame, const Limits& limits) {
     return to_value(unpack(zone, frame));
 }
 
-template <class Message>
-Frame encode_message(const Message& message) {
-    Frame frame;
-    Writer(frame).write(message);
-    return frame;
-}
-
-template <class Message>
-Value to_value(const Message& message) {
-    return decode(encode_message(message), kOwn);
-}
-
-template <class Message>
-Message from_value(const Value& value) {
-    const Frame frame = encode(value);
-    check(frame, kOwn);
-    msgpack::zone zone;
-    Message message;
-    read(unpack(zone, frame), message);
-    return message;
+messages::Error refusal(std::string_view frame, const ProtocolError& error) {
+    messages::Error out;
+    out.code = name_of(error.code);
+    out.message = utf8::line(error.what());
+    if (error.code == Code::limit) return out;
+    try {
+        check(frame, kOwn);
+        msgpack::zone zone;
+        const Object object = unpack(zone, frame);
+        if (object.type != msgpack::type::MAP) return out;
+        const auto named = [&](const char* name, std::optional<std::int64_t>& field) {
+            const Object* found = Reader(object).find(name);
+            std::int64_t number = 0;
+            if (found == nullptr || !is_integer(*found)) return;
+            read(*found, number);
+            field = number;
+        };
+        named("id", out.id);
+        named("episode", out.episode);
+        named("seat", out.seat);
+        named("match", out.match);
+    } catch (const ProtocolError&) {
+        // Then it names what could be read.
+    }
+    return out;
 }
 
 struct Decoder::Memory {
@@ -302,56 +241,15 @@ messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits)
         if (!is_text(object.via.map.ptr[i].key)) invalid("a key that is no text");
     }
     const Object* type = Reader(object).find("type");
-    if (type == nullptr || !is_text(*type)) throw ProtocolError("unknown-type", "a message without a type");
-    const Accepted* found = accepted(role_, raw_text(*type));
-    if (found == nullptr) {
-        throw ProtocolError("unknown-type",
+    if (type == nullptr || !is_text(*type))
+        throw ProtocolError(Code::unknown_type, "a message without a type");
+    auto message = fields::made(role_, raw_text(*type));
+    if (!message) {
+        throw ProtocolError(Code::unknown_type,
                             "no message of this role: \"" + utf8::line(raw_text(*type).substr(0, 40)) + "\"");
     }
-    messages::Incoming message = found->make();
-    std::visit([&](auto& each) { read(object, each); }, message);
-    return message;
+    std::visit([&](auto& each) { read(object, each); }, *message);
+    return std::move(*message);
 }
-
-#define DOVETAIL_MESSAGE(Message)                  \
-    template Frame encode_message(const Message&); \
-    template Value to_value(const Message&);       \
-    template Message from_value<Message>(const Value&)
-
-DOVETAIL_MESSAGE(Offer);
-DOVETAIL_MESSAGE(Spec);
-DOVETAIL_MESSAGE(Turn);
-DOVETAIL_MESSAGE(Clock);
-DOVETAIL_MESSAGE(Episode);
-DOVETAIL_MESSAGE(Progress);
-DOVETAIL_MESSAGE(Done);
-DOVETAIL_MESSAGE(WatchedTurn);
-DOVETAIL_MESSAGE(messages::Hello);
-DOVETAIL_MESSAGE(messages::Welcome);
-DOVETAIL_MESSAGE(messages::Ping);
-DOVETAIL_MESSAGE(messages::Pong);
-DOVETAIL_MESSAGE(messages::Error);
-DOVETAIL_MESSAGE(messages::Bye);
-DOVETAIL_MESSAGE(messages::Reply);
-DOVETAIL_MESSAGE(messages::Open);
-DOVETAIL_MESSAGE(messages::EnvironmentStart);
-DOVETAIL_MESSAGE(messages::EnvironmentStep);
-DOVETAIL_MESSAGE(messages::EnvironmentLookahead);
-DOVETAIL_MESSAGE(messages::EnvironmentMessage);
-DOVETAIL_MESSAGE(messages::Close);
-DOVETAIL_MESSAGE(messages::Position);
-DOVETAIL_MESSAGE(messages::Create);
-DOVETAIL_MESSAGE(messages::Init);
-DOVETAIL_MESSAGE(messages::Decision);
-DOVETAIL_MESSAGE(messages::Action);
-DOVETAIL_MESSAGE(messages::End);
-DOVETAIL_MESSAGE(messages::Save);
-DOVETAIL_MESSAGE(messages::Saved);
-DOVETAIL_MESSAGE(messages::Load);
-DOVETAIL_MESSAGE(messages::AgentMessage);
-DOVETAIL_MESSAGE(messages::Leave);
-DOVETAIL_MESSAGE(messages::Cleanup);
-
-#undef DOVETAIL_MESSAGE
 
 }  // namespace dovetail::codec

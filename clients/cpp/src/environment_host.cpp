@@ -10,14 +10,12 @@ using hosting::refusal;
 
 namespace {
 
-using Out = std::vector<Frame>;
-
 /// An environment made for a match, and its episode in progress.
 struct Place {
     std::string name;
     std::unique_ptr<Environment> environment;
     Frame spec;
-    std::uint64_t seats = 1;
+    std::int64_t seats = 1;
     bool started = false;
     std::int64_t episode = 0;
     std::vector<std::vector<Want>> wants;
@@ -53,7 +51,8 @@ bool play_on(Environment& environment, messages::Position& position, const std::
     try {
         Turn turn = environment.step(pairs);
         for (const View& view : turn.seats) {
-            if (view.seat < position.rewards.size()) position.rewards[view.seat] += view.reward;
+            const auto seat = static_cast<std::size_t>(view.seat);
+            if (seat < position.rewards.size()) position.rewards[seat] += view.reward;
         }
         position.to_act = std::move(turn.to_act);
         position.seats = std::move(turn.seats);
@@ -72,42 +71,43 @@ bool play_on(Environment& environment, messages::Position& position, const std::
 
 struct EnvironmentHost::Inside : hosting::Common {
     using Common::Common;
+    using Common::take;
 
     std::vector<EnvironmentType> types;
     std::map<std::int64_t, Place> open;             // by match
     std::map<std::int64_t, std::int64_t> episodes;  // the match of each
-
-    // What an environment does not hear of.
-    template <class T>
-    void take(const T&, Out&) {}
 
     Place* playing(std::int64_t episode) {
         const auto found = episodes.find(episode);
         return found == episodes.end() ? nullptr : &open.at(found->second);
     }
 
-    void take(messages::EnvironmentStep& message, Out& out) {
+    // -- episodes -----------------------------------------------------------------------------------
+
+    void take(messages::EnvironmentStep& message) {
         Place* const place = playing(message.episode);
         if (place == nullptr) return;
         if (message.turn == place->asked) {
-            out.push_back(place->answer);
+            send(place->answer);
             return;
         }
         if (message.turn != place->turn) return;
         place->asked = message.turn;
-        play(*place, out, [&] { return place->environment->step(message.actions); });
+        play(*place, [&] { return place->environment->step(message.actions); });
     }
 
-    void take(messages::EnvironmentStart& message, Out& out) {
+    void take(messages::EnvironmentStart& message) {
         const auto found = open.find(message.match);
         if (found == open.end()) {
-            out.push_back(codec::encode_message(messages::Error{
-                "unknown", "match " + std::to_string(message.match) + " is not open", {}, message.episode}));
+            messages::Error error =
+                hosting::error(Code::unknown, "match " + std::to_string(message.match) + " is not open");
+            error.episode = message.episode;
+            send(frame(error));
             return;
         }
         Place& place = found->second;
         if (place.started && place.episode == message.episode) {
-            if (place.asked < 0) out.push_back(place.answer);
+            if (place.asked < 0) send(place.answer);
             return;
         }
         if (place.started) episodes.erase(place.episode);
@@ -118,56 +118,59 @@ struct EnvironmentHost::Inside : hosting::Common {
         place.watched = message.watched;
         place.turn = -1;
         place.asked = -1;
-        play(place, out, [&] { return place.environment->start(message.seed); });
+        play(place, [&] { return place.environment->start(message.seed); });
     }
 
     /// Lets an environment make the turn that follows on `asked`.
     template <class Go>
-    void play(Place& place, Out& out, Go go) {
+    void play(Place& place, Go go) {
+        const auto failed = [&](Code code, std::string text, std::optional<std::int64_t> seat) {
+            messages::Error error = hosting::error(code, std::move(text));
+            error.episode = place.episode;
+            error.seat = seat;
+            place.answer = frame(error);
+            place.failed = true;
+        };
         try {
             Turn turn = go();
             turn.episode = place.episode;
-            turn.turn = static_cast<std::uint64_t>(place.asked + 1);
+            turn.turn = place.asked + 1;
             add_wanted(place, turn);
             place.answer = frame(turn);
             place.turn = place.asked + 1;
             place.to_act = std::move(turn.to_act);
             place.failed = false;
         } catch (const IllegalAction& refused) {
-            place.answer = codec::encode_message(
-                messages::Error{"illegal", utf8::line(refused.what()), {}, place.episode, refused.seat});
-            place.failed = true;
+            failed(Code::illegal, utf8::line(refused.what()), refused.seat);
         } catch (...) {
             const std::string where =
                 place.name + (place.asked < 0 ? " in start" : " in turn " + std::to_string(place.asked));
-            place.answer =
-                codec::encode_message(messages::Error{"crashed", crash(where, told), {}, place.episode});
-            place.failed = true;
+            failed(Code::crashed, crash(where, told), std::nullopt);
         }
-        out.push_back(place.answer);
+        send(place.answer);
     }
 
     static void add_wanted(const Place& place, Turn& turn) {
         Environment& environment = *place.environment;
         if (place.watched) turn.text = environment.text(std::nullopt);
-        if (place.wants.empty()) return;
         for (View& view : turn.seats) {
-            if (view.seat >= place.wants.size()) continue;
-            const std::vector<Want>& wants = place.wants[view.seat];
-            const auto seat = static_cast<std::int64_t>(view.seat);
-            if (wanted(wants, Want::text)) view.text = environment.text(seat);
-            if (wanted(wants, Want::scene)) view.scene = environment.scene(seat);
+            if (static_cast<std::size_t>(view.seat) >= place.wants.size()) continue;
+            const std::vector<Want>& wants = place.wants[static_cast<std::size_t>(view.seat)];
+            if (wanted(wants, Want::text)) view.text = environment.text(view.seat);
+            if (wanted(wants, Want::scene)) view.scene = environment.scene(view.seat);
             if (wanted(wants, Want::afterstates) &&
-                std::find(turn.to_act.begin(), turn.to_act.end(), seat) != turn.to_act.end()) {
-                view.afterstates = environment.afterstates(seat);
+                std::find(turn.to_act.begin(), turn.to_act.end(), view.seat) != turn.to_act.end()) {
+                view.afterstates = environment.afterstates(view.seat);
             }
         }
     }
 
-    void take(messages::Open& message, Out& out) {
+    // -- matches --------------------------------------------------------------------------------------
+
+    void take(messages::Open& message) {
         const auto known = open.find(message.match);
         if (known != open.end()) {
-            out.push_back(known->second.spec);
+            send(known->second.spec);
             return;
         }
         try {
@@ -179,25 +182,22 @@ struct EnvironmentHost::Inside : hosting::Common {
             if (spec.name.empty()) spec.name = message.environment;
             place.spec = frame(spec);
             place.seats = spec.seats;
-            out.push_back(place.spec);
+            send(place.spec);
             open.emplace(message.match, std::move(place));
         } catch (...) {
-            const std::string why = refusal(message.environment + " in init", told);
-            out.push_back(
-                codec::encode_message(messages::Error{"unavailable", why, {}, {}, {}, message.match}));
+            messages::Error error =
+                hosting::error(Code::unavailable, refusal(message.environment + " in init", told));
+            error.match = message.match;
+            send(frame(error));
         }
     }
 
     std::unique_ptr<Environment> make(const messages::Open& message) const {
-        for (const EnvironmentType& type : types) {
-            if (type.name != message.environment) continue;
-            return type.make(type.configuration.read(message.configuration, "environment " + type.name));
-        }
-        throw dovetail::Error("this program makes no environment '" +
-                              utf8::line(message.environment.substr(0, 40)) + "'");
+        const EnvironmentType& type = hosting::named(types, message.environment, "environment");
+        return type.make(type.configuration.read(message.configuration, "environment " + type.name));
     }
 
-    void take(messages::Close& message, Out&) { close(message.match); }
+    void take(messages::Close& message) { close(message.match); }
 
     void close(std::int64_t match) {
         const auto found = open.find(match);
@@ -212,20 +212,26 @@ struct EnvironmentHost::Inside : hosting::Common {
         }
     }
 
-    void take(messages::EnvironmentMessage& message, Out& out) {
+    void forget() override {
+        while (!open.empty()) close(open.begin()->first);
+    }
+
+    // -- requests -------------------------------------------------------------------------------------
+
+    void take(messages::EnvironmentMessage& message) {
         const auto found = open.find(message.match);
         const std::string name = found == open.end() ? "environment" : found->second.name;
-        answer(message.id, name + " in message", out, [&] {
+        answer(message.id, name + " in message", [&] {
             if (found == open.end())
                 throw dovetail::Error("match " + std::to_string(message.match) + " is not open");
-            return messages::Reply{message.id, found->second.environment->message(message.body)};
+            return hosting::reply(found->second.environment->message(message.body));
         });
     }
 
-    void take(messages::EnvironmentLookahead& message, Out& out) {
+    void take(messages::EnvironmentLookahead& message) {
         const Place* const place = playing(message.episode);
         const std::string name = place == nullptr ? "environment" : place->name;
-        answer(message.id, name + " in lookahead", out, [&] {
+        answer(message.id, name + " in lookahead", [&] {
             if (place == nullptr || place->failed) {
                 throw dovetail::Error("episode " + std::to_string(message.episode) + " is not in progress");
             }
@@ -238,47 +244,37 @@ struct EnvironmentHost::Inside : hosting::Common {
                 const auto copy = place->environment->fork(message.seat, message.seed);
                 messages::Position position;
                 position.to_act = place->to_act;
-                position.rewards.assign(place->seats, 0.0);
+                position.rewards.assign(static_cast<std::size_t>(place->seats), 0.0);
                 for (const auto& actions : line) {
                     if (!play_on(*copy, position, actions)) break;
                 }
                 found.push_back(codec::to_value(position));
             }
-            return messages::Reply{message.id, std::move(found)};
+            return hosting::reply(std::move(found));
         });
-    }
-
-    void take(messages::Welcome& message, Out&) {
-        limits = message.limits;
-        if (message.resumed) return;
-        std::vector<std::int64_t> matches;
-        for (const auto& each : open) matches.push_back(each.first);
-        for (const std::int64_t match : matches) close(match);
-        answers.clear();
     }
 };
 
 EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(new Inside(failed)) {
+    for (const EnvironmentType& type : types) {
+        Offer offer;
+        offer.name = type.name;
+        offer.description = type.description;
+        offer.parameters = type.configuration.schema();
+        offer.seats = type.seats;
+        inside_->offers.push_back(std::move(offer));
+    }
     inside_->types = std::move(types);
 }
 
 EnvironmentHost::~EnvironmentHost() = default;
 
 std::vector<Offer> EnvironmentHost::offers() const {
-    std::vector<Offer> out;
-    for (const EnvironmentType& type : inside_->types) {
-        Offer offer;
-        offer.name = type.name;
-        offer.description = type.description;
-        offer.parameters = type.configuration.schema();
-        offer.seats = type.seats;
-        out.push_back(std::move(offer));
-    }
-    return out;
+    return inside_->offers;
 }
 
 void EnvironmentHost::handle(messages::Incoming message, std::vector<Frame>& out) {
-    std::visit([&](auto& each) { inside_->take(each, out); }, message);
+    Inside::handle(*inside_, message, out);
 }
 
 }  // namespace dovetail

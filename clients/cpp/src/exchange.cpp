@@ -12,20 +12,19 @@ constexpr std::size_t kTurns = 100'000;
 }  // namespace
 
 std::int64_t Exchange::ask(Map request, std::vector<Frame>& out) {
-    const std::int64_t id = ++last_;
-    request["id"] = id;
-    Request& open = open_[id];
+    request["id"] = ++last_;
     const Value* type = request.find("type");
-    open.run = type != nullptr && *type == Value("run");
-    try {
-        open.frame = codec::encode(request);
-        hosting::check_size(open.frame, limits_);
-    } catch (...) {
-        open_.erase(id);
-        throw;
-    }
-    out.push_back(open.frame);
-    return id;
+    const bool run = type != nullptr && *type == Value(messages::Run::type);
+    return keep(codec::encode(request), run, out);
+}
+
+std::int64_t Exchange::keep(Frame frame, bool run, std::vector<Frame>& out) {
+    hosting::check_size(frame, limits_);
+    out.push_back(frame);
+    Request& open = open_[last_];
+    open.frame = std::move(frame);
+    open.run = run;
+    return last_;
 }
 
 std::optional<Value> Exchange::answer(std::int64_t id) {
@@ -75,8 +74,11 @@ void Exchange::heard(messages::Welcome& message, std::vector<Frame>& out) {
         early_.clear();
         seen_.clear();  // another broker may count from the beginning
         for (auto& [number, run] : runs_) {
-            run->done =
-                Done{number, run->progress.finished, Finish::failed, "the broker lost this experiment"};
+            Done& done = run->done.emplace();
+            done.run = number;
+            done.finished = run->progress.finished;
+            done.reason = DoneReason::failed;
+            done.message = "the broker lost this experiment";
         }
         runs_.clear();
     }

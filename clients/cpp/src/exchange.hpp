@@ -24,7 +24,7 @@ struct RunState {
     Progress progress;
     std::optional<Done> done;
     /// How this experiment itself ended the run, if it did.
-    std::optional<Finish> asked_for;
+    std::optional<DoneReason> asked_for;
     std::deque<Episode> results;
 };
 
@@ -34,7 +34,12 @@ class Exchange {
 public:
     using RunState = std::shared_ptr<detail::RunState>;
 
-    /// Appends the frame of a request to `out`; returns its id.
+    /// Appends the frame of a request to `out`; returns its id. Throws Error for one that cannot be sent.
+    template <class Message>
+    std::int64_t ask(Message request, std::vector<Frame>& out) {
+        request.id = ++last_;
+        return keep(codec::encode_message(request), std::is_same_v<Message, messages::Run>, out);
+    }
     std::int64_t ask(Map request, std::vector<Frame>& out);
     /// The answer to a request, once it came. Throws Refused if it is an `error`.
     std::optional<Value> answer(std::int64_t id);
@@ -54,6 +59,9 @@ private:
         Frame frame;
         bool run = false;
     };
+    /// Sends the request of `last_`, and keeps it until it is answered.
+    std::int64_t keep(Frame frame, bool run, std::vector<Frame>& out);
+
     template <class T>
     void heard(const T&, std::vector<Frame>&) {}  // what no experiment acts on
     void heard(messages::Welcome& message, std::vector<Frame>& out);

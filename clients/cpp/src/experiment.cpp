@@ -2,55 +2,13 @@
 
 #include <algorithm>
 
+#include "dovetail/names.hpp"
 #include "exchange.hpp"
 #include "link.hpp"
 
 namespace dovetail {
 
 namespace {
-
-template <class T>
-Value nullable(const std::optional<T>& value) {
-    return value ? Value(*value) : Value();
-}
-
-const char* name_of(Price price) {
-    static constexpr const char* kNames[] = {"forfeit", "random", "truncate"};
-    return kNames[static_cast<std::size_t>(price)];
-}
-
-Map to_map(const ClockRule& clock) {
-    Map out;
-    if (clock.decision) out["decision"] = *clock.decision;
-    if (clock.episode) out["episode"] = *clock.episode;
-    if (clock.increment != 0) out["increment"] = clock.increment;
-    if (clock.margin != 0) out["margin"] = clock.margin;
-    return out;
-}
-
-Map to_map(const std::string& environment, const std::vector<Value>& agents, const RunOptions& options) {
-    Map out{{"type", "run"}, {"environment", environment}, {"agents", agents}};
-    if (!options.configuration.empty()) out["configuration"] = options.configuration;
-    out["episodes"] = options.episodes;
-    out["seed"] = options.seed;
-    if (options.seeds) out["seeds"] = List(options.seeds->begin(), options.seeds->end());
-    if (options.first != 0) out["first"] = options.first;
-    if (options.mode != Mode::learn) out["mode"] = name_of(options.mode);
-    if (options.concurrency != 1) out["concurrency"] = options.concurrency;
-    if (options.rotate) out["rotate"] = true;
-    Map clock = to_map(options.clock);
-    if (!clock.empty()) out["clock"] = std::move(clock);
-    if (options.patience != 60.0) out["patience"] = nullable(options.patience);
-    if (options.max_turns) out["max_turns"] = *options.max_turns;
-    if (options.on_timeout != Price::forfeit) out["on_timeout"] = name_of(options.on_timeout);
-    if (options.on_illegal != Price::forfeit) out["on_illegal"] = name_of(options.on_illegal);
-    if (options.retries != 1) out["retries"] = options.retries;
-    if (options.check) out["check"] = true;
-    if (options.stepwise) out["stepwise"] = true;
-    if (options.secret) out["secret"] = true;
-    if (options.lookahead) out["lookahead"] = true;
-    return out;
-}
 
 messages::Hello hello(const Connect& how) {
     messages::Hello out;
@@ -116,7 +74,15 @@ void Experiment::poll(double timeout) {
 }
 
 Value Experiment::request(Map request) {
-    const std::int64_t id = inside_->exchange.ask(std::move(request), inside_->out);
+    return await(inside_->exchange.ask(std::move(request), inside_->out));
+}
+
+template <class Message>
+Value Experiment::ask(Message message) {
+    return await(inside_->exchange.ask(std::move(message), inside_->out));
+}
+
+Value Experiment::await(std::int64_t id) {
     inside_->link.send(inside_->out);
     for (;;) {
         if (auto answer = inside_->exchange.answer(id)) return std::move(*answer);
@@ -133,7 +99,7 @@ const std::vector<std::string>& Experiment::problems() const {
 }
 
 Map Experiment::catalogue() {
-    return request({{"type", "catalogue"}}).as_map();
+    return ask(messages::Catalogue()).as_map();
 }
 
 void Experiment::expect(const std::vector<std::string>& environments, const std::vector<std::string>& agents,
@@ -154,41 +120,53 @@ void Experiment::expect(const std::vector<std::string>& environments, const std:
     }
 }
 
-std::int64_t Experiment::create(const std::string& agent, const CreateOptions& options) {
-    Map message{{"type", "create"}, {"agent", agent}, {"seed", options.seed}};
-    if (!options.parameters.empty()) message["parameters"] = options.parameters;
-    if (options.state) message["state"] = *options.state;
-    if (options.kept) message["kept"] = *options.kept;
-    if (options.peer) message["peer"] = *options.peer;
-    return request(std::move(message)).as_map().at("instance").as_int();
+std::int64_t Experiment::create(const std::string& agent, messages::ExperimentCreate how) {
+    how.agent = agent;
+    return ask(std::move(how)).as_map().at("instance").as_int();
 }
 
-Run Experiment::run(const std::string& environment, const std::vector<Value>& agents,
-                    const RunOptions& options) {
-    const Value body = request(to_map(environment, agents, options));
-    return Run(*this, inside_->exchange.follow(body.as_map().at("run").as_int(), options.episodes));
+Run Experiment::run(const std::string& environment,
+                    std::vector<std::variant<std::int64_t, std::string>> agents, messages::Run how) {
+    how.environment = environment;
+    how.agents = std::move(agents);
+    const std::int64_t episodes = how.episodes;
+    const Value body = ask(std::move(how));
+    return Run(*this, inside_->exchange.follow(body.as_map().at("run").as_int(), episodes));
 }
 
 Bytes Experiment::save(std::int64_t instance, const std::optional<std::string>& keep) {
-    Map message{{"type", "save"}, {"instance", instance}};
-    if (keep) message["keep"] = *keep;
-    return request(std::move(message)).as_bytes();
+    messages::Save save;
+    save.instance = instance;
+    save.keep = keep;
+    return ask(std::move(save)).as_bytes();
 }
 
 void Experiment::load(std::int64_t instance, Bytes state) {
-    request({{"type", "load"}, {"instance", instance}, {"state", std::move(state)}});
+    messages::Load load;
+    load.instance = instance;
+    load.state = std::move(state);
+    ask(std::move(load));
 }
 
 void Experiment::load_kept(std::int64_t instance, const std::string& kept) {
-    request({{"type", "load"}, {"instance", instance}, {"kept", kept}});
+    messages::Load load;
+    load.instance = instance;
+    load.kept = kept;
+    ask(std::move(load));
 }
 
 Value Experiment::message(std::int64_t instance, Value body) {
-    return request({{"type", "message"}, {"instance", instance}, {"body", std::move(body)}});
+    messages::ExperimentMessage message;
+    message.instance = instance;
+    message.body = std::move(body);
+    return ask(std::move(message));
 }
 
 void Experiment::watch(std::optional<std::int64_t> run, bool on) {
-    request({{"type", "watch"}, {"run", nullable(run)}, {"on", on}});
+    messages::Watch watch;
+    watch.run = run;
+    watch.on = on;
+    ask(watch);
 }
 
 std::optional<WatchedTurn> Experiment::next_turn(double timeout) {
@@ -205,7 +183,9 @@ std::optional<WatchedTurn> Experiment::next_turn(double timeout) {
 }
 
 void Experiment::cleanup(std::int64_t instance) {
-    request({{"type", "cleanup"}, {"instance", instance}});
+    messages::Cleanup cleanup;
+    cleanup.instance = instance;
+    ask(cleanup);
 }
 
 std::int64_t Run::number() const {
@@ -229,9 +209,9 @@ std::optional<Episode> Run::next() {
     }
     const Done& done = *state_->done;
     const std::string text = utf8::line(done.message);
-    if (done.reason == Finish::failed) throw Error("the run failed: " + text);
-    if (done.reason != Finish::finished && done.reason != state_->asked_for) {
-        throw Error(std::string("the run was ") + dovetail::name_of(done.reason) + " after " +
+    if (done.reason == DoneReason::failed) throw Error("the run failed: " + text);
+    if (done.reason != DoneReason::finished && done.reason != state_->asked_for) {
+        throw Error(std::string("the run was ") + name_of(done.reason) + " after " +
                     std::to_string(done.finished) + " of " + std::to_string(state_->episodes) + " episodes" +
                     (text.empty() ? "" : ": " + text));
     }
@@ -244,42 +224,44 @@ std::vector<Episode> Run::wait() {
     return out;
 }
 
-void Run::command(const char* type) {
-    experiment_->request({{"type", type}, {"run", state_->number}});
+template <class Message>
+Value Run::command(Message message) {
+    message.run = state_->number;
+    return experiment_->ask(std::move(message));
 }
 
 void Run::pause() {
-    command("pause");
+    command(messages::Pause());
 }
 
 void Run::resume() {
-    experiment_->request({{"type", "pause"}, {"run", state_->number}, {"paused", false}});
+    messages::Pause pause;
+    pause.paused = false;
+    command(pause);
 }
 
 void Run::drain() {
-    command("drain");
-    state_->asked_for = Finish::drained;
+    command(messages::Drain());
+    state_->asked_for = DoneReason::drained;
 }
 
 void Run::cancel() {
-    command("cancel");
-    state_->asked_for = Finish::cancelled;
-}
-
-WatchedTurn Run::turn(const char* type) {
-    return codec::from_value<WatchedTurn>(experiment_->request({{"type", type}, {"run", state_->number}}));
+    command(messages::Cancel());
+    state_->asked_for = DoneReason::cancelled;
 }
 
 WatchedTurn Run::start() {
-    return turn("start");
+    return codec::from_value<WatchedTurn>(command(messages::ExperimentStart()));
 }
 
 WatchedTurn Run::step() {
-    return turn("step");
+    return codec::from_value<WatchedTurn>(command(messages::ExperimentStep()));
 }
 
 Value Run::message(Value body) {
-    return experiment_->request({{"type", "message"}, {"run", state_->number}, {"body", std::move(body)}});
+    messages::ExperimentMessage message;
+    message.body = std::move(body);
+    return command(std::move(message));
 }
 
 }  // namespace dovetail

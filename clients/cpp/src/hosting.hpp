@@ -16,7 +16,8 @@
 #include <cxxabi.h>
 #endif
 
-#include "dovetail/codec.hpp"
+#include "dovetail/hosts.hpp"
+#include "dovetail/names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail::hosting {
@@ -102,46 +103,108 @@ private:
 
 /// Throws Error for a frame that would cost the connection, and once more whenever it is sent again.
 inline void check_size(const Frame& frame, const Limits& limits) {
-    if (frame.size() > limits.frame) {
+    if (frame.size() > static_cast<std::uint64_t>(limits.frame)) {
         throw dovetail::Error("a message of " + std::to_string(frame.size()) +
                               " bytes; the broker reads at most " + std::to_string(limits.frame));
     }
 }
 
-/// What both hosts have.
-struct Common {
+/// An `error`; the caller sets what it is about.
+inline messages::Error error(Code code, std::string text) {
+    messages::Error out;
+    out.code = name_of(code);
+    out.message = std::move(text);
+    return out;
+}
+
+/// The type of a name. Throws Error if there is none; `what` is what the program would make of it.
+template <class Type>
+const Type& named(const std::vector<Type>& types, const std::string& name, const char* what) {
+    for (const Type& type : types) {
+        if (type.name == name) return type;
+    }
+    throw dovetail::Error(std::string("this program makes no ") + what + " '" +
+                          utf8::line(name.substr(0, 40)) + "'");
+}
+
+/// What both hosts have. A host has a `take` for each message that it acts on.
+class Common {
+public:
     explicit Common(const Told& told_) : told(told_) {}
+    virtual ~Common() = default;
+    Common(const Common&) = delete;
+    Common& operator=(const Common&) = delete;
 
-    const Told& told;
-    /// What the broker reads.
-    Limits limits = {};
-    /// To the last requests; as many as SPEC.md asks for, since states may be large.
-    Recent<std::int64_t, Frame> answers{64};
+    /// Has a host take a message, and collects what it sends.
+    template <class Inside>
+    static void handle(Inside& inside, messages::Incoming& message, std::vector<Frame>& out) {
+        inside.out_ = &out;
+        std::visit([&](auto& each) { inside.take(each); }, message);
+        inside.out_ = nullptr;
+    }
 
-    /// Throws Error for what cannot be sent.
+    std::vector<Offer> offers;
+
+protected:
+    // What a host does not hear of.
+    template <class T>
+    void take(const T&) {}
+
+    void take(messages::Welcome& message) {
+        limits_ = message.limits;
+        if (message.resumed) return;
+        answers_.clear();
+        forget();
+    }
+
+    /// The session is lost, and the new one knows nothing: lets everything of it go.
+    virtual void forget() = 0;
+
+    /// The one place where frames are made. Throws Error for what cannot be sent; an `error` always can.
     template <class Message>
     Frame frame(const Message& message) const {
-        Frame out = codec::encode_message(message);
-        check_size(out, limits);
-        return out;
+        Frame made = codec::encode_message(message);
+        if constexpr (!std::is_same_v<Message, messages::Error>) check_size(made, limits_);
+        return made;
     }
+    void send(const Frame& frame) { out_->push_back(frame); }
 
     /// Answers a request with the message that `act` returns, or as the first time if it comes again; `where`
     /// is for a line about its failure.
     template <class Do>
-    void answer(std::int64_t id, const std::string& where, std::vector<Frame>& out, Do act) {
-        const Frame* known = answers.find(id);
+    void answer(std::int64_t id, const std::string& where, Do act) {
+        const Frame* known = answers_.find(id);
         if (known == nullptr) {
             Frame made;
             try {
-                made = frame(act());
+                auto message = act();
+                message.id = id;
+                made = frame(message);
             } catch (...) {
-                made = codec::encode_message(messages::Error{"crashed", refusal(where, told), id});
+                messages::Error failed = error(Code::crashed, refusal(where, told));
+                failed.id = id;
+                made = frame(failed);
             }
-            known = &answers.keep(id, std::move(made));
+            known = &answers_.keep(id, std::move(made));
         }
-        out.push_back(*known);
+        send(*known);
     }
+
+    const Told& told;
+
+private:
+    /// What the broker reads.
+    Limits limits_ = {};
+    /// To the last requests; as many as SPEC.md asks for, since states may be large.
+    Recent<std::int64_t, Frame> answers_{64};
+    std::vector<Frame>* out_ = nullptr;
 };
+
+/// The reply to a request; `Common::answer` says to which.
+inline messages::Reply reply(Value body = {}) {
+    messages::Reply out;
+    out.body = std::move(body);
+    return out;
+}
 
 }  // namespace dovetail::hosting

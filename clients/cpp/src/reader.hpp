@@ -1,13 +1,15 @@
 // MessagePack, already taken apart by msgpack-cxx, to values and messages.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <msgpack.hpp>
 #include <string>
+#include <unordered_map>
 
 #include "dovetail/codec.hpp"
+#include "dovetail/names.hpp"
 #include "fields.hpp"
-#include "names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail::codec {
@@ -15,11 +17,11 @@ namespace dovetail::codec {
 using Object = msgpack::object;
 
 [[noreturn]] inline void invalid(const std::string& text) {
-    throw ProtocolError("invalid", text);
+    throw ProtocolError(Code::invalid, text);
 }
 
 [[noreturn]] inline void malformed(const std::string& text) {
-    throw ProtocolError("malformed", text);
+    throw ProtocolError(Code::malformed, text);
 }
 
 inline std::string_view raw_text(const Object& object) {
@@ -28,6 +30,10 @@ inline std::string_view raw_text(const Object& object) {
 
 inline bool is_text(const Object& object) {
     return object.type == msgpack::type::STR;
+}
+
+inline bool is_integer(const Object& object) {
+    return object.type == msgpack::type::POSITIVE_INTEGER || object.type == msgpack::type::NEGATIVE_INTEGER;
 }
 
 inline std::string_view text(const Object& object) {
@@ -66,12 +72,6 @@ inline void read(const Object& object, std::int64_t& out) {
     }
 }
 
-inline void read(const Object& object, std::uint64_t& out) {
-    if (object.type == msgpack::type::NEGATIVE_INTEGER) invalid("expected an integer from 0");
-    if (object.type != msgpack::type::POSITIVE_INTEGER) invalid("expected an integer");
-    out = object.via.u64;
-}
-
 inline void read(const Object& object, double& out) {
     switch (object.type) {
         case msgpack::type::POSITIVE_INTEGER:
@@ -104,21 +104,10 @@ inline void read(const Object& object, Map& out) {
     out = std::move(std::get<Map>(to_value(object).held()));
 }
 
-inline void read(const Object& object, Space& out) {
-    const Value value = to_value(object);
-    try {
-        out = Space::from(value);
-    } catch (const ProtocolError&) {
-        throw;
-    } catch (const dovetail::Error& error) {
-        invalid(error.what());
-    }
-}
-
 template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
 void read(const Object& object, E& out) {
     if (!is_text(object)) invalid("expected text");
-    if (!names::find(text(object), out))
+    if (!find_name(text(object), out))
         invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is no such word");
 }
 
@@ -129,8 +118,13 @@ template <class T>
 void read(const Object& object, std::vector<T>& out);
 template <class A, class B>
 void read(const Object& object, std::pair<A, B>& out);
+template <class T>
+void read(const Object& object, std::vector<std::pair<std::string, T>>& out);
+template <class... T>
+void read(const Object& object, std::variant<T...>& out);
 void read(const Object& object, Legal& out);
-/// A message or part: a map of fields.
+void read(const Object& object, Space& out);
+/// A message, part or space: a map of fields.
 template <class T>
 auto read(const Object& object, T& out)
     -> decltype(fields::visit(std::declval<Reader&>(), out, fields::Of<T>()));
@@ -160,6 +154,35 @@ void read(const Object& object, std::pair<A, B>& out) {
     read(object.via.array.ptr[1], out.second);
 }
 
+/// A map whose values are of one type; of equal keys the last counts.
+template <class T>
+void read(const Object& object, std::vector<std::pair<std::string, T>>& out) {
+    if (object.type != msgpack::type::MAP) invalid("expected a map");
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
+        const auto& entry = object.via.map.ptr[i];
+        if (!is_text(entry.key)) invalid("a key that is not a text");
+        const auto [place, added] = places.emplace(text(entry.key), out.size());
+        if (added) out.emplace_back(place->first, T());
+        read(entry.val, out[place->second].second = T());
+    }
+}
+
+/// One of several types: the first that fits.
+template <class... T>
+void read(const Object& object, std::variant<T...>& out) {
+    const auto fits = [&](auto value) {
+        try {
+            read(object, value);
+        } catch (const ProtocolError&) {
+            return false;
+        }
+        out = std::move(value);
+        return true;
+    };
+    if (!(fits(T()) || ...)) invalid("a value of another type");
+}
+
 inline void read(const Object& object, Legal& out) {
     switch (object.type) {
         case msgpack::type::NIL:
@@ -177,6 +200,8 @@ inline void read(const Object& object, Legal& out) {
 class Reader {
 public:
     explicit Reader(const Object& object) : map_(object.via.map) {}
+    /// With `lenient` values that cannot be read are left out.
+    Reader(const Object& object, bool lenient) : map_(object.via.map), lenient_(lenient) {}
 
     template <class T>
     void required(const char* name, T& value) {
@@ -184,28 +209,31 @@ public:
         if (found == nullptr) invalid(std::string("`") + name + "` is missing");
         take(name, *found, value);
     }
-    template <class T>
-    void optional(const char* name, T& value) {
+    template <class T, class... Standard>
+    void optional(const char* name, T& value, const Standard&...) {
         if (const Object* found = find(name)) take(name, *found, value);
     }
-    template <class T>
-    void optional(const char* name, T& value, const T&) {
+    void bound(const char* name, Value& value, double) {
         optional(name, value);
+        if (!is_bound(value))
+            invalid(std::string("`") + name + "`: expected a number or nested arrays of them");
+    }
+
+    // -- whether what was read is in its range; nil is, and an array is if all its elements are ----------
+
+    template <class T>
+    void at_least(const char* name, const T& value, double bound) const {
+        require(name, value, [&](double number) { return number >= bound; });
     }
     template <class T>
-    void ranged(const char* name, T& value, const T&, const T& least, const T& most) {
-        optional(name, value);
-        if (!(value >= least && value <= most)) invalid(std::string("`") + name + "` is out of range");
+    void above(const char* name, const T& value, double bound) const {
+        require(name, value, [&](double number) { return number > bound; });
     }
-    void payload(const char* name, Value& value, std::string& unreadable) {
-        const Object* found = find(name);
-        if (found == nullptr) return;
-        try {
-            value = to_value(*found);
-        } catch (const ProtocolError& error) {
-            unreadable = std::string("`") + name + "`: " + error.what();
-        }
+    template <class T>
+    void at_most(const char* name, const T& value, double bound) const {
+        require(name, value, [&](double number) { return number <= bound; });
     }
+
     const Object* find(std::string_view name) const {
         for (std::uint32_t i = map_.size; i-- > 0;) {
             const Object& key = map_.ptr[i].key;
@@ -220,19 +248,52 @@ private:
         try {
             read(object, value);
         } catch (const ProtocolError& error) {
+            if (std::is_same_v<T, Value> && lenient_) return;
             throw ProtocolError(error.code, std::string("`") + name + "`: " + error.what());
         }
     }
+    static bool is_bound(const Value& value) {
+        if (!value.is_list()) return value.is_number();
+        return std::all_of(value.as_list().begin(), value.as_list().end(), is_bound);
+    }
+    template <class Fits>
+    static void require(const char* name, double value, const Fits& fits) {
+        if (!fits(value)) invalid(std::string("`") + name + "` is out of range");
+    }
+    template <class Fits>
+    static void require(const char* name, std::int64_t value, const Fits& fits) {
+        require(name, static_cast<double>(value), fits);
+    }
+    template <class T, class Fits>
+    static void require(const char* name, const std::optional<T>& value, const Fits& fits) {
+        if (value) require(name, *value, fits);
+    }
+    template <class T, class Fits>
+    static void require(const char* name, const std::vector<T>& values, const Fits& fits) {
+        for (const T& each : values) require(name, each, fits);
+    }
 
     msgpack::object_map map_;
+    bool lenient_ = false;
 };
 
 template <class T>
 auto read(const Object& object, T& out)
     -> decltype(fields::visit(std::declval<Reader&>(), out, fields::Of<T>())) {
     if (object.type != msgpack::type::MAP) invalid("expected a map");
-    Reader reader(object);
+    // Every seat must hear the end, also if its last position cannot be read.
+    Reader reader(object, std::is_same_v<T, messages::End>);
     fields::visit(reader, out, fields::Of<T>());
+}
+
+inline void read(const Object& object, Space& out) {
+    if (object.type != msgpack::type::MAP) invalid("expected a space");
+    const Object* kind = Reader(object).find("space");
+    if (kind == nullptr || !is_text(*kind)) invalid("a space whose `space` names no kind");
+    auto space = fields::made(raw_text(*kind));
+    if (!space) invalid("a space of the unknown kind \"" + utf8::line(raw_text(*kind).substr(0, 40)) + "\"");
+    std::visit([&](auto& each) { read(object, each); }, space->held());
+    out = std::move(*space);
 }
 
 }  // namespace dovetail::codec

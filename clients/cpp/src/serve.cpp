@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "dovetail/names.hpp"
 #include "link.hpp"
 #include "utf8.hpp"
 

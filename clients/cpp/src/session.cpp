@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dovetail/names.hpp"
 #include "utf8.hpp"
 
 namespace dovetail {
@@ -10,12 +11,14 @@ namespace {
 
 /// Errors in answer to `hello` that saying it again does not mend.
 bool is_final(const std::string& code) {
-    return code == "version" || code == "access" || code == "name-taken";
+    return code == name_of(Code::version) || code == name_of(Code::access) ||
+           code == name_of(Code::name_taken);
 }
 
 }  // namespace
 
 Session::Session(messages::Hello hello) : hello_(std::move(hello)), decoder_(hello_.role) {
+    hello_.version = kVersion;
     if (hello_.software.empty()) hello_.software = kSoftware;
 }
 
@@ -33,14 +36,13 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     try {
         message = decoder_.decode(frame, limits_);
     } catch (const ProtocolError& error) {
-        messages::Error refusal;
-        refusal.code = error.code;
-        refusal.message = utf8::line(error.what());
-        out.push_back(codec::encode_message(refusal));
+        out.push_back(codec::encode_message(codec::refusal(frame, error)));
         return std::nullopt;
     }
     if (const auto* ping = std::get_if<messages::Ping>(&message)) {
-        out.push_back(codec::encode_message(messages::Pong{ping->number}));
+        messages::Pong pong;
+        pong.number = ping->number;
+        out.push_back(codec::encode_message(pong));
         return std::nullopt;
     }
     if (std::holds_alternative<messages::Pong>(message)) return std::nullopt;
@@ -59,7 +61,7 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
         return std::nullopt;
     }
     if (const auto* error = std::get_if<messages::Error>(&message)) {
-        if (error->code == "hello-first") {
+        if (error->code == name_of(Code::hello_first)) {
             if (!greeted_) out.push_back(greet(now));
             return std::nullopt;
         }

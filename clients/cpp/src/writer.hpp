@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dovetail/codec.hpp"
+#include "dovetail/names.hpp"
 #include "fields.hpp"
 #include "utf8.hpp"
 
@@ -75,8 +76,11 @@ public:
     void write(const Value& value) {
         std::visit([this](const auto& held) { write(held); }, value.held());
     }
-    void write(const Space& value) { write(value.value()); }
-    void write(const Legal& value) {
+    void write(const Space& value) {
+        std::visit([this](const auto& held) { write(held); }, value.held());
+    }
+    template <class... T>
+    void write(const std::variant<T...>& value) {
         std::visit([this](const auto& held) { write(held); }, value);
     }
     template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
@@ -98,16 +102,26 @@ public:
         write(value.first);
         write(value.second);
     }
-    /// A message or part: a map of the fields that differ from their defaults.
+    /// A map whose values are of one type.
+    template <class T>
+    void write(const std::vector<std::pair<std::string, T>>& value) {
+        packer_.pack_map(static_cast<std::uint32_t>(value.size()));
+        for (const auto& [key, each] : value) {
+            write(key);
+            write(each);
+        }
+    }
+    /// A message, part or space: a map of the fields that differ from their defaults.
     template <class T>
     auto write(const T& value) -> decltype(fields::visit(*this, value, fields::Of<T>())) {
         // Patched below: how many fields differ is known once they are written.
         const std::size_t header = frame_.size();
         frame_.append("\xDE\0\0", 3);
         const unsigned outside = std::exchange(fields_, 0);
-        if (const char* const type = type_of(value)) required("type", std::string_view(type));
+        introduce(value, 0);
         fields::visit(*this, value, fields::Of<T>());
-        frame_[header + 2] = static_cast<char>(std::exchange(fields_, outside));
+        last_ = std::exchange(fields_, outside);
+        frame_[header + 2] = static_cast<char>(last_);
     }
 
     // -- as a visitor of fields -------------------------------------------------------------------
@@ -120,17 +134,28 @@ public:
     }
     template <class T>
     void optional(const char* name, const T& value) {
-        if (!empty(value)) required(name, value);
+        if constexpr (is_part<T>(0)) {
+            const std::size_t before = frame_.size();
+            required(name, value);
+            if (last_ != 0) return;
+            frame_.resize(before);  // nothing but defaults
+            --fields_;
+        } else if (!empty(value)) {
+            required(name, value);
+        }
     }
-    template <class T>
-    void optional(const char* name, const T& value, const T& standard) {
+    template <class T, class Standard>
+    void optional(const char* name, const T& value, const Standard& standard) {
         if (!(value == standard)) required(name, value);
     }
+    void bound(const char* name, const Value& value, double standard) { optional(name, value, standard); }
+    // The receiver checks ranges.
     template <class T>
-    void ranged(const char* name, const T& value, const T& standard, const T&, const T&) {
-        optional(name, value, standard);
-    }
-    void payload(const char* name, const Value& value, const std::string&) { optional(name, value); }
+    void at_least(const char*, const T&, double) {}
+    template <class T>
+    void above(const char*, const T&, double) {}
+    template <class T>
+    void at_most(const char*, const T&, double) {}
 
 private:
     static bool empty(bool value) { return !value; }
@@ -153,18 +178,25 @@ private:
     }
 
     template <class T>
-    static auto type_name(const T&, int) -> decltype(T::type) {
-        return T::type;
+    static constexpr auto is_part(int)
+        -> decltype(fields::visit(std::declval<Writer&>(), std::declval<const T&>(), fields::Of<T>()), true) {
+        return true;
     }
     template <class T>
-    static const char* type_name(const T&, long) {
-        return nullptr;
+    static constexpr bool is_part(long) {
+        return false;
     }
-    static const char* type_of(const messages::Decision& value) { return value.first ? "start" : "step"; }
+
     template <class T>
-    static const char* type_of(const T& value) {
-        return type_name(value, 0);
+    auto introduce(const T&, int) -> decltype(T::type, void()) {
+        required("type", std::string_view(T::type));
     }
+    template <class T>
+    auto introduce(const T&, int) -> decltype(T::kind, void()) {
+        required("space", std::string_view(T::kind));
+    }
+    template <class T>
+    void introduce(const T&, long) {}  // a part is known by where it is
 
     /// A text that is known to be UTF-8.
     void word(std::string_view value) {
@@ -176,6 +208,7 @@ private:
     Buffer buffer_;
     msgpack::packer<Buffer> packer_;
     unsigned fields_ = 0;  // of the map that is being written; never more than 255
+    unsigned last_ = 0;    // of the map that was written last
     Frame scratch_;
 };
 

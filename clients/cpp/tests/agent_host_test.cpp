@@ -186,13 +186,6 @@ TEST_CASE_FIXTURE(Fixture, "an agent may ask what would follow") {
             .at("code") == Value("crashed"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "an observation that cannot be read is refused for its turn only") {
-    Map bad = start(7);
-    bad["observation"] = Extension{1, {0x80}};
-    CHECK(said(say.one(bad)).at("code") == Value("malformed"));
-    CHECK(type(say.one(step(7, 1))) == "action");
-}
-
 TEST_CASE("a program that is one agent") {
     Heard heard;
     AgentType type;

@@ -146,7 +146,7 @@ private:
         for (std::int64_t seat = 0; seat < 2; ++seat) {
             if (left_ > 0 && seat != mover_) continue;
             View view;
-            view.seat = static_cast<std::uint64_t>(seat);
+            view.seat = seat;
             view.observation = left_;
             if (left_ > 0) {
                 std::vector<std::int64_t> legal;
@@ -240,7 +240,7 @@ TEST_CASE("episodes through a real broker") {
     CHECK_THROWS_AS(experiment.create("nobody"), Refused);
 
     SUBCASE("a run") {
-        RunOptions options;
+        messages::Run options;
         options.episodes = 40;
         options.concurrency = 8;
         options.check = true;
@@ -261,11 +261,11 @@ TEST_CASE("episodes through a real broker") {
         }
         CHECK(count == 40);
         CHECK(told == 40);
-        CHECK(run.done()->reason == Finish::finished);
+        CHECK(run.done()->reason == DoneReason::finished);
         CHECK(experiment.message(first, "?").as_int() + experiment.message(second, "?").as_int() == turns);
     }
     SUBCASE("the same seeds play the same") {
-        RunOptions options;
+        messages::Run options;
         options.episodes = 5;
         options.seed = 3;
         std::vector<std::int64_t> turns[2];
@@ -276,7 +276,7 @@ TEST_CASE("episodes through a real broker") {
         CHECK(turns[0] == turns[1]);
     }
     SUBCASE("stepwise, and watched") {
-        RunOptions options;
+        messages::Run options;
         options.stepwise = true;
         options.configuration = {{"heap", 2}};
         Run run = experiment.run("nim", {first, second}, options);
@@ -291,7 +291,7 @@ TEST_CASE("episodes through a real broker") {
         CHECK(watched->run == run.number());
     }
     SUBCASE("lookahead") {
-        RunOptions options;
+        messages::Run options;
         options.lookahead = true;
         options.episodes = 10;
         const std::int64_t asking = experiment.create("asking");
@@ -307,18 +307,18 @@ TEST_CASE("episodes through a real broker") {
     SUBCASE("saving, loading, refusing") {
         experiment.run("nim", {first, second}).wait();
         const Bytes state = experiment.save(first);
-        CreateOptions options;
+        messages::ExperimentCreate options;
         options.state = state;
         CHECK(experiment.message(experiment.create("any", options), 0) == experiment.message(first, 0));
         CHECK_THROWS_AS(experiment.load(first, {}), Refused);
-        RunOptions wrong_heap;
+        messages::Run wrong_heap;
         wrong_heap.configuration = {{"heap", "many"}};
         CHECK_THROWS_AS(experiment.run("nim", {first, second}, wrong_heap).wait(), Error);
         experiment.cleanup(first);
         CHECK_THROWS_AS(experiment.save(first), Refused);
     }
     SUBCASE("cancelling and draining") {
-        RunOptions options;
+        messages::Run options;
         options.episodes = 1'000'000;
         Run run = experiment.run("nim", {first, second}, options);
         CHECK(run.next());
@@ -326,17 +326,17 @@ TEST_CASE("episodes through a real broker") {
         run.resume();
         run.drain();
         run.wait();
-        CHECK(run.done()->reason == Finish::drained);
+        CHECK(run.done()->reason == DoneReason::drained);
         Run other = experiment.run("nim", {first, second}, options);
         other.cancel();
         other.wait();
-        CHECK(other.done()->reason == Finish::cancelled);
+        CHECK(other.done()->reason == DoneReason::cancelled);
     }
 #ifdef RANDOM_C
     SUBCASE("an agent in C") {
         experiment.expect({}, {"random-c"});
         const std::int64_t in_c = experiment.create("random-c");
-        RunOptions options;
+        messages::Run options;
         options.episodes = 10;
         for (const Episode& episode : experiment.run("nim", {in_c, first}, options)) {
             CHECK(episode.reason == Reason::terminated);
@@ -350,7 +350,7 @@ TEST_CASE("episodes through a real broker") {
         experiment.expect({}, {"counter-c"});
         const std::int64_t in_c = experiment.create("counter-c");
         std::int64_t decisions = 0;
-        RunOptions options;
+        messages::Run options;
         options.episodes = 3;
         for (const Episode& episode : experiment.run("nim", {in_c, first}, options)) {
             CHECK(episode.reason == Reason::terminated);
@@ -360,7 +360,7 @@ TEST_CASE("episodes through a real broker") {
         CHECK(experiment.message(in_c, "ends") == Value(3));
         CHECK(experiment.message(in_c, "wins").as_int() <= 3);
         CHECK_THROWS_WITH_AS(experiment.message(in_c, "what"), "no such question", Refused);
-        CreateOptions again;
+        messages::ExperimentCreate again;
         again.state = experiment.save(in_c);
         CHECK(experiment.message(experiment.create("counter-c", again), "decisions") == Value(decisions));
         again.state = Bytes{1};

@@ -104,19 +104,12 @@ TEST_CASE("the agent reads tensors and nested arrays, and refuses other games") 
     squares[0] = squares[1] = squares[2] = 1;                 // three of mine at the bottom
     squares[42 + 7] = squares[42 + 8] = squares[42 + 9] = 1;  // three of theirs above
     dovetail::Random random(1);
-    dovetail::Decision decision{seat,
-                                1,
-                                6,
-                                dovetail::Tensor::of<std::uint8_t>({2, 6, 7}, squares),
-                                std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6},
-                                0,
-                                dovetail::Mode::evaluate,
-                                random,
-                                {},
-                                {},
-                                {},
-                                {},
-                                1};
+    dovetail::Decision decision(seat, random);
+    decision.turn = 6;
+    decision.observation = dovetail::Tensor::of<std::uint8_t>({2, 6, 7}, squares);
+    decision.legal = {0, 1, 2, 3, 4, 5, 6};
+    decision.mode = dovetail::Mode::evaluate;
+    decision.seed = 1;
     CHECK(agent->step(decision).action == dovetail::Value(3));
     dovetail::List nested(squares.begin(), squares.end());
     decision.observation = std::move(nested);

@@ -59,6 +59,28 @@ TEST_CASE("a bad frame gets an error, and an error gets none") {
     CHECK(p.out.empty());
 }
 
+TEST_CASE("a decision that cannot be read is refused by what it names, and an end is heard all the same") {
+    Peer p = peer();
+    p.session.greet(0);
+    Map bad{{"type", "start"}, {"episode", 7}, {"match", 2}, {"seat", 1}, {"turn", 0}, {"seed", 9}};
+    bad["observation"] = Extension{1, {0x80}};
+    CHECK_FALSE(p.hear(bad));
+    REQUIRE(p.out.size() == 1);
+    const Map error = said(p.out[0]);
+    CHECK(error.at("code") == Value("malformed"));
+    CHECK(error.at("episode") == Value(7));
+    CHECK(error.at("seat") == Value(1));
+    CHECK(error.find("id") == nullptr);
+    bad["type"] = "end";
+    const auto end = p.hear(bad);
+    REQUIRE(end);
+    CHECK(p.out.empty());
+    CHECK(std::get<messages::End>(*end).match == 2);
+    CHECK(std::get<messages::End>(*end).observation.is_nil());
+    bad["reward"] = "much";
+    CHECK_FALSE(p.hear(bad));
+}
+
 TEST_CASE("hello-first is answered by one hello") {
     Peer p = peer();
     p.session.greet(0);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "dovetail/codec.hpp"
+#include "dovetail/names.hpp"
 #include "reading.hpp"
 
 using namespace dovetail;
@@ -27,21 +28,12 @@ bool same(const Json& a, const Json& b) {
     return nlohmann::json::parse(a.dump()) == nlohmann::json::parse(b.dump());
 }
 
-bool find_role(const std::string& name, Role& role) {
-    for (const Role each : {Role::environment, Role::agent, Role::experiment, Role::observer}) {
-        if (name != name_of(each)) continue;
-        role = each;
-        return true;
-    }
-    return false;
-}
-
 Limits limits_of(const Json& vector) {
     Limits limits;
     if (!vector.contains("limits")) return limits;
-    limits.frame = vector["limits"]["frame"].get<std::uint64_t>();
-    limits.depth = vector["limits"]["depth"].get<std::uint64_t>();
-    limits.elements = vector["limits"]["elements"].get<std::uint64_t>();
+    limits.frame = vector["limits"]["frame"].get<std::int64_t>();
+    limits.depth = vector["limits"]["depth"].get<std::int64_t>();
+    limits.elements = vector["limits"]["elements"].get<std::int64_t>();
     return limits;
 }
 
@@ -73,7 +65,7 @@ TEST_CASE("every message to a peer is read into its type, and written back with 
     const Json valid = vectors("valid.json");
     for (const Json& vector : valid.at("messages")) {
         Role role = Role::agent;
-        if (!find_role(vector.at("receiver").get<std::string>(), role)) continue;
+        if (!find_name(vector.at("receiver").get<std::string>(), role)) continue;
         INFO(vector.at("name").get<std::string>());
         codec::Decoder decoder(role);
         const Frame frame = again(decoder.decode(frame_of(vector)));
@@ -101,7 +93,7 @@ TEST_CASE("frames that must be refused are, with the right code") {
         Role role = Role::agent;
         std::string got = "nothing";
         try {
-            if (find_role(vector.at("receiver").get<std::string>(), role)) {
+            if (find_name(vector.at("receiver").get<std::string>(), role)) {
                 codec::Decoder decoder(role);
                 decoder.decode(frame_of(vector), limits_of(vector));
             } else if (code == "malformed" || code == "limit") {  // those are the same at a broker
@@ -110,7 +102,7 @@ TEST_CASE("frames that must be refused are, with the right code") {
                 continue;
             }
         } catch (const ProtocolError& error) {
-            got = error.code;
+            got = name_of(error.code);
         }
         CHECK(got == code);
         ++count;

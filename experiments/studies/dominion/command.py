@@ -128,7 +128,7 @@ def train(
     seed: Seed = 1,
     resume: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Go on from a state that --last wrote."),
+        typer.Option(dir_okay=False, help="Continue from a state that --last wrote."),
     ] = None,
     out: Annotated[
         Path | None,

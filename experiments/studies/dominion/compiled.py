@@ -169,7 +169,7 @@ class Compiled:
         self.tables = self._sparse(now.keys[:used], values, visits, 2 * len(now.keys))
 
     def rehash(self) -> None:
-        """Find anew where the states are whose rows are in use."""
+        """Find again where the states are whose rows are in use."""
         self.tables.slots[:] = -1
         kernels.place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
 

@@ -111,7 +111,7 @@ def _resumed(found: Told, path: Path) -> list[train.Progress]:
     try:
         kept = msgspec.msgpack.decode(path.read_bytes(), type=_Checkpoint).generations
     except (msgspec.DecodeError, OSError) as error:
-        raise DovetailError(f"{path} is no checkpoint: {error}") from None
+        raise DovetailError(f"{path} is not a checkpoint: {error}") from None
     other = f"{path} is a checkpoint of another search"
     same = "give the options with which it began, or another file"
     try:
@@ -399,7 +399,7 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
     try:
         kind = msgspec.json.decode(data).get("agent")
     except (msgspec.DecodeError, AttributeError):
-        raise DovetailError(f"{who} is no file that training wrote") from None
+        raise DovetailError(f"{who} was not written by a trainer") from None
     if kind == "dovetail.feature-network":
         found = Genome.read(data)
         made = train.resized(found.network(), height) if found.rows != height else found.network()

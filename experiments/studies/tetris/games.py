@@ -34,7 +34,7 @@ class Game:
         """Return the numbers of the pieces that come: int64.
 
         Raises:
-            DovetailError: there are none, or one that is no piece.
+            DovetailError: there are none, or one is not a piece.
         """
         if not self.pieces or set(self.pieces) - set(PIECES):
             raise DovetailError(f"pieces are of {PIECES}, not {self.pieces!r}")

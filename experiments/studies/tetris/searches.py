@@ -39,7 +39,7 @@ def noise(kind: Noise, generation: int, size: float) -> float:
     """Return the variance that is added after a generation, from 0.
 
     Szita and Lorincz' constant noise is 4 and their decreasing one max(5 - t / 10, 0); here ``size`` takes the
-    place of 4 or 5, and the decreasing one ends after 50 generations likewise.
+    place of 4 or 5, and the decreasing one also ends after 50 generations.
 
     >>> noise("decreasing", 0, 5.0), noise("decreasing", 30, 5.0), noise("decreasing", 70, 5.0)
     (5.0, 2.0, 0.0)

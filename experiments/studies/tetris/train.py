@@ -28,7 +28,7 @@ from dovetail.protocol.errors import DovetailError
 Array = NDArray[Any]
 Vary = Literal["weights", "genome"]
 LARGEST = 1e9
-"""A weight beyond this is no value any more."""
+"""A weight beyond this means that learning diverged."""
 TEST = 1 << 20
 """Generations from this number on are those whose games try what has been learned."""
 

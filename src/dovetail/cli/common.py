@@ -258,7 +258,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def show(*things: Any) -> None:
-    """Print tables and lines for a person; wide and plain when nobody's terminal is there."""
+    """Print tables and lines for a person; wide and plain without a terminal."""
     from rich.console import Console
 
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120

@@ -1,4 +1,4 @@
-"""``dovetail conform``: hold a program of any language against the contract."""
+"""``dovetail conform``: check a program in any language against the contract."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def conform(
         float, typer.Option(min=0.1, help="Seconds to wait for anything that must come.")
     ] = 10.0,
 ) -> int:
-    """Play the broker to a program and hold its answers against SPEC.md.
+    """Play the broker to a program and check its answers against SPEC.md.
 
     docs/conformance.md says what the program has to do.
 

@@ -132,18 +132,18 @@ def play(
                 text = episode.message or episode.reason
                 if episode.blame == seat and text == LEFT:
                     break
-                raise DovetailError(f"the game was broken off: {text}")
+                raise DovetailError(f"the game was interrupted: {text}")
             scores.append(_score(episode, seat))
         if games > 1 and scores:
             print(_tally(scores))
 
 
 LEFT = "the person left the game"
-"""What ``Human`` says of a person who plays no more; that is no failure."""
+"""What ``Human`` says of a person who stops playing; this is not a failure."""
 
 
 def _score(episode: m.Episode, seat: int) -> str | float:
-    """Return how a game went for a seat: a word, or its return where nobody wins."""
+    """Return how a game went for a seat: a word, or its return in a game without winners."""
     if episode.outcome is None or len(episode.outcome) < 2:
         return episode.seats[seat].total
     score, best = episode.outcome[seat], max(episode.outcome)

@@ -45,7 +45,7 @@ def here(env: str, against: str) -> Iterator[Place]:
     """Play in this program."""
     from dovetail.agent_servers.host import type_name as agent_name
     from dovetail.env_servers.host import type_name
-    from dovetail.inprocess import InProcess
+    from dovetail.experiments.inprocess import InProcess
 
     kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
     types = [human] if opponent is human else [human, opponent]

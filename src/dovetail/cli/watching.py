@@ -1,4 +1,4 @@
-"""``dovetail list`` and ``dovetail watch``: what there is, and what goes on."""
+"""``dovetail list`` and ``dovetail watch``: what is connected, and what is being played."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
                 time.sleep(delay)
             if over and not everything:
                 followed = None
-                broker._turns.clear()  # go on with what is played now, not with what was
+                broker._turns.clear()  # continue with what is played now
         if (
             quiet
             and run is not None

@@ -22,7 +22,7 @@ class Inbox:
         self._answers: dict[int, m.Message] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
-        """Begin another session, unless it is the old one that goes on."""
+        """Begin another session, unless the old one continues."""
         if not welcome.resumed:
             self.seen = 0
             self._answers.clear()

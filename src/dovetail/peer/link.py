@@ -32,7 +32,7 @@ BATCH = 4096
 
 
 class Link:
-    """A connection that makes itself anew when it breaks.
+    """A connection that reconnects automatically.
 
     Args:
         address: a ZeroMQ endpoint of the broker.
@@ -91,8 +91,8 @@ class Link:
             socket.connect(self.address)
         except zmq.ZMQError as error:
             raise DovetailError(
-                f"{self.address!r} is no address of a broker ({error.strerror}); "
-                f"write it like {ADDRESS}"
+                f"{self.address!r} is not a broker address ({error.strerror}); "
+                f"expected something like {ADDRESS}"
             ) from None
         socket.send(self.session.greet(time.monotonic()))
 

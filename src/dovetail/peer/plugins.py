@@ -55,7 +55,7 @@ def find(kind: Kind, name: str) -> type[Any]:
     if not isinstance(found, type) or not all(
         hasattr(found, each) for each in ("step", _STRUCT[kind])
     ):
-        raise DovetailError(f"{name!r} is no {kind}; a class that derives from {kind.title()} is")
+        raise DovetailError(f"{name!r} is not a subclass of {kind.title()}")
     return found
 
 
@@ -140,7 +140,7 @@ def _file(kind: str, name: str, path: Path) -> ModuleType:
         return sys.modules[key]
     spec = importlib.util.spec_from_file_location(key, path)
     if spec is None or spec.loader is None:
-        raise DovetailError(f"{kind} {name!r}: {path} is no Python file")
+        raise DovetailError(f"{kind} {name!r}: {path} is not a Python file")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = sys.modules[key] = importlib.util.module_from_spec(spec)

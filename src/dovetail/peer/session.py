@@ -95,7 +95,7 @@ class Session:
         return code in FATAL or (self.welcome is None and code in UNREADABLE)
 
     def silent(self, now: float) -> bool:
-        """Whether the broker was not heard for so long that the connection must be made anew."""
+        """Whether the broker has been silent for so long that the peer must reconnect."""
         return now - self.heard > self.patience
 
     @property

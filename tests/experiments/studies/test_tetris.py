@@ -411,7 +411,7 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path) -> None:
             return Path.touch, (tmp_path / "ran",)
 
     (tmp_path / "state").write_bytes(pickle.dumps((Malice(), [])))
-    with pytest.raises(DovetailError, match="is no checkpoint"):
+    with pytest.raises(DovetailError, match="is not a checkpoint"):
         run("weights", str(tmp_path / "out"), *TINY, "--checkpoint", str(tmp_path / "state"))
     assert not (tmp_path / "ran").exists()
 
@@ -440,13 +440,13 @@ def test_measuring() -> None:
     assert "2 games were cut short at 10 pieces" in cut
     with pytest.raises(DovetailError, match=r"is none of dellacherie, .* nor a file"):
         run("measure", "nobody")
-    with pytest.raises(DovetailError, match="is no file that training wrote"):
+    with pytest.raises(DovetailError, match="was not written by a trainer"):
         run("measure", __file__)
     with pytest.raises(DovetailError, match="pieces are of ZSLJTOI, not 'XQ'"):
         run("measure", "study", "--pieces", "XQ")
     with pytest.raises(DovetailError, match=r"cannot write .* there is no folder"):
         run("weights", "no folder/file", *TINY)
-    with pytest.raises(DovetailError, match="is no checkpoint"):
+    with pytest.raises(DovetailError, match="is not a checkpoint"):
         run("weights", "file", *TINY, "--checkpoint", __file__)
 
 

@@ -16,7 +16,9 @@
 
 namespace dovetail {
 
+using messages::Clock;
 using messages::Position;
+using messages::Spec;
 
 /// A place in a match, as an agent is told of it.
 struct Seat {
@@ -25,33 +27,40 @@ struct Seat {
     Spec spec;
     /// Whether the run allows to ask with `Lookahead`.
     bool lookahead = false;
+
+    /// The seat's observation space. Throws Error if the spec has none.
+    const Space& observation_space() const;
+    /// The seat's action space. Throws Error if the spec has none.
+    const Space& action_space() const;
 };
 
 /// One decision of one seat. It lives until `start` or `step` returns.
 struct Decision {
+    Decision(const Seat& seat_, Random& random_) : seat(seat_), random(random_) {}
+
     const Seat& seat;
-    std::int64_t episode;
-    /// The number of this decision point within the episode, from 0.
-    std::int64_t turn;
-    Value observation;
-    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is
-    /// legal.
-    std::optional<std::vector<std::int64_t>> legal;
-    /// The sum of what the seat earned since its last decision.
-    double reward;
-    /// In `evaluate` an agent must not change.
-    Mode mode;
     /// For this seat's random choices in this episode; with it the same seeds replay the same.
     Random& random;
-    /// One row per legal action: what would be observed after it (if `wants` asks).
-    Value afterstates;
-    /// The position for a person to read (if `wants` asks).
-    std::optional<std::string> text;
-    /// The position to be drawn (if `wants` asks).
-    Value scene;
-    std::optional<Clock> clock;
     /// What `random` was made from, for agents with random numbers of their own.
-    std::int64_t seed;
+    std::int64_t seed = 0;
+    std::int64_t episode = 0;
+    /// The number of this decision point within the episode, from 0.
+    std::int64_t turn = 0;
+    Value observation = {};
+    /// Action numbers in rising order, also if they came as a mask; nothing if every action of the space is
+    /// legal.
+    std::optional<std::vector<std::int64_t>> legal = {};
+    /// The sum of what the seat earned since its last decision.
+    double reward = 0.0;
+    /// In `evaluate` an agent must not change.
+    Mode mode = Mode::learn;
+    /// One row per legal action: what would be observed after it (if `wants` asks).
+    Value afterstates = {};
+    /// The position for a person to read (if `wants` asks).
+    std::optional<std::string> text = {};
+    /// The position to be drawn (if `wants` asks).
+    Value scene = {};
+    std::optional<Clock> clock = {};
 
     /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn
     /// from.
@@ -60,22 +69,25 @@ struct Decision {
 
 /// The end of an episode for one seat; it comes exactly once, whatever happened.
 struct End {
+    explicit End(const Seat& seat_) : seat(seat_) {}
+
     const Seat& seat;
-    std::int64_t episode;
+    std::int64_t episode = 0;
     /// The sum of what the seat earned since its last decision.
-    double reward;
-    /// The last position; nil if the environment gave none.
-    Value observation;
+    double reward = 0.0;
+    /// The last position; nil if the environment gave none, or if it cannot be read.
+    Value observation = {};
     /// A score per seat: 1 won, 0 lost, shared when drawn; nothing if nobody is scored.
-    std::optional<std::vector<double>> outcome;
-    Reason reason;
-    std::optional<std::int64_t> blame;
+    std::optional<std::vector<double>> outcome = {};
+    Reason reason = Reason::terminated;
+    /// The seat at fault, if one is.
+    std::optional<std::int64_t> blame = {};
     /// The return: all rewards of the seat in this episode.
-    double total;
-    std::int64_t decisions;
-    Mode mode;
-    std::optional<std::string> text;
-    Value scene;
+    double total = 0.0;
+    std::int64_t decisions = 0;
+    Mode mode = Mode::learn;
+    std::optional<std::string> text = {};
+    Value scene = {};
 };
 
 class Answer;
@@ -147,7 +159,7 @@ struct AgentType {
     Options parameters = {};
     std::vector<Want> wants = {};
     /// Episodes that one instance plays at once; 0 is no limit.
-    std::uint64_t capacity = 1;
+    std::int64_t capacity = 1;
     /// Whether the program is this one agent, which experiments seat by its name and need not create.
     bool instance = false;
 };

@@ -7,6 +7,7 @@
 #include "dovetail/errors.hpp"
 #include "dovetail/experiment.hpp"
 #include "dovetail/messages.hpp"
+#include "dovetail/names.hpp"
 #include "dovetail/seeds.hpp"
 #include "dovetail/serve.hpp"
 #include "dovetail/spaces.hpp"

@@ -16,6 +16,11 @@
 
 namespace dovetail {
 
+using messages::Spec;
+using messages::Symmetry;
+using messages::Turn;
+using messages::View;
+
 /// Pairs of seat and action, in the order of `Turn::to_act`.
 using Actions = std::vector<std::pair<std::int64_t, Value>>;
 

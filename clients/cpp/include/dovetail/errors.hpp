@@ -6,6 +6,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "dovetail/enumerations.hpp"
 
 namespace dovetail {
 
@@ -16,14 +19,15 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// A frame that the contract refuses; `code` is one of SPEC.md's error codes.
+/// A frame that the contract refuses.
 class ProtocolError : public Error {
 public:
-    ProtocolError(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}
-    std::string code;
+    ProtocolError(Code code_, const std::string& text) : Error(text), code(code_) {}
+    Code code;
 };
 
-/// A request that the broker, or whom it was passed to, answered with an `error`.
+/// A request that the broker, or whom it was passed to, answered with an `error`. `code` is one of the
+/// contract's error codes, or one of a later version.
 class Refused : public Error {
 public:
     Refused(std::string code_, const std::string& text) : Error(text), code(std::move(code_)) {}

@@ -14,56 +14,15 @@
 
 namespace dovetail {
 
+using messages::ClockRule;
+using messages::Done;
+using messages::Episode;
+using messages::Progress;
+using messages::SeatResult;
+using messages::WatchedTurn;
+
 /// What an experiment hears unasked.
 using Event = std::variant<Episode, Progress, Done, WatchedTurn>;
-
-/// How long a seat may think, in seconds; nothing is no limit.
-struct ClockRule {
-    std::optional<double> decision = {};
-    std::optional<double> episode = {};
-    /// Added to `episode` after each decision.
-    double increment = 0.0;
-    /// Forgiven, for the way to the agent and back.
-    double margin = 0.0;
-};
-
-/// What an answer that is too late or not legal costs.
-enum class Price { forfeit, random, truncate };
-
-/// The options of a run, with their defaults; see SPEC.md, `run`.
-struct RunOptions {
-    Map configuration = {};
-    std::int64_t episodes = 1;
-    std::int64_t seed = 0;
-    std::optional<std::vector<std::int64_t>> seeds = {};
-    std::int64_t first = 0;
-    Mode mode = Mode::learn;
-    std::int64_t concurrency = 1;
-    bool rotate = false;
-    ClockRule clock = {};
-    /// Seconds for any answer that no clock bounds; nothing waits for ever.
-    std::optional<double> patience = 60.0;
-    std::optional<std::int64_t> max_turns = {};
-    Price on_timeout = Price::forfeit;
-    Price on_illegal = Price::forfeit;
-    std::int64_t retries = 1;
-    bool check = false;
-    bool stepwise = false;
-    bool secret = false;
-    bool lookahead = false;
-};
-
-/// What an instance is made with.
-struct CreateOptions {
-    Map parameters = {};
-    std::int64_t seed = 0;
-    /// Bytes of `save` to begin from.
-    std::optional<Bytes> state = {};
-    /// The name under which the broker keeps the state to begin from.
-    std::optional<std::string> kept = {};
-    /// Which program is to make it, if several offer the type.
-    std::optional<std::string> peer = {};
-};
 
 class Experiment;
 
@@ -128,8 +87,8 @@ private:
     friend class Experiment;
     Run(Experiment& experiment, std::shared_ptr<detail::RunState> state)
         : experiment_(&experiment), state_(std::move(state)) {}
-    WatchedTurn turn(const char* type);
-    void command(const char* type);
+    template <class Message>
+    Value command(Message message);
 
     Experiment* experiment_;
     std::shared_ptr<detail::RunState> state_;
@@ -155,10 +114,12 @@ public:
     /// `timeout` seconds.
     void expect(const std::vector<std::string>& environments, const std::vector<std::string>& agents,
                 double timeout = 30.0);
-    /// Makes an agent of a type; the number of the instance.
-    std::int64_t create(const std::string& agent, const CreateOptions& options = {});
+    /// Makes an agent of a type; the number of the instance. `how` says with what, except the type.
+    std::int64_t create(const std::string& agent, messages::ExperimentCreate how = {});
     /// Plays episodes; each of `agents` is the number of an instance or the name of a self-offered agent.
-    Run run(const std::string& environment, const std::vector<Value>& agents, const RunOptions& options = {});
+    /// `how` says everything else of the run.
+    Run run(const std::string& environment, std::vector<std::variant<std::int64_t, std::string>> agents,
+            messages::Run how = {});
     /// An agent's state; with `keep` the broker keeps it under that name too.
     Bytes save(std::int64_t instance, const std::optional<std::string>& keep = {});
     /// Puts an agent into a state that was saved.
@@ -188,6 +149,10 @@ public:
 
 private:
     friend class Run;
+    template <class Message>
+    Value ask(Message message);
+    Value await(std::int64_t id);
+
     struct Inside;
     std::unique_ptr<Inside> inside_;
 };

@@ -14,6 +14,8 @@
 
 namespace dovetail {
 
+using messages::Offer;
+
 /// What can be served.
 class Host {
 public:

@@ -17,6 +17,7 @@ inline constexpr const char* kSoftware = "dovetail-cpp 0.1.0";
 /// Keeps one peer known to its broker. Times are in seconds, of any clock that does not go back.
 class Session {
 public:
+    /// `hello` says who this is; its `version`, `resume` and, if empty, `software` are filled in.
     explicit Session(messages::Hello hello);
 
     /// The frame of a `hello`, asking for the session that there was; to be sent first on each new

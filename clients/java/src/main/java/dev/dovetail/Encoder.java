@@ -137,10 +137,12 @@ public final class Encoder {
     }
 
     private void text(String text) throws IOException {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        if (!new String(bytes, StandardCharsets.UTF_8).equals(text)) { // a question mark stands for the half
-            throw new CannotTravel("a text with half a surrogate pair cannot travel");
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i)) && !Character.isSupplementaryCodePoint(text.codePointAt(i++))) {
+                throw new CannotTravel("a text with half a surrogate pair cannot travel");
+            }
         }
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         packer.packRawStringHeader(bytes.length);
         packer.writePayload(bytes);
     }

@@ -1,7 +1,9 @@
 package dev.dovetail;
 
 import java.math.BigInteger;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +48,14 @@ interface Reader<T> {
         }
         throw ProtocolException.invalid("must be a number or nested arrays of numbers");
     };
-    Reader<long[]> INTEGERS = value -> array(value).stream().mapToLong(INTEGER::read).toArray();
+    Reader<long[]> INTEGERS = value -> {
+        List<?> values = array(value);
+        long[] found = new long[values.size()];
+        for (int i = 0; i < found.length; i++) {
+            found[i] = INTEGER.read(values.get(i));
+        }
+        return found;
+    };
     Reader<int[]> INDEXES = value -> array(value).stream().mapToInt(INDEX::read).toArray();
     Reader<double[]> NUMBERS = value -> array(value).stream().mapToDouble(NUMBER::read).toArray();
     Reader<double[]> TWO_NUMBERS = value -> {
@@ -62,7 +71,14 @@ interface Reader<T> {
     }
 
     static <T> Reader<List<T>> list(Reader<T> reader) {
-        return value -> array(value).stream().map(reader::read).toList();
+        return value -> {
+            List<?> values = array(value);
+            List<T> found = new ArrayList<>(values.size());
+            for (Object each : values) { // a stream would cost more than it reads
+                found.add(reader.read(each));
+            }
+            return Collections.unmodifiableList(found);
+        };
     }
 
     static <T> Reader<Map<String, T>> map(Reader<T> reader) {

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 
 from dovetail.agent_servers.agent import Agent
@@ -80,7 +81,7 @@ class InProcess:
         journal: where episodes are written down; None keeps none.
 
     Raises:
-        DovetailError: the address cannot be bound.
+        DovetailError: the address cannot be bound, or the journal cannot be written.
     """
 
     def __init__(
@@ -89,9 +90,9 @@ class InProcess:
         agents: Sequence[type[Agent] | Agent] = (),
         bind: str | None = None,
         settings: Settings | None = None,
-        journal: Journal | None = None,
+        journal: Path | None = None,
     ) -> None:
-        self.server = Server(bind, settings, journal)
+        self.server = Server(bind, settings, None if journal is None else Journal(journal))
         if environments:
             self.server.attach(EnvironmentHost(environments))
         types = [each for each in agents if isinstance(each, type)]

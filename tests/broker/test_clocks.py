@@ -1,0 +1,56 @@
+"""A seat's clock, in numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.broker.clocks import FOREVER, SeatClock
+from dovetail.protocol.messages import Clock, ClockRule
+
+
+def test_without_a_rule_the_answer_timeout_bounds_each_answer() -> None:
+    clock = SeatClock(ClockRule(), 60.0)
+    clock.ask(10.0)
+    assert (clock.timed, clock.deadline, clock.shown()) == (False, 70.0, None)
+    assert clock.answer(71.0)  # it came before anybody looked
+    assert (clock.seconds, clock.deadline) == (61.0, FOREVER)
+
+
+def test_nothing_at_all_waits_for_ever() -> None:
+    clock = SeatClock(ClockRule(), None)
+    clock.ask(10.0)
+    assert clock.deadline == FOREVER
+
+
+def test_a_decision_has_its_limit_and_the_margin() -> None:
+    clock = SeatClock(ClockRule(decision=2.0, margin=0.5), 60.0)
+    clock.ask(10.0)
+    assert clock.deadline == 12.5
+    assert clock.answer(12.5)
+    clock.ask(20.0)
+    assert clock.shown() == Clock(2.0, None, 2.5)
+    assert not clock.answer(22.501)
+
+
+def test_an_episode_has_its_limit_and_each_decision_adds_to_it() -> None:
+    clock = SeatClock(ClockRule(episode=10.0, increment=1.0), 60.0)
+    clock.ask(0.0)
+    assert clock.deadline == 10.0
+    assert clock.answer(4.0)
+    assert clock.shown() == Clock(None, 7.0, 4.0)
+    clock.ask(100.0)
+    assert clock.deadline == 107.0
+    clock.spend(109.0)  # overdue; below nothing there is nothing
+    assert clock.left == 1.0
+    clock.ask(200.0)
+    assert clock.deadline == 201.0
+    assert clock.seconds == pytest.approx(13.0)
+
+
+def test_of_two_limits_the_shorter_one_counts() -> None:
+    clock = SeatClock(ClockRule(decision=3.0, episode=10.0, margin=0.25), None)
+    for now, allowed in ((0.0, 3.0), (10.0, 3.0), (20.0, 3.0), (30.0, 1.0)):
+        clock.ask(now)
+        assert clock.deadline == now + allowed + 0.25
+        clock.answer(now + 3.0)
+    assert clock.left == 0.0

@@ -1,0 +1,256 @@
+"""Requests: how they end, and that one that comes twice is done once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+
+@pytest.fixture
+def table() -> Conversation:
+    return Conversation(answer_timeout=None)
+
+
+@pytest.fixture
+def maker(table: Conversation) -> Voice:
+    return Voice(table, "agent", "maker", m.Offer("td"))
+
+
+def made(table: Conversation, maker: Voice, number: int = 2) -> int:
+    """Have the experiment make an agent; return its number."""
+    table.experiment.says(m.ExperimentCreate(number, "td", seed=7))
+    create = maker.hears(m.Create, agent="td", seed=7)
+    maker.says(m.Reply(create.id))
+    return int(table.experiment.hears(m.Reply, id=number).body["instance"])
+
+
+def test_an_agent_is_made_saved_loaded_and_cleaned_up(table: Conversation, maker: Voice) -> None:
+    experiment = table.experiment
+    number = made(table, maker)
+    experiment.says(m.Save(3, number, "best"))
+    maker.says(m.Saved(maker.hears(m.Save, instance=number, state_name=None).id, b"wise"))
+    experiment.hears(m.Saved, id=3, state=b"wise")
+    assert [(r.name, r.agent, r.state) for r in table.records] == [("best", "td", b"wise")]
+    experiment.says(m.Load(4, number, state_name="best"))
+    maker.says(m.Reply(maker.hears(m.Load, instance=number, state=b"wise").id))
+    experiment.hears(m.Reply, id=4)
+    experiment.says(m.Load(5, number, state_name="worst"))
+    experiment.hears(m.Error, id=5, code="unknown")
+    experiment.says(m.Cleanup(6, number))
+    maker.says(m.Reply(maker.hears(m.Cleanup, instance=number).id))
+    experiment.hears(m.Reply, id=6)
+    experiment.says(m.Save(7, number))
+    experiment.hears(m.Error, id=7, code="unknown")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("crashed", "crashed"), ("unavailable", "unavailable"), ("unknown", "unavailable")],
+)
+def test_a_program_that_cannot_is_told_from_one_that_failed(
+    table: Conversation, maker: Voice, code: str, told: str
+) -> None:
+    table.experiment.says(m.ExperimentCreate(2, "td"))
+    maker.says(m.Error(code, "no option 'x'", id=maker.hears(m.Create).id))
+    table.experiment.hears(m.Error, id=2, code=told, message="no option 'x'")
+    assert not [each for each in table.core.instances if each.agent == "td"]
+
+
+def test_a_request_may_be_refused_by_its_number_too(table: Conversation, maker: Voice) -> None:
+    table.experiment.says(m.ExperimentCreate(2, "td"))
+    maker.says(m.Error("crashed", "no", answers=maker.hears(m.Create).seq))
+    table.experiment.hears(m.Error, id=2, code="crashed")
+
+
+def test_an_answer_that_cannot_be_read_ends_the_request(table: Conversation, maker: Voice) -> None:
+    number = made(table, maker)
+    table.experiment.says(m.Save(3, number))
+    about = {"id": maker.hears(m.Save).id}
+    table.core.refuse(maker.address, ProtocolError("invalid", "a list", "saved", about), 0.0)
+    table.carry()
+    assert "cannot be read" in table.experiment.hears(m.Error, id=3, code="crashed").message
+    maker.hears(m.Error, code="invalid", id=None)
+
+
+def requests(number: int, **fields: Any) -> list[Any]:
+    return [
+        m.Save(3, number, **fields),
+        m.Load(3, number, **fields),
+        m.Cleanup(3, number, **fields),
+        m.ExperimentMessage(3, number, **fields),
+        m.ExperimentCreate(3, "td", **fields),
+    ]
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_a_request_ends_by_its_limit_and_a_late_answer_is_dropped(
+    table: Conversation, maker: Voice, kind: int
+) -> None:
+    number = made(table, maker)
+    table.experiment.says(requests(number, timeout=5.0)[kind])
+    [asked] = maker.heard
+    table.at(4.9)
+    assert not table.experiment.heard
+    table.at(5.0)
+    assert "within 5 s" in table.experiment.hears(m.Error, id=3, code="timeout").message
+    maker.says(m.Saved(asked.id, b"") if kind == 0 else m.Reply(asked.id))
+    assert not table.experiment.heard
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_a_request_ends_by_cancel(table: Conversation, maker: Voice, kind: int) -> None:
+    number = made(table, maker)
+    table.experiment.says(requests(number, timeout=None)[kind])
+    table.at(500.0)
+    assert not table.experiment.heard
+    table.experiment.says(m.Cancel(4, request=3))
+    table.experiment.hears(m.Error, id=3, code="cancelled")
+    table.experiment.hears(m.Reply, id=4)
+    table.experiment.says(m.Cancel(5, request=3))
+    table.experiment.hears(m.Error, id=5, code="unknown")
+
+
+def test_an_agent_made_too_late_is_cleaned_up(table: Conversation, maker: Voice) -> None:
+    table.experiment.says(m.ExperimentCreate(2, "td"))
+    create = maker.hears(m.Create)
+    table.at(120.0)
+    table.experiment.hears(m.Error, id=2, code="timeout")
+    maker.hears(m.Cleanup, instance=create.instance)
+    maker.says(m.Reply(create.id))
+    assert not [each for each in table.core.instances if each.agent == "td"]
+
+
+def test_cancel_names_what_to_cancel(table: Conversation) -> None:
+    table.experiment.says(m.Cancel(2))
+    table.experiment.hears(m.Error, id=2, code="invalid")
+    table.experiment.says(m.Cancel(3, run=99))
+    table.experiment.hears(m.Error, id=3, code="unknown")
+    table.experiment.says(m.Cancel(4, table.run))
+    table.experiment.hears(m.Reply, id=4)
+    table.experiment.hears(m.Done, reason="cancelled")
+    table.experiment.says(m.Cancel(5, table.run))
+    table.experiment.hears(m.Error, id=5, code="unknown")
+
+
+def test_a_request_that_comes_twice_is_done_once(table: Conversation, maker: Voice) -> None:
+    create = m.ExperimentCreate(2, "td")
+    table.experiment.says(create)
+    table.experiment.says(create)
+    asked = maker.hears(m.Create)
+    assert not maker.heard
+    maker.says(m.Reply(asked.id))
+    first = table.experiment.hears(m.Reply, id=2)
+    table.experiment.says(create)
+    assert table.experiment.hears(m.Reply) == first
+    table.at(1.0)  # a pong says that it has arrived
+    table.experiment.says(create)
+    assert not table.experiment.heard
+    assert not maker.heard
+
+
+def test_what_an_experiment_had_made_goes_with_it(table: Conversation, maker: Voice) -> None:
+    number = made(table, maker)
+    table.experiment.says(m.ExperimentMessage(3, number))
+    maker.hears(m.AgentMessage)
+    table.experiment.says(m.Bye())
+    maker.hears(m.Cleanup, instance=number)
+
+
+def test_a_request_of_a_program_that_is_gone_is_unavailable(
+    table: Conversation, maker: Voice
+) -> None:
+    number = made(table, maker)
+    table.experiment.says(m.ExperimentMessage(3, number))
+    maker.says(m.Bye())
+    table.experiment.hears(m.Error, id=3, code="unavailable", message="maker left")
+
+
+def test_a_program_at_work_may_be_silent_ten_times_as_long() -> None:
+    table = Conversation(answer_timeout=None)
+    maker = Voice(table, "agent", "maker", m.Offer("td"))
+    table.experiment.says(m.ExperimentCreate(2, "td", timeout=5.0))
+    core = table.core
+    session = core.tables.connections[maker.address]
+    for now in range(1, 300):  # nobody answers a ping
+        core.tick(float(now))
+        core.take()
+        assert session.machine.state == "ready", now
+    core.tick(300.0)
+    assert session.machine.state == "away"
+
+
+# -- stepwise runs, watching ------------------------------------------------------------------------
+
+
+def stepwise(**run: Any) -> Conversation:
+    table = Conversation(stepwise=True, **run).opens()
+    table.experiment.says(m.ExperimentStart(2, table.run))
+    table.environment.hears(m.EnvironmentStart, watched=True)
+    table.environment.turns(0)
+    assert table.experiment.hears(m.Reply, id=2).body.turn == 0
+    table.experiment.says(m.ExperimentStep(3, table.run))
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    return table
+
+
+def test_an_episode_may_be_abandoned_for_the_next() -> None:
+    table = stepwise(episodes=2)
+    table.experiment.says(m.ExperimentStart(4, table.run))
+    table.experiment.hears(m.Error, id=4, code="wrong-state")
+    table.experiment.says(m.ExperimentStart(5, table.run, abandon=True))
+    table.agents[0].hears(m.End, reason="truncated", blame=None, outcome=None)
+    table.experiment.hears(m.Episode, reason="truncated", blame=None, outcome=None, scored=True)
+    table.experiment.hears(m.Error, id=3, code="wrong-state")
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(1)
+    table.experiment.hears(m.Reply, id=5)
+    table.experiment.says(m.ExperimentStart(6, table.run, abandon=True))
+    table.experiment.hears(m.Episode, index=1, reason="truncated")
+    assert "last episode" in table.experiment.hears(m.Error, id=6).message
+    table.experiment.hears(m.Done, finished=2, reason="finished")
+
+
+def test_a_watcher_hears_turns_results_and_the_end_as_words_that_may_be_lost() -> None:
+    table = Conversation(episodes=2)
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1))
+    watcher.hears(m.Reply, id=1)
+    table.opens()
+    for index in range(2):
+        table.environment.hears(m.EnvironmentStart, watched=True)
+        table.environment.turns(0)
+        watcher.hears(m.WatchedTurn, turn=0, index=index)
+        if index == 0:
+            table.agents[0].hears(m.Init)
+        table.agents[0].hears(m.AgentStart)
+        table.agents[0].acts(0)
+        table.environment.hears(m.EnvironmentStep)
+        table.environment.turns(terminated=True)
+        watcher.hears(m.WatchedTurn, reason="terminated")
+        table.agents[0].hears(m.End)
+        watcher.hears(m.Episode, index=index, seq=0)
+        assert table.experiment.hears(m.Episode, index=index).seq > 0
+    watcher.hears(m.Done, run=table.run, seq=0)
+
+
+def test_progress_comes_once_a_heartbeat_and_when_it_has_changed() -> None:
+    table = Conversation(episodes=3)
+    said: list[m.Progress] = []
+
+    def beat(now: float) -> None:
+        table.core.tick(now)
+        said.extend(x for _, x in table.core.take()[1] if isinstance(x, m.Progress))
+
+    beat(0.0)
+    beat(1.0)
+    assert said == []
+    table.opens()
+    beat(2.0)
+    beat(3.0)
+    assert said == [m.Progress(table.run, 0, 1, 3)]

@@ -1,0 +1,215 @@
+"""Sessions: names, hello said twice, what is sent again after a connection was lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.broker.core import Core, Settings
+from dovetail.protocol import messages as m
+
+
+def answer(core: Core, address: str, hello: m.Hello, now: float = 0.0) -> Any:
+    """Say hello; return the one answer that comes back to it."""
+    core.receive(address, hello, now)
+    [found] = [message for to, message in core.take()[1] if to == address]
+    return found
+
+
+@pytest.fixture
+def core() -> Core:
+    return Core(Settings(), b"")
+
+
+AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
+
+
+def test_a_name_is_held_by_who_is_present(core: Core) -> None:
+    assert answer(core, "a", AGENT).name == "north"
+    for other in (m.Hello(1, "agent", "north"), m.Hello(1, "observer", "north")):
+        assert answer(core, "b", other).code == "name-taken"
+    deep = m.Hello(1, "agent", "south", [m.Offer("deep", instance=True)])
+    assert "another agent is called 'deep'" in answer(core, "b", deep).message
+
+
+@pytest.mark.parametrize("name", ["north", "south"])
+def test_a_name_of_one_who_is_away_is_taken_over(core: Core, name: str) -> None:
+    first = answer(core, "a", AGENT)
+    core.lost("a", 1.0)
+    again = m.Hello(1, "agent", name, AGENT.offers)  # by its own name, or that of its agent
+    assert type(answer(core, "b", again, 1.0)) is m.Welcome
+    assert [each.peer.name for each in core.instances] == [name]
+    resume = m.Hello(1, "agent", "east", resume=first.session)
+    assert not answer(core, "c", resume, 1.0).resumed
+
+
+def test_taking_over_ends_what_the_old_session_was_in() -> None:
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.core.lost(table.agents[0].address, 0.0)
+    Voice(table, "agent", "p0")
+    table.agents[1].hears(m.Init)
+    table.agents[1].hears(m.End, reason="disconnected", blame=0)
+    table.experiment.hears(m.Episode)
+    done = table.experiment.hears(m.Done, reason="failed")
+    assert done.message == "p0 (p0) was replaced by another 'p0'"
+
+
+def test_names_that_the_broker_chooses_are_unique(core: Core) -> None:
+    number = int(answer(core, "a", m.Hello(1, "agent")).name.removeprefix("agent-"))
+    taken = {f"agent-{number + ahead}" for ahead in range(1, 4)}
+    for name in sorted(taken):
+        answer(core, name, m.Hello(1, "observer", name))
+    names = {answer(core, f"later {n}", m.Hello(1, "agent")).name for n in range(3)}
+    assert len(names) == 3
+    assert not names & taken
+
+
+def test_the_same_hello_twice_gets_the_same_welcome(core: Core) -> None:
+    first = answer(core, "a", AGENT)
+    assert answer(core, "a", AGENT, 2.0) == first
+    assert answer(core, "a", m.Hello(1, "agent", "other"), 2.0).code == "wrong-state"
+    core.receive("a", m.Ping(1), 3.0)
+    core.take()
+    assert answer(core, "a", AGENT, 4.0).code == "wrong-state"
+    assert answer(core, "a", m.Hello(1, "agent", resume=first.session), 5.0).resumed
+
+
+@pytest.mark.parametrize(
+    ("hello", "code"),
+    [
+        (m.Hello(99, "agent"), "version"),
+        (m.Hello(1, "agent", offers=[m.Offer("a"), m.Offer("a")]), "invalid"),
+        (m.Hello(1, "experiment", offers=[m.Offer("a")]), "invalid"),
+        (m.Hello(1, "observer", offers=[m.Offer("a")]), "invalid"),
+    ],
+)
+def test_a_hello_that_makes_no_sense_is_refused(core: Core, hello: m.Hello, code: str) -> None:
+    assert answer(core, "a", hello).code == code
+    assert core.role("a") is None
+
+
+def test_the_access_token_is_asked_for() -> None:
+    core = Core(Settings(token="open sesame"), b"")
+    for token in (None, "", "open", "\ud800"):
+        assert answer(core, "a", m.Hello(1, "agent", token=token)).code == "access"
+    assert type(answer(core, "a", m.Hello(1, "agent", token="open sesame"))) is m.Welcome
+
+
+# -- delivery ---------------------------------------------------------------------------------------
+
+
+def test_what_is_lost_is_sent_again_in_order() -> None:
+    table = Conversation().opens()
+    agent, environment = table.agents[0], table.environment
+    environment.hears(m.EnvironmentStart)
+    environment.turns(0)
+    sent = list(agent.heard)
+    assert [(type(x), x.seq) for x in sent] == [(m.Init, 1), (m.AgentStart, 2)]
+    table.core.lost(agent.address, 0.0)
+    agent.heard.clear()
+    assert agent.returns().resumed
+    assert list(agent.heard) == sent
+    agent.hears(m.Init)
+    agent.hears(m.AgentStart)
+    agent.returns()  # it has heard both, and has answered neither
+    assert list(agent.heard) == sent
+    agent.hears(m.Init)
+    agent.hears(m.AgentStart)
+    agent.acts(0)
+    agent.returns()
+    assert not agent.heard
+
+
+def test_the_reward_of_a_lost_decision_comes_though_the_episode_is_over() -> None:
+    table = Conversation(clock=m.ClockRule(decision=1.0)).opens()
+    agent, environment = table.agents[0], table.environment
+    environment.hears(m.EnvironmentStart)
+    environment.turns(0, rewards=(3.0, 0.0))
+    agent.hears(m.Init)
+    table.core.lost(agent.address, 0.0)
+    agent.heard.clear()
+    table.at(1.0)
+    agent.returns()
+    agent.hears(m.AgentStart, reward=3.0)
+    agent.hears(m.End, reward=0.0, total=3.0, reason="timeout")
+    agent.hears(m.Leave)
+    agent.returns()
+    assert not agent.heard
+
+
+def test_what_has_arrived_is_not_sent_again() -> None:
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(terminated=True)
+    experiment = table.experiment
+    kept = list(experiment.heard)
+    assert [type(x) for x in kept] == [m.Episode, m.Done]
+    experiment.hears(m.Episode)
+    table.at(1.0)  # a pong says so
+    experiment.heard.clear()
+    experiment.returns()
+    assert list(experiment.heard) == kept[1:]
+
+
+def test_a_ping_says_what_is_settled() -> None:
+    table = Conversation()
+    settled: dict[int, int] = {}
+
+    def beat(now: float) -> dict[int, int]:
+        table.core.tick(now)
+        out = table.core.take()[1]
+        return {to: x.settled for to, x in out if isinstance(x, m.Ping)}  # type: ignore[misc]
+
+    environment, agent = table.environment.address, table.agents[0].address
+    settled = beat(0.0)
+    assert (settled[environment], settled[agent]) == (0, 0)
+    table.opens()
+    settled = beat(1.0)
+    assert settled[environment] == 1  # `open` is answered, `start` is not
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    settled = beat(2.0)
+    assert (settled[environment], settled[agent]) == (2, 0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0)
+    assert beat(3.0)[agent] == 2
+
+
+def test_an_unanswered_request_is_asked_again_and_a_reply_kept_for_its_experiment() -> None:
+    table = Conversation()
+    maker = Voice(table, "agent", "maker", m.Offer("td"))
+    table.experiment.says(m.ExperimentCreate(2, "td"))
+    first = maker.hears(m.Create)
+    maker.returns()
+    again = maker.hears(m.Create)
+    assert again == first
+    table.core.lost(table.experiment.address, 0.0)
+    maker.says(m.Reply(again.id))
+    table.experiment.returns()
+    table.experiment.hears(m.Reply, id=2)
+
+
+def test_a_session_is_over_when_its_grace_is() -> None:
+    table = Conversation().opens()
+    agent = table.agents[0]
+    table.core.lost(agent.address, 0.0)
+    table.at(9.0)
+    assert not table.experiment.heard
+    table.at(11.0)
+    table.experiment.hears(m.Episode, reason="disconnected", blame=0)
+    table.experiment.hears(m.Done, reason="failed", message="p0 (p0) did not come back")
+    agent.heard.clear()
+    assert not agent.returns().resumed
+
+
+def test_an_old_connection_that_says_hello_again_is_not_forgotten_with_the_old_session() -> None:
+    core = Core(Settings(), b"")
+    answer(core, "a", m.Hello(1, "agent", "north"))
+    core.lost("a", 0.0)
+    answer(core, "a", m.Hello(1, "agent", "south"), 1.0)
+    core.tick(11.0)
+    assert core.role("a") == "agent"
