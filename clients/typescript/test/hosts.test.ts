@@ -25,9 +25,22 @@ import type {
   ToExperiment,
 } from "dovetail-client/core";
 
+const NUMBERED = "open start step close lookahead message create init end save load leave cleanup".split(" ");
+let last = 0;
+const numbers = new WeakMap<object, number>();
+
+/** Number a frame as the broker does: the same object comes again with the same number. */
+function numbered(each: any): any {
+  if (!NUMBERED.includes(each.type)) return each;
+  if (!numbers.has(each)) numbers.set(each, ++last);
+  return { seq: numbers.get(each), ...each };
+}
+
 const said = (frames: Uint8Array[]): any[] => frames.map((frame) => decode(frame));
-const toAgent = (...all: object[]): ToAgent[] => all.map((each) => read("agent", encode(each)));
-const toGame = (...all: object[]): ToEnvironment[] => all.map((each) => read("environment", encode(each)));
+const toAgent = (...all: object[]): ToAgent[] => 
+  all.map((each) => read("agent", encode(numbered(each))));
+const toGame = (...all: object[]): ToEnvironment[] => 
+  all.map((each) => read("environment", encode(numbered(each))));
 const toExperiment = (...all: object[]): ToExperiment[] =>
   all.map((each) => read("experiment", encode(each)));
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -363,7 +376,7 @@ test("an experiment asks again after resumption, and counts each result once", a
   );
 });
 
-test("turns that nobody reads are kept up to a limit", async () => {
+test("turns that are not read are kept up to a limit", async () => {
   const experiment = new Experiment();
   const [first] = toExperiment({ type: "turn", run: 1, match: 1, index: 0, episode: 1, turn: 0 });
   const turns = Array.from({ length: 250_001 }, (_, turn) => ({ ...first, turn }) as ToExperiment);
