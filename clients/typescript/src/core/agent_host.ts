@@ -121,7 +121,11 @@ export class AgentHost extends BaseHost<"agent"> {
     const key = `${message.episode}/${message.seat}`;
     if (message.type === "start") {
       const held = this.#seats.get(`${message.match}/${message.seat}`);
-      if (held) this.#playing.set(key, new Playing(held.player, message.episode, held.seat, message.mode, message.seed));
+      if (held)
+        this.#playing.set(
+          key,
+          new Playing(held.player, message.episode, held.seat, message.mode, message.seed),
+        );
     }
     const { episode, seat, turn, seq } = message;
     const playing = this.#playing.get(key);

@@ -267,7 +267,9 @@ export class Experiment {
       ];
       if (missing.length === 0) return;
       if (performance.now() > end) {
-        throw new DovetailError(`${missing.join(", ")}: not offered after ${timeout} s; start a program that offers it`);
+        throw new DovetailError(
+          `${missing.join(", ")}: not offered after ${timeout} s; start a program that offers it`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -51,7 +51,14 @@ export class Session<R extends Role = Role> {
     this.#greeted = true;
     const { role, identity } = this;
     const resume = this.welcome?.session;
-    return encode({ type: "hello", version: VERSION, ...identity, role, resume, seen: this.#seen } satisfies Hello);
+    return encode({
+      type: "hello",
+      version: VERSION,
+      ...identity,
+      role,
+      resume,
+      seen: this.#seen,
+    } satisfies Hello);
   }
 
   /**

@@ -170,14 +170,21 @@ function complain(line: string, thrown?: unknown): void {
 export function connect(options: ConnectOptions = {}): Promise<Experiment> {
   return new Promise((resolve, reject) => {
     const experiment = new Experiment();
-    const link = join("experiment", options, [], { giveUp: GIVE_UP, warn: complain }, () => resolve(experiment), {
-      handle: (messages) => experiment.handle(messages),
-      closed: (error) => {
-        const lost = error ?? new SessionLost("the broker has left");
-        experiment.lose(lost);
-        reject(lost);
+    const link = join(
+      "experiment",
+      options,
+      [],
+      { giveUp: GIVE_UP, warn: complain },
+      () => resolve(experiment),
+      {
+        handle: (messages) => experiment.handle(messages),
+        closed: (error) => {
+          const lost = error ?? new SessionLost("the broker has left");
+          experiment.lose(lost);
+          reject(lost);
+        },
       },
-    });
+    );
     experiment.attach(link);
   });
 }
