@@ -35,14 +35,18 @@ class Playing implements Play {
   seq = 0;
   /** The turn of the decision that it owes; null if it owes none. */
   turn: number | null = null;
+  readonly player: Player;
+  readonly seat: Seat;
 
   constructor(
-    readonly player: Player,
+    held: Held,
     readonly episode: Int,
-    readonly seat: Seat,
     readonly mode: m.Mode,
     readonly seed: Int,
-  ) {}
+  ) {
+    this.player = held.player;
+    this.seat = held.seat;
+  }
 }
 
 /** A lookahead whose answer has not come. */
@@ -121,11 +125,7 @@ export class AgentHost extends BaseHost<"agent"> {
     const key = `${message.episode}/${message.seat}`;
     if (message.type === "start") {
       const held = this.#seats.get(`${message.match}/${message.seat}`);
-      if (held)
-        this.#playing.set(
-          key,
-          new Playing(held.player, message.episode, held.seat, message.mode, message.seed),
-        );
+      if (held) this.#playing.set(key, new Playing(held, message.episode, message.mode, message.seed));
     }
     const { episode, seat, turn, seq } = message;
     const playing = this.#playing.get(key);
@@ -163,7 +163,7 @@ export class AgentHost extends BaseHost<"agent"> {
       return Promise.reject(new DovetailError("lookahead is only for the decision that the agent owes"));
     }
     const id = ++this.#asked;
-    return new Promise((resolve, reject) => {
+    const asked = new Promise<Complete<m.Preview>[]>((resolve, reject) => {
       const frame = this.packed({
         type: "lookahead",
         id,
@@ -177,6 +177,9 @@ export class AgentHost extends BaseHost<"agent"> {
       // The call that asks is still under way and its answers are not sent yet.
       queueMicrotask(() => this.#questions.has(id) && this.later([frame]));
     });
+    // An agent that does not wait for it need not catch its failure.
+    asked.catch(() => {});
+    return asked;
   };
 
   /** The questions, or their answers, may have been lost. */
