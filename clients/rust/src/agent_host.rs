@@ -437,6 +437,7 @@ impl Host for AgentHost {
     fn handle(&mut self, event: Event<ToAgent>, out: &mut Outbox) {
         match event {
             Event::Message(message, asked) => self.message(message, asked, out),
+            Event::Repeated(seq) => out.repeat(seq),
             Event::Welcome(welcome) if welcome.resumed => {
                 let questions = self.thoughts.values();
                 questions.for_each(|thought| out.push(thought.question.clone()));

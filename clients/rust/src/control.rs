@@ -242,6 +242,7 @@ impl Host for Control {
     fn handle(&mut self, event: Event<ToExperiment>, out: &mut Outbox) {
         match event {
             Event::Message(message, _) => self.take(message),
+            Event::Repeated(_) => {}
             Event::Error(error) => {
                 let refused = Error::Refused {
                     code: error.code,

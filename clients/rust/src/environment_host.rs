@@ -291,6 +291,7 @@ impl Host for EnvironmentHost {
     fn handle(&mut self, event: Event<ToEnvironment>, out: &mut Outbox) {
         match event {
             Event::Message(message, asked) => self.message(message, asked, out),
+            Event::Repeated(seq) => out.repeat(seq),
             // The session that there was is over.
             Event::Welcome(welcome) if !welcome.resumed => {
                 let all: Vec<i64> = self.open.keys().copied().collect();

@@ -20,6 +20,8 @@ pub enum Event<I> {
     Error(messages::Error),
     /// A message of the role's own that has not come before, and how an answer names it.
     Message(I, Asked),
+    /// The message of this number came again.
+    Repeated(u64),
 }
 
 /// The program around a role: events go in, frames for the broker come out.
@@ -58,14 +60,16 @@ impl Outbox {
         self.limits = welcome.limits.clone();
     }
 
-    /// Whether a frame is new; a repeated one is answered as before.
+    /// Whether a frame has not come before.
     fn is_new(&mut self, seq: u64) -> bool {
-        if seq == 0 || seq > self.seen {
-            self.seen = self.seen.max(seq);
-            return true;
-        }
+        let new = seq == 0 || seq > self.seen;
+        self.seen = self.seen.max(seq);
+        new
+    }
+
+    /// Answers a repeated frame as before, if it was answered.
+    pub(crate) fn repeat(&mut self, seq: u64) {
         self.frames.extend(self.answers.get(&seq).cloned());
-        false
     }
 
     /// Encodes a message.  A larger one than the broker reads would cost the connection, and
@@ -196,9 +200,11 @@ impl<I: Incoming> Session<I> {
             let (asked, received) = read(frame.as_ref(), &self.limits);
             match received {
                 Ok(Received::Role(message)) => {
-                    if out.is_new(asked.seq) {
-                        events.push(Event::Message(message, asked));
-                    }
+                    events.push(if out.is_new(asked.seq) {
+                        Event::Message(message, asked)
+                    } else {
+                        Event::Repeated(asked.seq)
+                    });
                 }
                 Ok(Received::All(message)) => self.hear(message, now, events, out)?,
                 Err(error) => out.send(&messages::Error::to(asked, error.code, error.message)),

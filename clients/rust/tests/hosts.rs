@@ -219,9 +219,13 @@ fn a_repeated_decision_gets_the_same_action_and_is_not_made_again() {
     let second = peer.ask(step(5, 2));
     assert_eq!(peer.again(), [second.clone()]);
     assert_ne!(first.get("action"), second.get("action"));
+    // Both may come together.
+    let third = peer.number(step(5, 3));
+    let said = peer.hear(&[third.clone(), third]);
+    assert_eq!((said.len(), &said[0]), (2, &said[1]));
     // The first answer has arrived, since another decision followed.
     assert!(peer.hear(&[old]).is_empty());
-    assert_eq!(counted(&mut peer, 10), (2, 0));
+    assert_eq!(counted(&mut peer, 10), (3, 0));
 }
 
 #[test]
