@@ -1,11 +1,14 @@
 package dev.dovetail;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.dovetail.Message.Code;
 import dev.dovetail.Message.Limits;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.charset.CodingErrorAction;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,6 +76,30 @@ public final class Decoder {
         }
     }
 
+    /** Returns the {@code id} and {@code seq} of a message that cannot be read, as far as these can be. */
+    Map<String, Long> about(byte[] frame) {
+        Map<String, Long> found = new HashMap<>();
+        try {
+            begin(frame);
+            for (int left = unpacker.unpackMapHeader(); left > 0; left--) {
+                int length = unpacker.unpackRawStringHeader();
+                if (length > frame.length) {
+                    break; // it would be allocated
+                }
+                String key = new String(unpacker.readPayload(length), UTF_8);
+                if ((key.equals("id") || key.equals("seq"))
+                        && unpacker.getNextFormat().getValueType().isIntegerType()) {
+                    found.put(key, unpacker.unpackLong());
+                } else {
+                    unpacker.skipValue();
+                }
+            }
+        } catch (IOException | MessagePackException | ProtocolException error) {
+            // what was found before it counts
+        }
+        return found;
+    }
+
     private void begin(byte[] frame) {
         try {
             input.reset(frame);
@@ -82,13 +109,13 @@ public final class Decoder {
         }
     }
 
-    /** A map; what it is called if a key is no text depends on whether it is the message itself. */
+    /** A map; what it is called if a key is not text depends on whether it is the message itself. */
     private Map<String, Object> map(Code code) throws IOException {
         int size = unpacker.unpackMapHeader();
         Map<String, Object> map = new LinkedHashMap<>(2 * size);
         for (int i = 0; i < size; i++) {
             if (!unpacker.getNextFormat().getValueType().isStringType()) {
-                throw new ProtocolException(code, "a key of a map is no text");
+                throw new ProtocolException(code, "a key of a map is not text");
             }
             String key = unpacker.unpackString();
             map.put(key, value());
@@ -156,7 +183,7 @@ public final class Decoder {
         try (MessageUnpacker in = STRICT.newUnpacker(payload)) {
             FrameCheck.check(payload, INSIDE); // so that a length which is announced and not there costs nothing
             if (in.unpackArrayHeader() != 3) {
-                throw new ProtocolException(Code.MALFORMED, "tensor that is no [dtype, shape, bytes]");
+                throw new ProtocolException(Code.MALFORMED, "tensor that is not [dtype, shape, bytes]");
             }
             String dtype = in.unpackString();
             Tensor.Type type = Tensor.Type.of(dtype);

@@ -83,7 +83,7 @@ public final class Dovetail {
     private static void serve(Broker broker, Host host, boolean telling) {
         Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
         Stop stop = new Stop();
-        try (Link link = new Link(broker, session)) {
+        try (Link link = new Link(broker, session, Double.POSITIVE_INFINITY)) {
             if (telling) {
                 System.out.println(ready(host, broker.address(), link.welcome().name()));
                 System.out.flush();
@@ -92,6 +92,7 @@ public final class Dovetail {
                 link.send(host.handle(link.receive(WAIT)));
             }
         } finally {
+            host.leave();
             stop.over();
         }
     }
@@ -125,7 +126,7 @@ public final class Dovetail {
                     Runtime.getRuntime().halt(0);
                 }
             } catch (InterruptedException error) {
-                // nobody interrupts it
+                // the program ends without waiting
             }
         }
 

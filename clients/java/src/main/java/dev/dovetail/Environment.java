@@ -86,6 +86,6 @@ public interface Environment {
         return null;
     }
 
-    /** Lets go of resources; nothing is called afterwards. */
+    /** Frees resources; nothing is called afterwards. */
     default void cleanup() {}
 }

@@ -41,6 +41,9 @@ import java.util.function.UnaryOperator;
  * }</pre>
  */
 public final class Experiment implements AutoCloseable {
+    /** Seconds of the broker's silence after which an experiment gives up, unless it says otherwise. */
+    public static final double GIVE_UP = 60;
+
     private static final double WAIT = 0.5;
 
     private final Link link;
@@ -51,8 +54,8 @@ public final class Experiment implements AutoCloseable {
     private final List<Consumer<Message>> listeners = new CopyOnWriteArrayList<>();
     private int running;
 
-    private Experiment(Broker broker, Role role) {
-        link = new Link(broker, new Session(role, broker.name(), List.of(), broker.token()));
+    private Experiment(Broker broker, Role role, double giveUp) {
+        link = new Link(broker, new Session(role, broker.name(), List.of(), broker.token()), giveUp);
         poll(0); // the welcome says how large a request may be
     }
 
@@ -74,7 +77,19 @@ public final class Experiment implements AutoCloseable {
      * @throws DovetailException if there is none, or it refuses this peer
      */
     public static Experiment connect(Broker broker) {
-        return new Experiment(broker, Role.EXPERIMENT);
+        return connect(broker, GIVE_UP);
+    }
+
+    /**
+     * Connects to a broker.
+     *
+     * @param broker which one
+     * @param giveUp seconds of the broker's silence after which methods that wait for it throw; infinite for never
+     * @return the experiment
+     * @throws DovetailException if there is none, or it refuses this peer
+     */
+    public static Experiment connect(Broker broker, double giveUp) {
+        return new Experiment(broker, Role.EXPERIMENT, giveUp);
     }
 
     /**
@@ -85,7 +100,7 @@ public final class Experiment implements AutoCloseable {
      * @throws DovetailException if there is none, or it refuses this peer
      */
     public static Experiment observe(Broker broker) {
-        return new Experiment(broker, Role.OBSERVER);
+        return new Experiment(broker, Role.OBSERVER, GIVE_UP);
     }
 
     /** {@return this peer's name at the broker} */
@@ -125,7 +140,7 @@ public final class Experiment implements AutoCloseable {
                 return;
             }
             if (System.nanoTime() > end) {
-                throw new DovetailException("nobody offers " + String.join(", ", missing) + " after " + seconds + " s");
+                throw new DovetailException("timed out after " + seconds + " s: no connected program offers " + String.join(", ", missing));
             }
             poll(0.05);
         }
@@ -203,14 +218,15 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Asks for an agent's state, which the broker keeps across its restarts.
+     * Asks for an agent's state.
      *
      * @param instance the agent
-     * @param keep the name under which
+     * @param options sets fields of the request, as in {@code save -> save.withStateName("best").withTimeout(10.0)};
+     *     the broker keeps a state with a name across its restarts
      * @return its bytes
      */
-    public byte[] save(long instance, String keep) {
-        return (byte[]) request(id -> Save.of(id, instance).withKeep(keep));
+    public byte[] save(long instance, UnaryOperator<Save> options) {
+        return (byte[]) request(id -> options.apply(Save.of(id, instance)));
     }
 
     /**
@@ -224,17 +240,18 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Puts an agent into a state that the broker keeps.
+     * Puts an agent into a state that was saved.
      *
      * @param instance the agent
-     * @param kept the name under which
+     * @param options sets fields of the request, as in {@code load -> load.withStateName("best")} for a state that the
+     *     broker keeps
      */
-    public void load(long instance, String kept) {
-        request(id -> Load.of(id, instance).withKept(kept));
+    public void load(long instance, UnaryOperator<Load> options) {
+        request(id -> options.apply(Load.of(id, instance)));
     }
 
     /**
-     * Lets an agent go.
+     * Ends an agent.
      *
      * @param instance the agent
      */
@@ -250,7 +267,18 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(long instance, Object body) {
-        return request(id -> ExperimentMessage.of(id).withInstance(instance).withBody(body));
+        return message(body, message -> message.withInstance(instance));
+    }
+
+    /**
+     * Sends a message to an agent, or to an environment of a run.
+     *
+     * @param body whatever they have agreed on
+     * @param options sets fields of the request, as in {@code message -> message.withInstance(3L).withTimeout(10.0)}
+     * @return its answer
+     */
+    public Object message(Object body, UnaryOperator<ExperimentMessage> options) {
+        return request(id -> options.apply(ExperimentMessage.of(id).withBody(body)));
     }
 
     /**
