@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.broker.clocks import FOREVER, SeatClock
-from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
+from dovetail.broker.legality import allowed, check, check_views, chosen, refusal, space_of
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Space
@@ -139,7 +139,7 @@ class Episode:
         Raises:
             ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
         """
-        check_views(turn, len(self.places), self.spec.action_spaces)
+        check_views(turn, self.spec)
         if self.rules.check:
             check(turn, self.spec)
         for view in turn.seats:
@@ -342,14 +342,13 @@ def places_for(
     machines: list[Machine[SeatState]], seeds: list[int], spec: m.Spec, rules: Rules
 ) -> list[Place]:
     """Return the places of an episode, by seat."""
-    spaces = spec.action_spaces
     return [
         Place(
             number,
             machine,
             seed,
             SeatClock(rules.clock, rules.answer_timeout),
-            spaces[number if len(spaces) > 1 else 0],
+            space_of(spec, number),
         )
         for number, (machine, seed) in enumerate(zip(machines, seeds, strict=True))
     ]

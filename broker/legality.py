@@ -18,12 +18,13 @@ LONGEST = 60
 """Characters of a value that a message quotes."""
 
 
-def check_views(turn: Turn, seats: int, spaces: list[Space]) -> None:
+def check_views(turn: Turn, spec: Spec) -> None:
     """Hold a turn against itself.
 
     Raises:
         ProtocolError: code ``invalid``: it contradicts itself.
     """
+    seats = spec.seats
     to_act = turn.to_act
     if (turn.terminated or turn.truncated) is bool(to_act):
         raise _invalid("to_act must be empty if and only if terminated or truncated")
@@ -40,7 +41,7 @@ def check_views(turn: Turn, seats: int, spaces: list[Space]) -> None:
             raise _invalid(f"seat {number} is to act but not in `seats`")
         legal = views[number].legal
         if isinstance(legal, bytes):
-            wrong = masks.problem(legal, spaces[number if len(spaces) > 1 else 0])
+            wrong = masks.problem(legal, space_of(spec, number))
             if wrong is not None:
                 raise _invalid(f"the mask of seat {number} {wrong}")
         elif legal is not None and not legal:
@@ -50,6 +51,12 @@ def check_views(turn: Turn, seats: int, spaces: list[Space]) -> None:
     scores = turn.outcome
     if scores is not None and not (len(scores) == seats and all(map(math.isfinite, scores))):
         raise _invalid(f"`outcome` needs a finite score for each of {seats} seats")
+
+
+def space_of(spec: Spec, seat: int) -> Space:
+    """Return a seat's action space."""
+    spaces = spec.action_spaces
+    return spaces[seat if len(spaces) > 1 else 0]
 
 
 def check(turn: Turn, spec: Spec) -> None:

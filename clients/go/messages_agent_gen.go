@@ -73,6 +73,8 @@ func (m *Create) wire(w *wire) {
 
 func (*Create) kind() string { return "create" }
 
+func (m *Create) seq() int64 { return m.Seq }
+
 // Init is the message "init" to an agent. Seats an agent instance in a match.
 type Init struct {
 	// The match.
@@ -103,6 +105,8 @@ func (m *Init) wire(w *wire) {
 }
 
 func (*Init) kind() string { return "init" }
+
+func (m *Init) seq() int64 { return m.Seq }
 
 // Clock is part of AgentStart and AgentStep. What a seat may use and what its last answer took, in
 // seconds of the broker's clock.
@@ -176,6 +180,8 @@ func (m *AgentStart) wire(w *wire) {
 
 func (*AgentStart) kind() string { return "start" }
 
+func (m *AgentStart) seq() int64 { return m.Seq }
+
 // AgentStep is the message "step" to an agent. Asks for a later decision of a seat; answered with
 // `action`.
 type AgentStep struct {
@@ -221,6 +227,8 @@ func (m *AgentStep) wire(w *wire) {
 }
 
 func (*AgentStep) kind() string { return "step" }
+
+func (m *AgentStep) seq() int64 { return m.Seq }
 
 // End is the message "end" to an agent. Tells a seat that its episode is over, whatever the reason.
 type End struct {
@@ -273,6 +281,8 @@ func (m *End) wire(w *wire) {
 }
 
 func (*End) kind() string { return "end" }
+
+func (m *End) seq() int64 { return m.Seq }
 
 // Action is the message "action" from an agent. The answer to `start` or `step`.
 type Action struct {
@@ -349,6 +359,8 @@ func (m *AgentMessage) wire(w *wire) {
 
 func (*AgentMessage) kind() string { return "message" }
 
+func (m *AgentMessage) seq() int64 { return m.Seq }
+
 // Leave is the message "leave" to an agent. Ends a match for an agent; the seats that `init`
 // assigned are free again.
 type Leave struct {
@@ -365,3 +377,5 @@ func (m *Leave) wire(w *wire) {
 }
 
 func (*Leave) kind() string { return "leave" }
+
+func (m *Leave) seq() int64 { return m.Seq }

@@ -54,6 +54,8 @@ func (m *Open) wire(w *wire) {
 
 func (*Open) kind() string { return "open" }
 
+func (m *Open) seq() int64 { return m.Seq }
+
 // EnvironmentStart is the message "start" to an environment. Starts an episode, dropping one in
 // progress in the same match; answered with `turn` 0.
 type EnvironmentStart struct {
@@ -83,6 +85,8 @@ func (m *EnvironmentStart) wire(w *wire) {
 
 func (*EnvironmentStart) kind() string { return "start" }
 
+func (m *EnvironmentStart) seq() int64 { return m.Seq }
+
 // EnvironmentStep is the message "step" to an environment. Applies the actions of all seats in
 // `to_act`; answered with the next `turn`.
 type EnvironmentStep struct {
@@ -106,6 +110,8 @@ func (m *EnvironmentStep) wire(w *wire) {
 
 func (*EnvironmentStep) kind() string { return "step" }
 
+func (m *EnvironmentStep) seq() int64 { return m.Seq }
+
 // Close is the message "close" to an environment. Ends a match; the environment can release what it
 // holds for it.
 type Close struct {
@@ -122,6 +128,8 @@ func (m *Close) wire(w *wire) {
 }
 
 func (*Close) kind() string { return "close" }
+
+func (m *Close) seq() int64 { return m.Seq }
 
 // EnvironmentLookahead is the message "lookahead" to an environment. Asks what would follow from
 // actions, as far as a seat can know; answered with `reply`.
@@ -155,6 +163,8 @@ func (m *EnvironmentLookahead) wire(w *wire) {
 
 func (*EnvironmentLookahead) kind() string { return "lookahead" }
 
+func (m *EnvironmentLookahead) seq() int64 { return m.Seq }
+
 // EnvironmentMessage is the message "message" to an environment. A message from an experiment to an
 // environment; answered with `reply`.
 type EnvironmentMessage struct {
@@ -177,6 +187,8 @@ func (m *EnvironmentMessage) wire(w *wire) {
 }
 
 func (*EnvironmentMessage) kind() string { return "message" }
+
+func (m *EnvironmentMessage) seq() int64 { return m.Seq }
 
 // Turn is the message "turn" from an environment. A transition: which seats must act, and what each
 // seat observes and earns.

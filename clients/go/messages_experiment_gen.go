@@ -405,6 +405,8 @@ func (m *Episode) wire(w *wire) {
 
 func (*Episode) kind() string { return "episode" }
 
+func (m *Episode) seq() int64 { return m.Seq }
+
 // Progress is the message "progress" to an experiment. Reports how far a run is.
 type Progress struct {
 	// The run.
@@ -450,6 +452,8 @@ func (m *Done) wire(w *wire) {
 }
 
 func (*Done) kind() string { return "done" }
+
+func (m *Done) seq() int64 { return m.Seq }
 
 // WatchedTurn is the message "turn" to an experiment. A turn, as watchers may see it.
 type WatchedTurn struct {

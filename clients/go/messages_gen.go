@@ -346,6 +346,8 @@ func (m *Error) wire(w *wire) {
 
 func (*Error) kind() string { return "error" }
 
+func (m *Error) seq() int64 { return m.Seq }
+
 // Bye is the message "bye" from any peer, and to any peer. Ends the session; it cannot be resumed.
 type Bye struct {
 	// One line for a person.
@@ -377,6 +379,8 @@ func (m *Reply) wire(w *wire) {
 }
 
 func (*Reply) kind() string { return "reply" }
+
+func (m *Reply) seq() int64 { return m.Seq }
 
 // Symmetry is part of Spec. A rotation or reflection under which the game is the same.
 type Symmetry struct {
@@ -534,6 +538,8 @@ func (m *Save) wire(w *wire) {
 
 func (*Save) kind() string { return "save" }
 
+func (m *Save) seq() int64 { return m.Seq }
+
 func (m *Save) setID(id int64) { m.ID = id }
 
 // Saved is the message "saved" from an agent, and to an experiment. An instance's state.
@@ -554,6 +560,8 @@ func (m *Saved) wire(w *wire) {
 }
 
 func (*Saved) kind() string { return "saved" }
+
+func (m *Saved) seq() int64 { return m.Seq }
 
 // Load is the message "load" from an experiment, and to an agent. Restores a state that an instance
 // of this type saved.
@@ -586,6 +594,8 @@ func (m *Load) wire(w *wire) {
 
 func (*Load) kind() string { return "load" }
 
+func (m *Load) seq() int64 { return m.Seq }
+
 func (m *Load) setID(id int64) { m.ID = id }
 
 // Cleanup is the message "cleanup" from an experiment, and to an agent. Asks a program to release
@@ -612,5 +622,7 @@ func (m *Cleanup) wire(w *wire) {
 }
 
 func (*Cleanup) kind() string { return "cleanup" }
+
+func (m *Cleanup) seq() int64 { return m.Seq }
 
 func (m *Cleanup) setID(id int64) { m.ID = id }

@@ -14,12 +14,14 @@ from dovetail import Agent, DovetailError
 from dovetail.agent_servers.agent import Preview
 from dovetail.agent_servers.general.search.tree import _node
 from dovetail.agent_servers.host import AgentHost
-from dovetail.broker import legality
+from dovetail.broker.episode import Episode, Rules, places_for
+from dovetail.broker.legality import _short, chosen
 from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
+from dovetail.protocol.states import MATCH, SEAT, Machine
 
 FRAME = b"\xff" * (16 * 1024 * 1024)
-SPACE = Discrete(2**27)
 LITTLE = 2_000_000
 """Bytes of memory that may be taken beside the mask, which stands for 134 million actions."""
 
@@ -33,30 +35,63 @@ def peak(work: Callable[[], Any]) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
+def episode(price: m.Breach, n: int = 2**27) -> Episode:
+    """Return an episode in which one seat is to act."""
+    rules = Rules(
+        mode="learn",
+        clock=m.ClockRule(),
+        answer_timeout=None,
+        max_turns=None,
+        on_timeout=price,
+        on_illegal=price,
+        check=True,
+        stepwise=False,
+        lookahead=False,
+    )
+    spec = m.Spec(action_spaces=[Discrete(n)], observation_spaces=[Discrete(1)])
+    places = places_for([Machine(SEAT, "seated")], [5], spec, rules)
+    return Episode(1, 1, 0, 5, rules, spec, Machine(MATCH, "transition"), places, 0.0)
+
+
+def deciding(price: m.Breach) -> Episode:
+    """Return an episode in which the seat may do anything that the frame allows."""
+    made = episode(price)
+    assert made.turned(m.Turn(1, 0, [0], [m.View(0, 0, [0])])) is None
+    assert len(list(made.decide(0.0))) == 1
+    made.places[0].legal = FRAME
+    return made
+
+
 @pytest.mark.parametrize("action", [-1, 2**40, 1.0, "x" * 10**7, b"x" * 10**7, [0] * 90_000])
 def test_an_illegal_action_is_named_with_some_that_are_legal(action: Any) -> None:
-    assert not legality.allowed(action, FRAME, SPACE)
-    text, most = peak(lambda: legality.refusal(action, FRAME))
-    assert text.endswith(
+    made = deciding("forfeit")
+    over, most = peak(lambda: made.acted(m.Action(1, 0, 0, action), 0.0))
+    assert over.reason == "illegal-action"
+    assert over.message.endswith(
         "is not legal; legal: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (134,217,728 in all)"
     )
-    assert len(text) < 300
+    assert len(over.message) < 300
     assert most < LITTLE
 
 
 def test_an_action_is_drawn_without_a_list_of_them() -> None:
-    drawn, most = peak(lambda: legality.chosen(2**60 + 12345, FRAME, SPACE))
-    assert drawn == (2**60 + 12345) % 2**27
+    made = deciding("random")
+    over, most = peak(lambda: made.acted(m.Action(1, 0, 0, -1), 0.0))
+    assert over is None
+    ((_, drawn),) = made.step(0.0).actions
+    assert drawn == chosen(derive(5, "breach", 0), FRAME, made.places[0].space)
+    assert 0 <= drawn < 2**27
     assert most < LITTLE
 
 
 @pytest.mark.parametrize("n", [2**27, 2, 2**62])
 def test_a_turn_with_such_a_mask_is_refused(n: int) -> None:
+    made = episode("forfeit", n)
     turn = m.Turn(1, 0, [0], [m.View(0, 0, FRAME)])
 
     def take() -> str:
         with pytest.raises(DovetailError) as caught:
-            legality.check_views(turn, 1, [Discrete(n)])
+            made.turned(turn)
         return str(caught.value)
 
     text, most = peak(take)
@@ -76,14 +111,14 @@ class First(Agent):
 def test_an_agent_refuses_such_a_mask_and_plays_on() -> None:
     host = AgentHost([First])
     spec = m.Spec(action_spaces=[Discrete(2**27)], observation_spaces=[Discrete(1)])
-    host.handle([m.Create(1, 1, "first", seq=1), m.Init(1, 0, 1, spec, seq=2)])
-    start = m.AgentStart(1, 1, 0, 0, 5, "learn", 0, FRAME, seq=3)
+    host.handle([m.Create(1, 1, "first"), m.Init(1, 0, 1, spec)])
+    start = m.AgentStart(1, 1, 0, 0, 5, "learn", 0, FRAME, seq=9)
     (said,), most = peak(lambda: host.handle([start]))
     assert isinstance(said, m.Error)
-    assert said.answers == 3
+    assert said.answers == 9
     assert "the mask is 16,777,216 bytes long; at most 131,072 are allowed" in said.message
     assert most < LITTLE
-    (said,) = host.handle([m.AgentStart(2, 1, 0, 0, 5, "learn", 0, bytes(100) + b"\x80", seq=4)])
+    (said,) = host.handle([m.AgentStart(2, 1, 0, 0, 5, "learn", 0, bytes(100) + b"\x80")])
     assert said == m.Action(2, 0, 0, 807)
 
 
@@ -110,6 +145,6 @@ def test_a_search_refuses_such_a_mask_in_a_position() -> None:
     ],
 )
 def test_a_value_is_quoted_in_part(value: Any, text: str) -> None:
-    quoted, most = peak(lambda: legality._short(value))
+    quoted, most = peak(lambda: _short(value))
     assert quoted == text
     assert most < LITTLE

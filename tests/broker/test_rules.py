@@ -304,7 +304,7 @@ def test_an_agent_that_leaves_is_to_blame() -> None:
         ({"outcome": [1.0]}, "2 seats"),
         ({"outcome": [1.0, math.nan]}, "finite"),
         ({"legal": ()}, "without a legal action"),
-        ({"legal": b"\x00"}, "without a legal action"),
+        ({"legal": b"\x00"}, "the mask of seat 0 allows no action"),
     ],
 )
 def test_a_turn_that_contradicts_itself_is_the_environments_failure(turn: Any, text: str) -> None:

@@ -60,7 +60,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "exclude each other"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),
-        (["play", "connect_four", "--kept", "x"], "--kept needs --connect"),
+        (["play", "connect_four", "--state-name", "x"], "--state-name needs --connect"),
         (
             ["play", "connect_four", "--register", "encoder:x=y.py:z", "--connect", "tcp://x"],
             "--register is for a game in this program",

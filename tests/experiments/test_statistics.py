@@ -83,7 +83,7 @@ def test_tally_counts_what_counts() -> None:
             episode(2, [0.0, 1.0]),
             episode(3, [1.0, 0.0]),
             episode(4, None, reason="truncated"),
-            episode(5, None, scored=False, again=True, reason="crashed"),
+            episode(5, None, scored=False, will_retry=True, reason="crashed"),
         ],
         ["x", "y"],
     )

@@ -46,7 +46,7 @@ def test_results_come_back_as_they_were(store: Store) -> None:
     store.flush()
     found = store.results(stage)
     assert [each.index for each in found] == [0, 1, 2]
-    for field in ("seed", "reason", "outcome", "blame", "turns", "scored", "again", "message"):
+    for field in ("seed", "reason", "outcome", "blame", "turns", "scored", "will_retry", "message"):
         assert [getattr(x, field) for x in found] == [getattr(x, field) for x in given]
     assert [s.total for s in found[0].seats] == [1.0, -1.0]
     assert [s.breaches for s in found[0].seats] == [0, 1]

@@ -31,7 +31,7 @@ type agent struct {
 
 func (a *agent) Init(seat *dovetail.Seat) error {
 	if a.refuse {
-		return errors.New("the conformer was told to refuse")
+		return errors.New("the conformer refuses, as its option says")
 	}
 	a.spec = seat.Spec
 	return nil
@@ -39,7 +39,7 @@ func (a *agent) Init(seat *dovetail.Seat) error {
 
 func (a *agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	if d.Observation == "crash" {
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	}
 	if d.Mode == dovetail.ModeLearn {
 		a.decisions++
@@ -76,7 +76,7 @@ func (a *agent) End(_ *dovetail.Seat, end *dovetail.End) error {
 func (a *agent) Message(body any) (any, error) {
 	switch body {
 	case "crash":
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	case "counters":
 		return map[string]any{"decisions": a.decisions, "ends": a.ends, "reward": a.reward}, nil
 	case "last":

@@ -43,7 +43,7 @@ func newEnvironment(options dovetail.Options) (dovetail.Environment, error) {
 
 func (e *environment) failing(where string) error {
 	if e.fail == where {
-		return errors.New("told to fail in " + where)
+		return errors.New("it fails in " + where + ", as its option says")
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (e *environment) Text(int) string { return fmt.Sprintf("turn %d", e.turn) }
 
 func (e *environment) Message(body any) (any, error) {
 	if body == "crash" {
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	}
 	return body, nil
 }

@@ -99,6 +99,11 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
   program.stdout!.on("data", (text) => (printed += String(text)));
   t.after(() => program.kill("SIGKILL"));
   const experiment = await connect({ ...options, wait: 60 });
+  // Otherwise a test that fails would keep this process waiting.
+  t.after(async () => {
+    stop.abort();
+    await experiment.close();
+  });
   await experiment.expect(["othello"], ["counter", "asker", "random-typescript", "greedy-typescript"], 60);
 
   await t.test("a program says once that it is connected", async () => {
