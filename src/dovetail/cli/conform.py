@@ -26,6 +26,10 @@ def conform(
         typer.Argument(metavar="-- CMD...", help="The program under test and its arguments."),
     ] = None,
     only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
+    level: Annotated[
+        int,
+        typer.Option(min=1, max=2, help="1: a peer that ignores bad frames and never resumes."),
+    ] = 2,
     list_: Annotated[bool, typer.Option("--list", help="Name the cases and their rules.")] = False,
     verbose: Annotated[bool, typer.Option("--show", help="Print every frame.")] = False,
     report: Annotated[
@@ -49,12 +53,15 @@ def conform(
 
     if role not in kit.CASES:
         raise UsageError(f"no role {role!r} can be tried; use {', '.join(kit.CASES)}")
-    cases = kit.select(role, only)
+    cases = kit.select(role, only, level)
     if not cases:
         raise UsageError(f"no case of {role} has {only!r} in its name; see --list")
     if list_:
         for each in cases:
-            show(f"[bold]{each.name}[/] (section {each.section}): {escape(each.rule)}")
+            show(
+                f"[bold]{each.name}[/] (section {each.section}, level {each.level}): "
+                f"{escape(each.rule)}"
+            )
         return OK
     if not command:
         raise UsageError(
@@ -75,9 +82,10 @@ def conform(
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from None
     passed = sum(each.passed for each in results)
-    show(f"{role}: {passed} of {len(results)} cases passed")
+    show(f"{role}, level {level}: {passed} of {len(results)} cases passed")
     if report is not None:
-        about: dict[str, Any] = {"role": role, "command": command, "passed": passed == len(results)}
+        about: dict[str, Any] = {"role": role, "level": level, "command": command}
+        about["passed"] = passed == len(results)
         about["cases"] = [msgspec.to_builtins(each) for each in results]
         report.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return OK if passed == len(results) else FAILED

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.program import ANY, Program, brief, same
-from dovetail.protocol import codec
+from dovetail.protocol import codec, examples
 
 CASES = Cases("agent")
 case = CASES.case
@@ -30,7 +30,8 @@ def create(p: Program, instance: int = 1, **fields: Any) -> None:
 def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> dict[str, Any]:
     """Return an ``init``."""
     about = {**SPEC, "match": match, **spec}
-    return {"type": "init", "match": match, "seat": seat, "instance": instance, "spec": about}
+    taken = {"type": "init", "match": match, "seat": seat, "instance": instance, "spec": about}
+    return {**taken, "agent": "conformer"}
 
 
 def start(
@@ -57,9 +58,16 @@ def acts(p: Program, episode: int, turn: int, seat: int = 0, action: Any = 2) ->
     p.expect("action", episode=episode, turn=turn, seat=seat, action=action)
 
 
-def counters(p: Program, decisions: int, ends: int, reward: float, instance: int = 1) -> None:
-    """Hold what an instance has counted."""
-    found = p.reply("message", instance=instance, body="counters")
+def counters(
+    p: Program,
+    decisions: int,
+    ends: int,
+    reward: float,
+    instance: int = 1,
+    *allowed: tuple[str, dict[str, Any]],
+) -> None:
+    """Hold what an instance has counted; nothing but what is allowed may come before."""
+    found = p.only("message", {"instance": instance, "body": "counters"}, *allowed)
     wanted = {"decisions": decisions, "ends": ends, "reward": reward}
     if not same(found, wanted):
         raise Failed(f"counters {brief(wanted)}", brief(found))
@@ -94,8 +102,10 @@ def offers(p: Program) -> None:
     offer = wanted[0]
     if offer.get("capacity", 1) != 0 or offer.get("instance", False):
         raise Failed("capacity 0 and no instance", brief(offer))
-    if offer.get("wants") != ["text"] or "refuse" not in offer.get("parameters", {}):
-        raise Failed("wants text, and a parameter refuse", brief(offer))
+    if sorted(offer.get("wants", [])) != ["afterstates", "scene", "text"]:
+        raise Failed("wants afterstates, scene and text", brief(offer))
+    if "refuse" not in offer.get("parameters", {}):
+        raise Failed("a parameter refuse", brief(offer))
     if offer["parameters"]["refuse"].get("type") != "boolean":
         raise Failed("JSON Schema of the parameter, type boolean", brief(offer["parameters"]))
 
@@ -138,43 +148,56 @@ def requests_about_unknown_instances(p: Program) -> None:
     works(p)
 
 
-@case("4")
+@case("4", level=2)
 def requests_that_come_again(p: Program) -> None:
-    """`create`, `message`, `save`, `load`, `cleanup` again: the same answer, and not done again."""
+    """`create`, `message`, `save` sent again: the same answer, and not done again."""
     made = {"type": "create", "id": 1001, "instance": 1, "agent": "conformer"}
     ask = {"type": "message", "id": 1002, "instance": 1, "body": "counters"}
     save = {"type": "save", "id": 1003, "instance": 1}
-    p.send(made, init(), start(1))
+    again = p.send(made)
     p.expect("reply", id=1001)
+    p.send(init(), start(1))
     acts(p, 1, 0)
-    p.send(ask, save)
+    again += p.send(ask, save)
     before = p.expect("reply", id=1002)["body"]
     p.expect("saved", id=1003, state=ANY)
-    p.send(step(1, 1), made, ask, save)
+    p.send(step(1, 1), *again)
     heard = [p.hear("an action and three answers") for _ in range(4)]
-    again = {each["id"]: each for each in heard if "id" in each}
-    if set(again) != {1001, 1002, 1003}:
+    answers = {each["id"]: each for each in heard if "id" in each}
+    if set(answers) != {1001, 1002, 1003}:
         raise Failed("answers to 1001, 1002 and 1003", brief(heard))
-    if not same(again[1002]["body"], before):
-        raise Failed(f"the old answer {brief(before)} to the repeated message", brief(again[1002]))
-    if again[1003]["state"].split()[0] != b"1":
-        raise Failed("the old state to the repeated save", repr(again[1003]["state"]))
+    if not same(answers[1002]["body"], before):
+        raise Failed(f"the old answer {brief(before)} to the repeated message", brief(heard))
+    if answers[1003]["state"].split()[0] != b"1":
+        raise Failed("the old state to the repeated save", repr(answers[1003]["state"]))
     counters(p, 2, 0, 0.0)
 
 
-@case("4")
-def the_last_64_requests_are_remembered(p: Program) -> None:
-    """To keep the last answer of the last 64 requests is enough."""
-    seated(p)
-    first = p.request("message", instance=1, body="counters")
-    p.expect("reply", id=first)
-    p.send(start(1))
-    acts(p, 1, 0)
-    p.send(*({"type": "message", "id": 2000 + i, "instance": 1, "body": i} for i in range(62)))
-    for i in range(62):
+@case("4", level=2)
+def answers_are_kept_until_they_are_settled(p: Program) -> None:
+    """A peer keeps each answer until a `ping` says that it is settled, however many there are."""
+    create(p)
+    bodies = list(range(200))
+    sent = p.send(*({"type": "message", "id": 2000 + i, "instance": 1, "body": i} for i in bodies))
+    for i in bodies:
         p.expect("reply", id=2000 + i, body=i)
-    p.send({"type": "message", "id": first, "instance": 1, "body": "counters"})
-    p.expect("reply", id=first, body={"decisions": 0, "ends": 0, "reward": 0.0})
+    for i in (0, 150):
+        p.send(sent[i])
+        p.expect("reply", id=2000 + i, body=i)
+
+
+@case("4", level=2)
+def settled_answers_are_forgotten(p: Program) -> None:
+    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
+    create(p)
+    sent = p.send(*({"type": "message", "id": i, "instance": 1, "body": i} for i in (2001, 2002)))
+    p.expect("reply", id=2001)
+    p.expect("reply", id=2002)
+    p.quiet("nothing was asked", settled=sent[0]["seq"])
+    p.send(sent[0])
+    p.quiet("what is settled is not answered again")
+    p.send(sent[1])
+    p.expect("reply", id=2002, body=2002)
 
 
 @case("10")
@@ -230,11 +253,11 @@ def an_episode(p: Program) -> None:
 def defaults_may_be_sent_or_left_out(p: Program) -> None:
     """A field with a default may be left out; sending its default means the same."""
     create(p, parameters={}, seed=0, state=None)
-    p.send({**init(), "lookahead": False})
+    p.send({**init(), "lookahead": False, "agent": ""})
     least = {"type": "start", "episode": 1, "match": 1, "seat": 0, "turn": 0, "seed": 0}
     p.send(least)
     acts(p, 1, 0, action=None)
-    full = {"observation": None, "legal": None, "afterstates": None, "text": None}
+    full = {"observation": None, "legal": None, "afterstates": None, "text": None, "scene": None}
     p.send(
         {"type": "step", "episode": 1, "seat": 0, "turn": 1, "reward": 0.0, "clock": None, **full}
     )
@@ -331,6 +354,9 @@ def covers(wanted: Any, got: Any) -> bool:
     """Whether a space came back; fields with default values may be there or not."""
     if not isinstance(wanted, dict) or not isinstance(got, dict):
         return same(wanted, got)
+    if "element" in wanted:
+        rest = {key: each for key, each in wanted.items() if key != "element"}
+        return covers(wanted["element"], got.get("element")) and covers(rest, got)
     if "spaces" in wanted:
         inner = wanted["spaces"]
         other = got.get("spaces")
@@ -346,7 +372,7 @@ def covers(wanted: Any, got: Any) -> bool:
 
 @case("9")
 def clock_text_mode_and_seed(p: Program) -> None:
-    """A decision tells the clock, the text if it is wanted, and the mode; seeds go up to 2^63-1."""
+    """A decision has the clock, what is wanted, and the mode; seeds go up to 2^63-1."""
     seated(p)
     seed = 2**63 - 1
     clock = {"decision": 2.5, "left": 60.0, "last": 0.125}
@@ -354,7 +380,7 @@ def clock_text_mode_and_seed(p: Program) -> None:
     acts(p, 1, 0)
     found = p.reply("message", instance=1, body="last")
     wanted = {"clock": clock, "text": "turn 0", "mode": "evaluate", "seed": seed}
-    if not same(found, wanted):
+    if not isinstance(found, dict) or not same({key: found.get(key) for key in wanted}, wanted):
         raise Failed(brief(wanted), brief(found))
     p.send(step(1, 1, clock={"left": -0.5}))
     acts(p, 1, 1)
@@ -362,6 +388,21 @@ def clock_text_mode_and_seed(p: Program) -> None:
     wanted = {"decision": None, "left": -0.5, "last": None}
     if not same(found.get("clock"), wanted) or found.get("seed") != seed:
         raise Failed(f"clock {brief(wanted)}, seed {seed}", brief(found))
+
+
+@case("9")
+def afterstates_and_scenes(p: Program) -> None:
+    """A decision has the afterstates and the scene that are wanted: any values, as they were sent."""
+    seated(p)
+    scene = {"width": 2.0, "cells": [{"x": 0.5, "y": 1.0}], "caption": "turn 0", "mood": 1}
+    for turn, afterstates in enumerate((examples.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
+        wanted: dict[str, Any] = {"afterstates": afterstates, "scene": scene}
+        p.send(start(1, **wanted) if turn == 0 else step(1, turn, **wanted))
+        acts(p, 1, turn)
+        found = p.reply("message", instance=1, body="last")
+        got = {key: (found or {}).get(key) for key in wanted}
+        if not same(got, wanted):
+            raise Failed(brief(wanted), brief(got))
 
 
 @case("10")
@@ -446,59 +487,80 @@ def every_reason(p: Program) -> None:
 # -- repeats -------------------------------------------------------------------------------------------
 
 
-@case("4")
+@case("4", level=2)
 def a_decision_that_comes_again(p: Program) -> None:
     """A repeated decision: the same `action` again, without deciding or learning anew."""
     seated(p)
-    p.send(start(1, legal=None, observation="once"))
+    first = p.send(start(1, legal=None, observation="once"))
     acts(p, 1, 0, action="once")
-    p.send(start(1, legal=None, observation="once"))
+    p.send(*first)
     acts(p, 1, 0, action="once")
-    p.send(step(1, 3, reward=2.0), step(1, 3, reward=2.0))
+    later = p.send(step(1, 3, reward=2.0))
+    p.send(*later)
     acts(p, 1, 3)
     acts(p, 1, 3)
     counters(p, 2, 0, 2.0)
 
 
-@case("4")
+@case("4", level=2)
 def an_older_decision(p: Program) -> None:
-    """A decision with a lower `turn` than the seat's last is ignored."""
+    """A decision that came before gets its old answer, or nothing once a later one has come."""
     seated(p)
-    p.send(start(1))
+    older = p.send(start(1))
     acts(p, 1, 0)
+    older += p.send(step(1, 2, legal=[1]))
+    acts(p, 1, 2, action=1)
     p.send(step(1, 4))
     acts(p, 1, 4)
-    p.send(start(1), step(1, 2))
-    p.quiet("older decisions are ignored")
-    counters(p, 2, 0, 0.0)
+    p.send(*older)
+    answers = [("action", {"turn": 0, "action": 2}), ("action", {"turn": 2, "action": 1})]
+    counters(p, 3, 0, 0.0, 1, *answers)
 
 
-@case("4")
-def what_comes_after_the_end(p: Program) -> None:
-    """After the `end` of an episode its `start` and another `end` are ignored."""
+@case("4", level=2)
+def what_comes_again_after_the_end(p: Program) -> None:
+    """An ended episode is not begun again by what is sent again, and ends once."""
     seated(p)
-    p.send(start(1))
+    sent = p.send(start(1))
     acts(p, 1, 0)
-    p.send(end(1, reward=1.0), end(1, reward=1.0), start(1), step(1, 1))
-    p.quiet("the episode is over")
-    counters(p, 1, 1, 1.0)
+    sent += p.send(end(1, reward=1.0))
+    p.send(*sent)
+    p.send(*sent)
+    counters(p, 1, 1, 1.0, 1, ("action", {"episode": 1, "turn": 0, "action": 2}))
 
 
-@case("4")
-def a_step_of_an_unknown_episode(p: Program) -> None:
-    """A step of an episode that never started is ignored."""
+@case("4", level=2)
+def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
+    """A decision for a seat or an episode that the program does not have: `error` `unknown` that `answers` it."""
     seated(p)
-    p.send(step(42, 3))
-    p.quiet("there is no such episode")
+    for stray in (step(42, 3), start(43, match=9), start(44, seat=1)):
+        p.send(stray)
+        p.expect("error", code="unknown", answers=p.seq, message=ANY)
     works(p)
 
 
-@case("4")
+@case("4", level=2)
 def an_init_that_comes_again(p: Program) -> None:
-    """`init` again is ignored; with another instance the seat changes hands."""
+    """`init` sent again is ignored, also after the seat went to another instance."""
     create(p, 1)
     create(p, 2)
-    p.send(init(), init(), start(1))
+    again = p.send(init())
+    p.send(*again, start(1))
+    acts(p, 1, 0)
+    again += p.send(end(1), init(instance=2))
+    p.send(*again, start(2))
+    acts(p, 2, 0)
+    p.send(end(2))
+    counters(p, 1, 1, 0.0, 1)
+    counters(p, 1, 1, 0.0, 2)
+
+
+@case("10")
+def a_seat_that_changes_hands(p: Program) -> None:
+    """`init` for a seat that is taken, with another instance: the seat changes hands."""
+    create(p, 1)
+    create(p, 2)
+    p.send(init(), start(1))
     acts(p, 1, 0)
     p.send(end(1), init(instance=2), start(2))
     acts(p, 2, 0)
@@ -509,7 +571,7 @@ def an_init_that_comes_again(p: Program) -> None:
 
 @case("10")
 def leave(p: Program) -> None:
-    """After `leave` the match's seats are free; a repeated one is ignored."""
+    """After `leave` the match's seats are free; one for a match that it does not know is ignored."""
     seated(p, 0, 1)
     p.send(
         {"type": "leave", "match": 1}, {"type": "leave", "match": 1}, {"type": "leave", "match": 9}
@@ -524,36 +586,47 @@ def leave(p: Program) -> None:
 
 @case("14")
 def a_game_that_it_cannot_play(p: Program) -> None:
-    """An agent that cannot play answers `init` with `error`, code `unavailable`, with `match` and `seat`."""
+    """An agent that cannot play answers `init` with `error`, code `unavailable`, that `answers` it."""
     create(p, parameters={"refuse": True})
     p.send(init(4, 1))
-    p.expect("error", code="unavailable", match=4, seat=1, message=ANY)
+    p.expect("error", code="unavailable", answers=p.seq, id=None, message=ANY)
     works(p)
 
 
 @case("12")
 def an_agent_that_crashes(p: Program) -> None:
-    """An agent that failed in a decision: `error` `crashed` with `episode` and `seat`, again for a repeat."""
+    """An agent that failed in a decision: `error` `crashed` that `answers` it."""
     seated(p)
     p.send(start(1))
     acts(p, 1, 0)
-    for _ in range(2):
-        p.send(step(1, 1, observation="crash", reward=1.0))
-        p.expect("error", code="crashed", episode=1, seat=0, message=ANY)
+    p.send(step(1, 1, observation="crash", reward=1.0))
+    p.expect("error", code="crashed", answers=p.seq, id=None, message=ANY)
     p.send(end(1, reason="crashed", blame=0), start(2))
     acts(p, 2, 0)
     counters(p, 2, 1, 0.0)
+
+
+@case("4", level=2)
+def a_crash_that_comes_again(p: Program) -> None:
+    """A decision that failed, sent again: the same `error` again."""
+    seated(p)
+    sent = p.send(start(1, observation="crash"))
+    for _ in range(2):
+        p.expect("error", code="crashed", answers=sent[0]["seq"], message=ANY)
+        p.send(*sent)
+    p.expect("error", code="crashed", answers=sent[0]["seq"])
+    counters(p, 0, 0, 0.0)
 
 
 @case("12")
 def a_crash_among_others(p: Program) -> None:
     """Decisions that came together with one that fails are answered."""
     seated(p)
-    p.send(start(1), start(2, observation="crash"), start(3))
+    _, failing, _ = p.send(start(1), start(2, observation="crash"), start(3))
     p.expect_all(
         [
             ("action", {"episode": 1}),
-            ("error", {"code": "crashed", "episode": 2, "seat": 0}),
+            ("error", {"code": "crashed", "answers": failing["seq"]}),
             ("action", {"episode": 3}),
         ]
     )
@@ -578,30 +651,151 @@ def save_and_load(p: Program) -> None:
     counters(p, 1, 1, 0.5)
 
 
+# -- lookahead -----------------------------------------------------------------------------------------
+
+LINES = [[[0]], [[1], [2]], []]
+PREVIEWS = [
+    {"to_act": [1], "rewards": [0.5, 0.0], "applied": 1},
+    {"rewards": [1.0, -1.0], "applied": 2, "terminated": True, "outcome": [1.0, 0.0]},
+    {"to_act": [0], "rewards": [0.0, 0.0], "seats": [{"seat": 0, "observation": 3}]},
+]
+REWARDS = [each["rewards"] for each in PREVIEWS]
+
+
+def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the program a decision in which it asks; return the decision and the question."""
+    [decision] = p.send(start(episode, legal=None, observation={"look": LINES}))
+    question = p.expect("lookahead", episode=episode, seat=0, turn=0, id=ANY)
+    lines = question.get("lines")
+    if not same(lines, LINES):
+        raise Failed(f"lines {brief(LINES)}", brief(lines))
+    return decision, question
+
+
+@case("9")
+def lookahead(p: Program) -> None:
+    """An agent may ask `lookahead` within a decision; the `reply` with that `id` has a preview for each line."""
+    create(p)
+    p.send({**init(), "lookahead": True})
+    ids = []
+    for episode in (1, 2):
+        _, question = looking(p, episode)
+        p.quiet("the agent waits for the reply")
+        p.send({"type": "reply", "id": question["id"], "body": PREVIEWS})
+        acts(p, episode, 0, action=REWARDS)
+        p.send(end(episode))
+        ids.append(question["id"])
+    if not ids[0] < ids[1]:
+        raise Failed("ids that rise", brief(ids))
+    counters(p, 2, 2, 0.0)
+
+
+@case("9")
+def a_lookahead_that_is_refused(p: Program) -> None:
+    """A `lookahead` may get an `error` with its `id`; the decision must be answered all the same."""
+    create(p)
+    p.send({**init(), "lookahead": True})
+    _, question = looking(p)
+    no = {"type": "error", "code": "unavailable", "message": "no", "id": question["id"]}
+    p.send(no)
+    acts(p, 1, 0, action="refused")
+    counters(p, 1, 0, 0.0)
+
+
+@case("9")
+def an_end_during_a_lookahead(p: Program) -> None:
+    """An episode may end while its seat waits for a `reply`; a reply that comes later is ignored."""
+    create(p)
+    p.send({**init(), "lookahead": True})
+    _, question = looking(p)
+    p.send(end(1, reason="timeout", blame=0))
+    p.send({"type": "reply", "id": question["id"], "body": PREVIEWS})
+    p.quiet("the episode is over")
+    works(p)
+
+
+@case("4", level=2)
+def a_lookahead_through_a_broken_connection(p: Program) -> None:
+    """After `resumed` true an agent sends its unanswered `lookahead` again, with the same `id`; the decision sent
+    again waits for it."""
+    create(p)
+    p.send({**init(), "lookahead": True})
+    decision, question = looking(p)
+    p.send(decision)
+    p.quiet("the decision is being thought about")
+    _renewed(p, resumed=True)
+    p.expect("lookahead", id=question["id"], episode=1, seat=0, turn=0, lines=LINES)
+    p.send(decision, {"type": "reply", "id": question["id"], "body": PREVIEWS})
+    acts(p, 1, 0, action=REWARDS)
+    p.send(decision)
+    acts(p, 1, 0, action=REWARDS)
+    counters(p, 1, 0, 0.0)
+
+
 # -- connections ---------------------------------------------------------------------------------------
 
 
 def _renewed(p: Program, *, resumed: bool) -> None:
-    p.send({"type": "error", "code": "hello-first", "message": "who are you?"})
-    p.hello()
+    p.send(sessions.HELLO_FIRST)
+    p.resumes()
     p.greet(p.session if resumed else "", resumed=resumed)
 
 
-@case("4")
+@case("4", level=2)
 def a_pending_decision_after_resumption(p: Program) -> None:
-    """After `resumed` true decisions that are sent again are answered again, and not decided anew."""
+    """After `resumed` true what is sent again is answered again, and not decided anew."""
     seated(p)
-    p.send(start(1))
+    sent = p.send(start(1))
     acts(p, 1, 0)
     _renewed(p, resumed=True)
-    p.send(start(1))
+    p.send(*sent)
     acts(p, 1, 0)
     p.send(step(1, 1))
     acts(p, 1, 1)
     counters(p, 2, 0, 0.0)
 
 
+@case("4", level=2)
+def a_decision_that_was_lost(p: Program) -> None:
+    """`hello.seen` does not count what never came: a frame that was lost is taken when it is sent again."""
+    seated(p)
+    before = p.seq
+    p.seq += 1  # of a frame that is lost
+    p.send(sessions.HELLO_FIRST)
+    p.hello()
+    p.check(p.greeted, "hello", {"resume": p.session, "seen": before})
+    p.greet(p.session, resumed=True)
+    p.send({**start(1), "seq": before + 1})
+    acts(p, 1, 0)
+    counters(p, 1, 0, 0.0)
+
+
 @case("4")
+def numbers_may_skip(p: Program) -> None:
+    """`seq` rises, perhaps with gaps."""
+    seated(p)
+    p.seq += 1000
+    p.send(start(1))
+    acts(p, 1, 0)
+    p.expect("pong", number=p.ping(), seen=p.seq)
+    p.seq += 2**33
+    p.send(end(1))
+    counters(p, 1, 1, 0.0)
+    p.expect("pong", number=p.ping(), seen=p.seq)
+
+
+@case("4", level=2)
+def a_welcome_that_comes_again(p: Program) -> None:
+    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    seated(p)
+    p.send(start(1))
+    acts(p, 1, 0)
+    p.send(p.welcome, step(1, 1))
+    acts(p, 1, 1)
+    counters(p, 2, 0, 0.0)
+
+
+@case("4", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
     """`resumed` false: episodes end, instances and seats go; old numbers mean nothing."""
     seated(p)
@@ -609,8 +803,9 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     acts(p, 1, 0)
     p.expect("reply", id=5000, body="old")
     _renewed(p, resumed=False)
-    p.send(step(1, 1), start(2))
-    p.quiet("episodes and seats of the old session are gone")
+    for stray in (step(1, 1), start(2)):
+        p.send(stray)
+        p.expect("error", code="unknown", answers=p.seq)
     p.refused("message", instance=1, body="counters")
     seated(p)
     p.send(start(1), {"type": "message", "id": 5000, "instance": 1, "body": "new"})
@@ -619,17 +814,16 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     counters(p, 1, 0, 0.0)
 
 
-@case("4", greet=False)
+@case("4", greet=False, level=2)
 def a_decision_through_a_long_silence(p: Program) -> None:
     """A new connection after silence: the same decision, sent again, gets the same action."""
     p.greet(heartbeat=0.1)
     seated(p)
-    p.send(start(1, reward=0.5))
+    sent = p.send(start(1, reward=0.5))
     acts(p, 1, 0)
-    p.hello(patience=p.patience + 5)
-    p.check(p.greeted, "hello", {"resume": p.session})
+    p.resumes(patience=p.patience + 5)
     p.greet(p.session, resumed=True, heartbeat=30.0)
-    p.send(start(1, reward=0.5), init(), step(1, 1))
+    p.send(*sent, step(1, 1))
     acts(p, 1, 0)
     acts(p, 1, 1)
     counters(p, 2, 0, 0.5)

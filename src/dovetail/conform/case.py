@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -11,6 +11,9 @@ from dovetail.protocol.messages import Role
 
 if TYPE_CHECKING:
     from dovetail.conform.program import Program
+
+Level = Literal[1, 2]
+"""1: reads and answers; 2: refuses what it cannot read, resumes, and answers repeats."""
 
 Play = Callable[["Program"], None]
 
@@ -33,6 +36,8 @@ class Case(Struct, frozen=True):
     play: Play
     greet: bool
     """Whether the program is welcomed before the case begins."""
+    level: Level
+    """The level of conformance that needs it."""
 
 
 class Cases:
@@ -42,13 +47,15 @@ class Cases:
         self.role = role
         self.all: list[Case] = []
 
-    def case(self, section: str, name: str = "", *, greet: bool = True) -> Callable[[Play], Play]:
+    def case(
+        self, section: str, name: str = "", *, greet: bool = True, level: Level = 1
+    ) -> Callable[[Play], Play]:
         """Add a function as a case: its name is the case's, its docstring the rule."""
 
         def add(play: Play, name: str = name) -> Play:
             name = name or getattr(play, "__name__", "").replace("_", "-")
             rule = " ".join((play.__doc__ or "").split())
-            self.all.append(Case(name, section, rule, play, greet))
+            self.all.append(Case(name, section, rule, play, greet, level))
             return play
 
         return add

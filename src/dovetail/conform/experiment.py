@@ -57,10 +57,10 @@ sessions.add(CASES, works, listen)
 
 @case("6")
 def requests_and_replies(p: Program) -> None:
-    """A request carries an `id` of its own; the reply with that `id` is its answer."""
+    """A request has an `id` higher than those before it; the reply with that `id` is its answer."""
     ids = [asked(p, "catalogue", {"number": i})["id"] for i in range(5)]
-    if len(set(ids)) != 5:
-        raise Failed("five different ids", brief(ids))
+    if ids != sorted(set(ids)):
+        raise Failed("ids that rise", brief(ids))
 
 
 @case("6")
@@ -75,6 +75,20 @@ def a_request_that_is_refused(p: Program) -> None:
     if found.get("code") != "unknown" or "there is no nobody" not in found.get("message", ""):
         raise Failed('code "unknown" and the text', brief(found))
     works(p)
+
+
+@case("6")
+def a_request_that_ends_without_an_answer(p: Program) -> None:
+    """A request that took too long, or that was given up, gets `error` `timeout` or `cancelled`; a late answer is ignored."""
+    for code in ("timeout", "cancelled"):
+        p.command(type="create", agent="slow", timeout=0.5)
+        request = p.expect("create", agent="slow", timeout=0.5)
+        error = {"type": "error", "code": code, "message": "too slow", "id": request["id"]}
+        p.send(error)
+        if p.line("error").get("code") != code:
+            raise Failed(f"code {code}", "another")
+        p.send({"type": "reply", "id": request["id"], "body": {"instance": 9}})
+        works(p)
 
 
 @case("6")
@@ -102,16 +116,18 @@ def every_request(p: Program) -> None:
         seed=2**63 - 1,
     )
     asked(p, "create", {"instance": 4}, agent="td", state=b"\x00\x01", peer="north")
-    asked(p, "create", {"instance": 5}, agent="td", kept="champion")
+    asked(p, "create", {"instance": 5}, agent="td", state_name="champion", timeout=0.5)
+    asked(p, "create", {"instance": 6}, agent="td", timeout=None)
     asked(p, "pause", run=5)
     asked(p, "pause", run=5, paused=False)
     asked(p, "drain", run=5)
-    asked(p, "cancel", run=5)
-    asked(p, "load", instance=3, state=b"\xff\x00")
-    asked(p, "load", instance=3, kept="champion")
-    asked(p, "cleanup", instance=3)
+    asked(p, "cancel", run=5, request=None)
+    asked(p, "cancel", run=None, request=17)
+    asked(p, "load", instance=3, state=b"\xff\x00", timeout=30.0)
+    asked(p, "load", instance=3, state_name="champion")
+    asked(p, "cleanup", instance=3, timeout=2.5)
     asked(p, "message", {"answer": [1, 2]}, instance=3, body={"question": 1})
-    asked(p, "message", "x", run=5, body=None)
+    asked(p, "message", "x", run=5, body=None, timeout=None)
     asked(p, "watch")
     asked(p, "watch", run=5, on=False)
 
@@ -125,12 +141,12 @@ def a_run_with_every_field(p: Program) -> None:
         episodes=3,
         seed=2**63 - 1,
         seeds=[1, 2**62, 3],
-        first=2,
+        first_index=2,
         mode="evaluate",
         concurrency=4,
         rotate=True,
         clock={"decision": 2.5, "episode": 60.0, "increment": 0.5, "margin": 0.25},
-        patience=5.0,
+        answer_timeout=5.0,
         max_turns=100,
         on_timeout="random",
         on_illegal="truncate",
@@ -145,8 +161,8 @@ def a_run_with_every_field(p: Program) -> None:
 def save(p: Program) -> None:
     """`save` is answered by `saved` with the state's bytes."""
     state = bytes(range(256)) * 300
-    p.command(type="save", instance=3, keep="champion")
-    request = p.expect("save", instance=3, keep="champion")
+    p.command(type="save", instance=3, state_name="champion")
+    request = p.expect("save", instance=3, state_name="champion")
     p.send({"type": "saved", "id": request["id"], "state": state})
     p.line("saved", state)
 
@@ -213,29 +229,42 @@ def events_with_the_reply(p: Program) -> None:
     p.line("done")
 
 
-@case("4")
+@case("4", level=2)
 def a_result_that_comes_again(p: Program) -> None:
-    """`episode` again, known by its number: count it once."""
+    """`episode` sent again counts once; so does `done`."""
     running(p, episodes=2)
-    p.send(result(5, 0, 11), result(5, 0, 11), result(5, 1, 12), result(5, 0, 11))
-    p.send({"type": "done", "run": 5, "finished": 2})
+    first = p.send(result(5, 0, 11))
+    later = p.send(result(5, 1, 12), *first)
+    p.send(*first, *later)
+    over = p.send({"type": "done", "run": 5, "finished": 2})
+    p.send(*over)
     p.command(type="wait", **{"for": "done"})
     seen = [p.line("episode")["episode"] for _ in range(2)]
     if seen != [11, 12]:
         raise Failed("episodes 11 and 12", brief(seen))
     p.line("done")
+    asked(p, "watch")
+    p.send(TURN)
+    p.command(type="wait", **{"for": "turn"})
+    p.line("turn")  # and no other `done` before it
 
 
 @case("9")
 def an_interrupted_result(p: Program) -> None:
-    """An episode that is played again comes under a new number; `scored` and `again` tell."""
+    """An episode that is played again comes under a new number; `scored` and `will_retry` tell."""
     running(p, episodes=1)
-    bad = {"reason": "crashed", "blame": 0, "scored": False, "again": True, "message": "it broke"}
+    bad = {
+        "reason": "crashed",
+        "blame": 0,
+        "scored": False,
+        "will_retry": True,
+        "message": "it broke",
+    }
     p.send(result(5, 0, 11, **bad), result(5, 0, 12), {"type": "done", "run": 5, "finished": 1})
     p.command(type="wait", **{"for": "done"})
     first, second = p.line("episode"), p.line("episode")
-    if first.get("scored", True) or not first.get("again") or not second.get("scored", True):
-        raise Failed("scored false and again true, then scored true", brief([first, second]))
+    if first.get("scored", True) or not first.get("will_retry") or not second.get("scored", True):
+        raise Failed("scored false and will_retry true, then scored true", brief([first, second]))
     p.line("done")
 
 
@@ -255,6 +284,7 @@ def stepwise(p: Program) -> None:
     """`start` and `step` of a stepwise run are answered with a turn as a map."""
     running(p, stepwise=True)
     asked(p, "start", TURN, run=5)
+    asked(p, "start", {**TURN, "episode": 9}, run=5, abandon=True)
     asked(p, "step", {**TURN, "turn": 1, "actions": [[0, 3]], "rewards": [0.5, 0.0]}, run=5)
     p.command(type="step", run=5)
     request = p.expect("step", run=5)
@@ -291,15 +321,14 @@ def goodbye_of_the_program(p: Program) -> None:
 # -- connections ---------------------------------------------------------------------------------------
 
 
-@case("4")
+@case("4", level=2)
 def a_request_through_a_broken_connection(p: Program) -> None:
     """After `resumed` true an experiment sends its unanswered requests again, with the same `id`."""
     works(p)
     p.command(type="catalogue")
     request = p.expect("catalogue")
-    p.send({"type": "error", "code": "hello-first", "message": "who are you?"})
-    p.hello()
-    p.check(p.greeted, "hello", {"resume": p.session})
+    p.send(sessions.HELLO_FIRST)
+    p.resumes()
     p.greet(p.session, resumed=True)
     p.expect("catalogue", id=request["id"])
     p.send({"type": "reply", "id": request["id"], "body": "at last"})
@@ -307,22 +336,34 @@ def a_request_through_a_broken_connection(p: Program) -> None:
     works(p)
 
 
-@case("4")
+@case("4", level=2)
 def results_through_a_broken_connection(p: Program) -> None:
-    """What was sent again may have arrived the first time: each result is told once."""
+    """What is sent again may have arrived the first time: each result counts once."""
     running(p, episodes=2)
-    p.send(result(5, 0, 11), {"type": "error", "code": "hello-first", "message": "who are you?"})
+    sent = p.send(result(5, 0, 11))
+    p.send(sessions.HELLO_FIRST)
     p.command(type="wait", **{"for": "done"})
-    p.hello()
+    p.resumes()
     p.greet(p.session, resumed=True)
-    p.send(result(5, 0, 11), result(5, 1, 12), {"type": "done", "run": 5, "finished": 2})
+    p.send(*sent, result(5, 1, 12), {"type": "done", "run": 5, "finished": 2})
     seen = [p.line("episode")["episode"] for _ in range(2)]
     if seen != [11, 12]:
         raise Failed("episodes 11 and 12", brief(seen))
     p.line("done")
 
 
-@case("4", greet=False)
+@case("4", level=2)
+def a_welcome_that_comes_again(p: Program) -> None:
+    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    running(p)
+    p.send(p.welcome, result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
+    p.command(type="wait", **{"for": "done"})
+    p.line("episode")
+    p.line("done")
+    works(p)
+
+
+@case("4", greet=False, level=2)
 def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
     """A broker that went and came back: `hello` with `resume`, and the run goes on."""
     p.greet(heartbeat=0.25)
@@ -330,21 +371,20 @@ def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
     running(p)
     p.command(type="wait", **{"for": "done"})
     p.vanish(5)
-    p.hello(patience=p.patience + 5)
-    p.check(p.greeted, "hello", {"resume": p.session})
+    p.resumes(patience=p.patience + 5)
     p.greet(p.session, resumed=True)
     p.send(result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
     p.line("episode")
     p.line("done")
 
 
-@case("4")
+@case("4", level=2)
 def a_session_that_is_lost(p: Program) -> None:
     """`resumed` false: an experiment's runs are lost; it says so and ends."""
     running(p)
     p.command(type="wait", **{"for": "done"})
-    p.send({"type": "error", "code": "hello-first", "message": "who are you?"})
-    p.hello()
+    p.send(sessions.HELLO_FIRST)
+    p.resumes()
     p.greet(resumed=False)
     p.line("lost", ANY)
     p.exits(1)
@@ -352,10 +392,10 @@ def a_session_that_is_lost(p: Program) -> None:
 
 @case("4")
 def goodbye_of_the_broker(p: Program) -> None:
-    """A broker that leaves takes its runs with it: what came before counts, and the program says so."""
+    """A broker that leaves takes its runs with it: what came before counts, and the program says so; `bye` is not answered."""
     running(p)
     p.send(result(5, 0, 11), {"type": "bye", "reason": "shutting down"})
     p.command(type="wait", **{"for": "done"})
     p.line("episode")
     p.line("lost", ANY)
-    p.exits(1)
+    p.departs(1)

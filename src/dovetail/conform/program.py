@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -32,6 +32,12 @@ LOOK = 0.3
 Fields = dict[str, Any]
 ANY: Any = object()
 """A field that must be there, whatever its value."""
+NUMBERED = {
+    role: {each.__struct_config__.tag for each in get_args(m.Numbered) if each in get_args(kinds)}
+    - {"error"}
+    for role, kinds in codec.AT_PEER.items()
+}
+"""The types of frames that carry a ``seq``, by receiver; an ``error`` does if it has an ``id``."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -110,10 +116,16 @@ class Program:
         """The last ``hello`` of the program."""
         self.listening = False
         """Of an experiment: whether it waits for a turn."""
+        self.seq = 0
+        """The number of the last frame of this session that must arrive."""
+        self.first: Fields = {}
+        """The first ``hello`` of the program."""
         self._context = context
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_BROKER[role])
         self._peer = b""
         self._waiting: deque[Fields] = deque()
+        self._new = False
+        """Whether the program was welcomed to a session of its own, and has said nothing since."""
         self._pings = itertools.count(1)
         self._ids = itertools.count(1)
         self._socket = self._context.socket(zmq.ROUTER)
@@ -140,16 +152,31 @@ class Program:
 
     # -- saying ---------------------------------------------------------------------------------------
 
-    def send(self, *messages: Fields | bytes) -> None:
-        """Send messages, or bytes as they are, as the frames of one ZeroMQ message."""
-        frames = [each if isinstance(each, bytes) else codec.encode(each) for each in messages]
+    def send(self, *messages: Fields | bytes) -> list[Fields]:
+        """Send messages, or bytes as they are, as the frames of one ZeroMQ message.
+
+        A message that must arrive gets the session's next ``seq`` unless it has one.  Return the
+        messages as they are sent, so that they can be sent again.
+        """
+        sent = [each if isinstance(each, bytes) else self._numbered(each) for each in messages]
+        frames = [each if isinstance(each, bytes) else codec.encode(each) for each in sent]
         self.said.append(Said("kit", frames))
         send(self._socket, [self._peer, *frames])
+        return [each for each in sent if not isinstance(each, bytes)]
 
-    def ping(self) -> int:
+    def _numbered(self, message: Fields) -> Fields:
+        must_arrive = message["type"] in NUMBERED[self.role] or (
+            message["type"] == "error" and "id" in message
+        )
+        if not must_arrive or "seq" in message:
+            return message
+        self.seq += 1
+        return {**message, "seq": self.seq}
+
+    def ping(self, settled: int = 0) -> int:
         """Send a ping; return its number."""
         number = next(self._pings)
-        self.send({"type": "ping", "number": number})
+        self.send({"type": "ping", "number": number, "settled": settled})
         return number
 
     def request(self, kind: str, **fields: Any) -> int:
@@ -178,6 +205,12 @@ class Program:
                     f"a message that a broker accepts from an {self.role} (section 6)",
                     f"{error.code}: {error}",
                 ) from None
+            if message["type"] == "hello" and message == self.greeted and self._new:
+                self._peer = peer  # its hello or our welcome may have been slow: say the same again
+                self.send(self.welcome)
+                continue
+            if message["type"] != "pong" and message["type"] != "ping":
+                self._new = False
             if peer != self._peer and message["type"] == "hello":
                 self._peer = peer
                 self._waiting.clear()
@@ -239,25 +272,38 @@ class Program:
         while left:
             what = " and ".join(f"{kind} with {brief_fields(fields)}" for kind, fields in left[:3])
             message = self.hear(what)
-            for each in left:
-                try:
-                    self.check(message, *each)
-                except Failed:
-                    continue
-                left.remove(each)
-                break
-            else:
+            found = next((each for each in left if self._is(message, *each)), None)
+            if found is None:
                 raise Failed(what, brief(message))
+            left.remove(found)
 
-    def quiet(self, why: str) -> None:
-        """Hold that nothing was said but pongs, by a ping and its pong."""
-        number = self.ping()
+    def quiet(self, why: str, *allowed: tuple[str, Fields], settled: int = 0) -> None:
+        """Hold that nothing was said but pongs and what is allowed, by a ping and its pong."""
+        number = self.ping(settled)
         while True:
             message = self.hear(f"pong {number}", pongs=True)
             if message["type"] != "pong":
-                raise Failed(f"nothing ({why})", brief(message))
-            if message.get("number", 0) == number:
+                if not any(self._is(message, *each) for each in allowed):
+                    raise Failed(f"nothing ({why})", brief(message))
+            elif message.get("number", 0) == number:
                 return
+
+    def only(self, kind: str, fields: Fields, *allowed: tuple[str, Fields]) -> Any:
+        """Send a request and return the ``body`` of its reply; nothing else comes but what is allowed."""
+        number = self.request(kind, **fields)
+        while True:
+            message = self.hear(f"a reply to {kind} {number}")
+            if self._is(message, "reply", {"id": number}):
+                return message.get("body")
+            if not any(self._is(message, *each) for each in allowed):
+                raise Failed(f"a reply to {kind} {number}", brief(message))
+
+    def _is(self, message: Fields, kind: str, fields: Fields) -> bool:
+        try:
+            self.check(message, kind, fields)
+        except Failed:
+            return False
+        return True
 
     def reply(self, kind: str, **fields: Any) -> Any:
         """Send a request and return the ``body`` of its reply."""
@@ -277,12 +323,24 @@ class Program:
             message = self.hear("hello", patience)
             if message["type"] == "hello":
                 self.greeted = message
+                self.first = self.first or message
                 return message
+
+    def resumes(self, patience: float | None = None) -> None:
+        """Hold that the program says ``hello`` to go on with its session."""
+        self.hello(patience)
+        wanted = {"role": self.role, "token": TOKEN, "name": self.first.get("name", "")}
+        self.check(self.greeted, "hello", {**wanted, "resume": self.session, "seen": self.seq})
 
     def greet(
         self, session: str = "", *, resumed: bool = False, heartbeat: float = 30.0, **more: Any
     ) -> None:
         """Answer a ``hello``."""
+        if not resumed:
+            self.seq = 0
+        self._new = not self.greeted.get("resume")
+        while self._new and self._waiting and self._waiting[0] == self.greeted:
+            self._waiting.popleft()
         self.welcome = {
             "type": "welcome",
             "session": session or os.urandom(16).hex(),
@@ -371,6 +429,16 @@ class Program:
     def terminate(self) -> None:
         """Send SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
+
+    def departs(self, status: int) -> None:
+        """Hold that the program ends, and has nothing more to say."""
+        self.exits(status)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self._hear(time.monotonic() + LOOK)
+        for message in self._waiting:
+            if message["type"] != "pong":
+                raise Failed("nothing (`bye` is not answered)", brief(message))
 
     def exits(self, *status: int) -> None:
         """Hold that the program ends with one of these statuses."""

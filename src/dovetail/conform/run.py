@@ -11,7 +11,7 @@ import zmq
 from msgspec import Struct
 
 from dovetail.conform import agent, environment, experiment
-from dovetail.conform.case import Case, Failed
+from dovetail.conform.case import Case, Failed, Level
 from dovetail.conform.program import Program, transcript
 from dovetail.protocol.messages import Role
 
@@ -26,6 +26,7 @@ class Result(Struct, frozen=True):
     name: str
     section: str
     rule: str
+    level: Level
     passed: bool
     expected: str = ""
     got: str = ""
@@ -63,6 +64,7 @@ def play(
         case.name,
         case.section,
         case.rule,
+        case.level,
         not expected,
         expected,
         got,
@@ -98,9 +100,9 @@ def probe(role: Role, command: Sequence[str], patience: float = 10.0) -> str:
     return ""
 
 
-def select(role: Role, only: str = "") -> list[Case]:
-    """Return the cases of a role whose name contains a text."""
-    return [each for each in CASES[role] if only in each.name]
+def select(role: Role, only: str = "", level: int = 2) -> list[Case]:
+    """Return the cases of a role, up to a level of conformance, whose name contains a text."""
+    return [each for each in CASES[role] if only in each.name and each.level <= level]
 
 
 def run(

@@ -182,8 +182,12 @@ class Link:
         return self.session.departed
 
     def close(self, *, goodbye: bool = True) -> None:
-        """Leave; with a goodbye the broker keeps nothing for a return."""
+        """Leave; with a goodbye the broker keeps nothing for a return.
+
+        A broker that has said goodbye itself hears none.
+        """
         if self._socket is not None:
+            goodbye = goodbye and not self.departed
             if goodbye:
                 self.send([m.Bye()])
             self._socket.close(linger=500 if goodbye else 0)

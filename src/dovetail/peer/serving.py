@@ -78,7 +78,7 @@ def serve_host(
                 if messages:
                     _answer(link, host, messages)
         finally:
-            link.close(goodbye=not link.departed)
+            link.close()
             host.handle([m.Bye()])
 
 
