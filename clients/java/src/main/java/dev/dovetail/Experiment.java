@@ -267,18 +267,18 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(long instance, Object body) {
-        return message(body, message -> message.withInstance(instance));
+        return message(message -> message.withInstance(instance).withBody(body));
     }
 
     /**
      * Sends a message to an agent, or to an environment of a run.
      *
-     * @param body whatever they have agreed on
-     * @param options sets fields of the request, as in {@code message -> message.withInstance(3L).withTimeout(10.0)}
+     * @param options sets fields of the request, as in
+     *     {@code message -> message.withInstance(3L).withBody("hello").withTimeout(10.0)}
      * @return its answer
      */
-    public Object message(Object body, UnaryOperator<ExperimentMessage> options) {
-        return request(id -> options.apply(ExperimentMessage.of(id).withBody(body)));
+    public Object message(UnaryOperator<ExperimentMessage> options) {
+        return request(id -> options.apply(ExperimentMessage.of(id)));
     }
 
     /**

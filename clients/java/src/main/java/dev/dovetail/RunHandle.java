@@ -180,6 +180,6 @@ public final class RunHandle implements Iterable<Episode> {
      * @return its answer
      */
     public Object message(Object body) {
-        return experiment.message(body, message -> message.withRun(number));
+        return experiment.message(message -> message.withRun(number).withBody(body));
     }
 }

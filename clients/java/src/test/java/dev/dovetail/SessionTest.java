@@ -66,8 +66,8 @@ class SessionTest {
 
     @Test
     void aComplaintNamesWhatItAnswersAsFarAsThatCanBeRead() {
-        byte[] tensor = Wire.frame("message", "id", 9L, "seq", 4L, "body", new Extension(1, new byte[] {1}));
-        byte[] cut = Arrays.copyOf(Wire.frame("step", "seq", 300L, "episode", 1L), 16);
+        byte[] tensor = Wire.frame("message", "id", 9L, "seq", 4L, "body", new Extension((byte) 1, new byte[] {1}));
+        byte[] cut = Arrays.copyOf(Wire.frame("step", "seq", 300L, "episode", 1L), 20);
         hear(1, tensor, Wire.frame("step", "seq", 6L), cut);
         assertEquals(9L, Wire.open(answers.get(0)).get("id"));
         assertNull(Wire.open(answers.get(0)).get("answers"));
