@@ -16,7 +16,7 @@ LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: drill help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ six-languages: $(STAMP) clients ## players of six languages in a round robin
 
 bench-clients: $(STAMP) clients ## measure the clients of all languages beside Python's
 	$(BIN)/python -m bench.clients
+
+drill: ## show that a change of the contract needs no edit in any client (slow)
+	.ci/drill
 
 lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
