@@ -24,7 +24,9 @@ public final class Conformer {
             case "agent" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     AgentType.of("conformer", new Options().bool("refuse", false, "Whether to refuse every seat."),
                                     (parameters, seed) -> new Counter(parameters.bool("refuse")))
-                            .described("Counts what it hears.").wanting(Want.AFTERSTATES, Want.TEXT, Want.SCENE).playing(0)));
+                            .described("Counts what it hears.")
+                            .wanting(Want.AFTERSTATES, Want.TEXT, Want.SCENE)
+                            .playing(0)));
             case "environment" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     EnvironmentType.of("conformer", Game.OPTIONS, Game::new).described("Counts turns.")));
             case "experiment" -> Dovetail.program(Conformer::experiment);
@@ -51,7 +53,7 @@ public final class Conformer {
         @Override
         public void init(Seat seat) {
             if (refuse) {
-                throw new DovetailException("the conformer was told to refuse");
+                throw new DovetailException("the conformer was asked to refuse");
             }
             spec = seat.spec();
         }
@@ -59,7 +61,7 @@ public final class Conformer {
         @Override
         public Object step(Decision decision) {
             if ("crash".equals(decision.observation())) {
-                throw new IllegalStateException("told to crash");
+                throw new IllegalStateException("asked to crash");
             }
             if (decision.mode() == Mode.LEARN) {
                 decisions++;
@@ -105,7 +107,7 @@ public final class Conformer {
                 return body;
             }
             return switch (word) {
-                case "crash" -> throw new IllegalStateException("told to crash");
+                case "crash" -> throw new IllegalStateException("asked to crash");
                 case "counters" -> Map.of("decisions", decisions, "ends", ends, "reward", reward);
                 case "last" -> last;
                 case "spec" -> Map.of(
@@ -159,7 +161,7 @@ public final class Conformer {
 
         private void fail(String where) {
             if (given.text("fail").equals(where)) {
-                throw new IllegalStateException("told to fail in " + where);
+                throw new IllegalStateException("asked to fail in " + where);
             }
         }
 
@@ -257,7 +259,7 @@ public final class Conformer {
         @Override
         public Object message(Object body) {
             if ("crash".equals(body)) {
-                throw new IllegalStateException("told to crash");
+                throw new IllegalStateException("asked to crash");
             }
             return body;
         }

@@ -29,7 +29,7 @@ public interface Agent {
     }
 
     /**
-     * Answers a decision. It is asked once for each, whatever the connection does.
+     * Answers a decision. It is called once for each, even after a broken connection.
      *
      * @param decision what is to be decided
      * @return an action, or a {@link Lookahead}

@@ -76,18 +76,16 @@ public final class Decoder {
         }
     }
 
-    /** Returns the {@code id} and {@code seq} of a message that cannot be read, as far as these can be. */
-    Map<String, Long> about(byte[] frame) {
-        Map<String, Long> found = new HashMap<>();
+    /** Returns the {@code type}, {@code id} and {@code seq} of a message that cannot be read, as far as they can be. */
+    Map<String, Object> about(byte[] frame) {
+        Map<String, Object> found = new HashMap<>();
         try {
             begin(frame);
             for (int left = unpacker.unpackMapHeader(); left > 0; left--) {
-                int length = unpacker.unpackRawStringHeader();
-                if (length > frame.length) {
-                    break; // it would be allocated
-                }
-                String key = new String(unpacker.readPayload(length), UTF_8);
-                if ((key.equals("id") || key.equals("seq"))
+                String key = text(frame.length);
+                if (key.equals("type")) {
+                    found.put(key, text(frame.length));
+                } else if ((key.equals("id") || key.equals("seq"))
                         && unpacker.getNextFormat().getValueType().isIntegerType()) {
                     found.put(key, unpacker.unpackLong());
                 } else {
@@ -98,6 +96,15 @@ public final class Decoder {
             // what was found before it counts
         }
         return found;
+    }
+
+    /** A text whose announced length has not been checked. */
+    private String text(int most) throws IOException {
+        int length = unpacker.unpackRawStringHeader();
+        if (length > most) {
+            throw new ProtocolException(Code.MALFORMED, "text of " + length + " bytes in a frame of " + most);
+        }
+        return new String(unpacker.readPayload(length), UTF_8);
     }
 
     private void begin(byte[] frame) {

@@ -140,7 +140,8 @@ public final class Experiment implements AutoCloseable {
                 return;
             }
             if (System.nanoTime() > end) {
-                throw new DovetailException("timed out after " + seconds + " s: no connected program offers " + String.join(", ", missing));
+                throw new DovetailException("timed out after " + seconds + " s: no connected program offers "
+                        + String.join(", ", missing));
             }
             poll(0.05);
         }

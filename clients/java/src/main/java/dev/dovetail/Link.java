@@ -73,7 +73,7 @@ final class Link implements AutoCloseable {
             }
         } catch (RuntimeException error) {
             close(false);
-            throw told(error);
+            throw translated(error);
         }
         Thread keeper = new Thread(this::keep, "dovetail-link");
         keeper.setDaemon(true);
@@ -122,7 +122,7 @@ final class Link implements AutoCloseable {
                 throw error;
             }
         } catch (IllegalArgumentException | UnsupportedOperationException error) {
-            // told below
+            // reported below
         }
         if (!well) {
             throw new DovetailException(
@@ -153,7 +153,7 @@ final class Link implements AutoCloseable {
             waiting = new ArrayList<>();
             return found;
         } catch (ZMQException error) {
-            throw told(error);
+            throw translated(error);
         } finally {
             lock.unlock();
         }
@@ -217,7 +217,7 @@ final class Link implements AutoCloseable {
                 transmit(frames);
             }
         } catch (ZMQException error) {
-            throw told(error);
+            throw translated(error);
         } finally {
             lock.unlock();
         }
@@ -231,7 +231,7 @@ final class Link implements AutoCloseable {
     }
 
     /** What is thrown in place of an error; the flag of an interrupted thread, which JeroMQ clears, is set again. */
-    private static RuntimeException told(RuntimeException error) {
+    private static RuntimeException translated(RuntimeException error) {
         if (error instanceof ZMQException broken && broken.getErrorCode() == ZError.EINTR) {
             Thread.currentThread().interrupt();
             return new DovetailException("interrupted while talking to the broker", error);

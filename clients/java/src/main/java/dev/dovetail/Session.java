@@ -136,10 +136,13 @@ final class Session {
         return FINAL.contains(error.code()) || welcome == null && UNREADABLE.contains(error.code());
     }
 
-    /** The error for a frame that cannot be read; it answers what the frame asks. */
-    private static Error refusal(ProtocolException error, Map<String, Long> about) {
+    /** The error for a frame that cannot be read; it answers what the frame asks, which an answer does not. */
+    private static Error refusal(ProtocolException error, Map<String, Object> about) {
         Error refusal = Error.of(error.code().toWire(), Host.oneLine(error.getMessage()));
-        return about.containsKey("id") ? refusal.withId(about.get("id")) : refusal.withAnswers(about.get("seq"));
+        if (Set.of("reply", "saved", "error").contains(about.getOrDefault("type", ""))) {
+            return refusal;
+        }
+        return about.get("id") instanceof Long id ? refusal.withId(id) : refusal.withAnswers((Long) about.get("seq"));
     }
 
     /** Nanoseconds of silence that mean nothing yet. */

@@ -32,8 +32,8 @@ class ConversationTest {
 
     /** A result whose frame has the episode's number. */
     private static byte[] episode(long number) {
-        return Wire.frame("episode", "seq", number, "run", 1L, "index", 0L, "episode", number, "seed", 3L, "reason", "terminated",
-                "seats", List.of());
+        return Wire.frame("episode", "seq", number, "run", 1L, "index", 0L, "episode", number, "seed", 3L,
+                "reason", "terminated", "seats", List.of());
     }
 
     private static Load load(long id, int bytes) {

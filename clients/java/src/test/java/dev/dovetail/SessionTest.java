@@ -68,12 +68,13 @@ class SessionTest {
     void aComplaintNamesWhatItAnswersAsFarAsThatCanBeRead() {
         byte[] tensor = Wire.frame("message", "id", 9L, "seq", 4L, "body", new Extension((byte) 1, new byte[] {1}));
         byte[] cut = Arrays.copyOf(Wire.frame("step", "seq", 300L, "episode", 1L), 20);
-        hear(1, tensor, Wire.frame("step", "seq", 6L), cut);
+        hear(1, tensor, Wire.frame("step", "seq", 6L), cut, Wire.frame("reply", "id", "x", "seq", 7L));
         assertEquals(9L, Wire.open(answers.get(0)).get("id"));
         assertNull(Wire.open(answers.get(0)).get("answers"));
         assertEquals(6L, Wire.open(answers.get(1)).get("answers"));
         assertEquals("malformed", Wire.open(answers.get(2)).get("code"));
         assertEquals(300L, Wire.open(answers.get(2)).get("answers"));
+        assertNull(Wire.open(answers.get(3)).get("answers"), "an answer asks for nothing");
     }
 
     @Test

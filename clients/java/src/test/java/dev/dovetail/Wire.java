@@ -42,7 +42,8 @@ final class Wire {
 
     /** A resumption by a broker that reads no more than 500 bytes of a message. */
     static byte[] narrowed() {
-        return frame("welcome", "session", "session " + sessions, "name", "x", "resumed", true, "limits", map("frame", 500L));
+        return frame("welcome", "session", "session " + sessions, "name", "x", "resumed", true,
+                "limits", map("frame", 500L));
     }
 
     /** A host behind its session, as a program has it. */
