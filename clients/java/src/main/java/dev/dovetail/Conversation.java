@@ -10,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
 
 /** An experiment's or observer's requests, their answers and the events in between, without the socket. */
 final class Conversation {
@@ -33,10 +32,11 @@ final class Conversation {
         this.problems = problems;
     }
 
-    /** Begins a request, made with the id that it gets; its frame is to be sent. It must be able to travel. */
-    long ask(LongFunction<? extends Encodable> request, List<byte[]> out) {
+    /** Begins a request, whose fields get an id; its frame is to be sent. It must be able to travel. */
+    long ask(Map<String, Object> request, List<byte[]> out) {
         long id = ++ids;
-        byte[] frame = encoder.message(request.apply(id));
+        request.put("id", id);
+        byte[] frame = encoder.message(() -> request);
         open.put(id, frame);
         out.add(frame);
         return id;

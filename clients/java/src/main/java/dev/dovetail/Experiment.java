@@ -23,7 +23,6 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
 import java.util.function.UnaryOperator;
 
 /**
@@ -118,7 +117,7 @@ public final class Experiment implements AutoCloseable {
     /** {@return what is connected; the form is SPEC.md's} */
     @SuppressWarnings("unchecked")
     public Map<String, Object> catalogue() {
-        return (Map<String, Object>) request(Catalogue::of);
+        return (Map<String, Object>) request(Catalogue.of(0));
     }
 
     /**
@@ -172,7 +171,7 @@ public final class Experiment implements AutoCloseable {
      * @throws RefusedException if the type is not on offer, or it refuses the parameters or the state
      */
     public long create(String agent, UnaryOperator<ExperimentCreate> options) {
-        return number("instance", request(id -> options.apply(ExperimentCreate.of(id, agent))));
+        return number("instance", request(options.apply(ExperimentCreate.of(0, agent))));
     }
 
     /**
@@ -188,7 +187,7 @@ public final class Experiment implements AutoCloseable {
         long number;
         running++;
         try {
-            number = number("run", request(id -> options.apply(Run.of(id, environment, List.copyOf(agents)))));
+            number = number("run", request(options.apply(Run.of(0, environment, List.copyOf(agents)))));
         } finally {
             running--;
         }
@@ -215,7 +214,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance) {
-        return (byte[]) request(id -> Save.of(id, instance));
+        return (byte[]) request(Save.of(0, instance));
     }
 
     /**
@@ -227,7 +226,7 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance, UnaryOperator<Save> options) {
-        return (byte[]) request(id -> options.apply(Save.of(id, instance)));
+        return (byte[]) request(options.apply(Save.of(0, instance)));
     }
 
     /**
@@ -237,7 +236,7 @@ public final class Experiment implements AutoCloseable {
      * @param state the bytes
      */
     public void load(long instance, byte[] state) {
-        request(id -> Load.of(id, instance).withState(state));
+        request(Load.of(0, instance).withState(state));
     }
 
     /**
@@ -248,7 +247,7 @@ public final class Experiment implements AutoCloseable {
      *     broker keeps
      */
     public void load(long instance, UnaryOperator<Load> options) {
-        request(id -> options.apply(Load.of(id, instance)));
+        request(options.apply(Load.of(0, instance)));
     }
 
     /**
@@ -257,7 +256,7 @@ public final class Experiment implements AutoCloseable {
      * @param instance the agent
      */
     public void cleanup(long instance) {
-        request(id -> Cleanup.of(id, instance));
+        request(Cleanup.of(0, instance));
     }
 
     /**
@@ -279,7 +278,7 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(UnaryOperator<ExperimentMessage> options) {
-        return request(id -> options.apply(ExperimentMessage.of(id)));
+        return request(options.apply(ExperimentMessage.of(0)));
     }
 
     /**
@@ -289,7 +288,7 @@ public final class Experiment implements AutoCloseable {
      * @param on false ends it
      */
     public void watch(Long run, boolean on) {
-        request(id -> Watch.of(id).withRun(run).withOn(on));
+        request(Watch.of(0).withRun(run).withOn(on));
     }
 
     /**
@@ -317,13 +316,14 @@ public final class Experiment implements AutoCloseable {
     public Object request(String type, Map<String, Object> fields) {
         Map<String, Object> message = new LinkedHashMap<>(fields);
         message.put("type", type);
-        return request(id -> {
-            message.put("id", id);
-            return () -> message;
-        });
+        return exchange(message);
     }
 
-    Object request(LongFunction<? extends Encodable> request) {
+    Object request(Message request) {
+        return exchange(request.toWire());
+    }
+
+    private Object exchange(Map<String, Object> request) {
         check();
         List<byte[]> out = new ArrayList<>();
         long id = conversation.ask(request, out);

@@ -124,24 +124,24 @@ public final class RunHandle implements Iterable<Episode> {
 
     /** Starts no new episodes for now. */
     public void pause() {
-        experiment.request(id -> Pause.of(id, number));
+        experiment.request(Pause.of(0, number));
     }
 
     /** Resumes after {@link #pause}. */
     public void resume() {
-        experiment.request(id -> Pause.of(id, number).withPaused(false));
+        experiment.request(Pause.of(0, number).withPaused(false));
     }
 
     /** Finishes the episodes in progress and starts no other. */
     public void drain() {
         askedFor = DoneReason.DRAINED;
-        experiment.request(id -> Drain.of(id, number));
+        experiment.request(Drain.of(0, number));
     }
 
     /** Ends everything of this run now. */
     public void cancel() {
         askedFor = DoneReason.CANCELLED;
-        experiment.request(id -> Cancel.of(id).withRun(number));
+        experiment.request(Cancel.of(0).withRun(number));
     }
 
     /**
@@ -161,7 +161,7 @@ public final class RunHandle implements Iterable<Episode> {
      */
     public WatchedTurn start(boolean abandon) {
         return WatchedTurn.read(
-                experiment.request(id -> ExperimentStart.of(id, number).withAbandon(abandon)));
+                experiment.request(ExperimentStart.of(0, number).withAbandon(abandon)));
     }
 
     /**
@@ -170,7 +170,7 @@ public final class RunHandle implements Iterable<Episode> {
      * @return the turn that follows
      */
     public WatchedTurn step() {
-        return WatchedTurn.read(experiment.request(id -> ExperimentStep.of(id, number)));
+        return WatchedTurn.read(experiment.request(ExperimentStep.of(0, number)));
     }
 
     /**

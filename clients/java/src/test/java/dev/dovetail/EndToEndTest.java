@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The programs of programs.json against a real broker; the variable DOVETAIL names the command. */
-@Timeout(300)
+@Timeout(120)
 class EndToEndTest {
     private static final int PATIENCE = 20;
 
