@@ -7,14 +7,14 @@ features; after each step the weights move by ``rate * (target - value) * featur
 from __future__ import annotations
 
 import random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
@@ -66,20 +66,28 @@ class Considered(Struct, frozen=True):
     """The value after the chosen action and the reply that is expected."""
 
 
-class LinearTD(Agent):
+class _Pending(Struct):
+    """A seat's episode: the features of its last position, which wait for their target."""
+
+    features: Array | None = None
+
+
+P = TypeVar("P", bound=LinearTDParameters)
+
+
+class LinearTD(Agent[P]):
     """Chooses by search, learns by TD(0)."""
 
+    Memory = _Pending
+    needs = Needs(seats=2, legal="list")
     capacity = 1
-    parameters: Any
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.weights: Array = np.array(self.first_weights(), np.float64)
         self.updates = 0
         self.snapshots: list[Array] = []
         """The weights after every ``snapshot_every`` updates."""
-        self._last: dict[tuple[int, int], Array] = {}
-        """By episode and seat: the features that wait for their target."""
 
     # -- what a game adds ------------------------------------------------------------------------------
 
@@ -123,15 +131,14 @@ class LinearTD(Agent):
             assert found.predicted is not None
             self._update(found.features, found.predicted - found.value)
         elif learn:
-            key = decision.episode, decision.seat.seat
-            last = self._last.get(key)
+            last = decision.memory.features
             if last is not None:
                 self._update(last, found.value - self.value(last))
-            self._last[key] = found.features
+            decision.memory.features = found.features
         return found.action
 
     def end(self, end: End) -> None:
-        last = self._last.pop((end.episode, end.seat.seat), None)
+        last = end.memory.features
         if last is not None and not end.interrupted:
             self._update(last, self.result(end) - self.value(last))
 
@@ -194,10 +201,6 @@ class LinearTD(Agent):
         self.snapshots = [row.copy() for row in snapshots]
         self.updates = found.updates
         self.remember(found.extra)
-        self._last.clear()
-
-    def cleanup(self) -> None:
-        self._last.clear()
 
 
 def pick(actions: list[int], values: list[float], rng: random.Random) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
@@ -194,7 +195,7 @@ def test_a_game_that_is_lost_is_worth_minus_100() -> None:
 
 
 def seated(parameters: dict[str, Any]) -> tuple[AmazonsPlayer, Seat]:
-    player = AmazonsPlayer(msgspec.convert(parameters, AmazonsParameters))
+    player = remembering(AmazonsPlayer(msgspec.convert(parameters, AmazonsParameters)))
     seat = Seat(1, 0, Amazons(Configuration(rows=5, columns=5)).init())
     player.init(seat)
     return player, seat

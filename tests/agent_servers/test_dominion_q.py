@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from tests.agent_servers.memory import remembering
 
 from dovetail import Decision, DovetailError, InProcess, Spec
 from dovetail.agent_servers.agent import End, Seat
@@ -88,7 +89,9 @@ def test_rewards_are_counted_from_what_is_seen() -> None:
     first.discard += [PROVINCE] * 3
     second.in_play += [PROVINCE]
     third.discard += [PROVINCE] * 2
-    agent = DominionQ(DominionQParameters(reward="margin", learning_rate=1.0, forced=0))
+    agent = remembering(
+        DominionQ(DominionQParameters(reward="margin", learning_rate=1.0, forced=0))
+    )
     seat = Seat(1, 0, Spec(name="dominion", seats=3))
     legal = [BUY + PROVINCE, PASS]
     rng = random.Random(1)
@@ -138,7 +141,7 @@ def decision(agent: DominionQ, observation: Any, legal: list[int], episode: int 
 
 def test_updates_by_hand() -> None:
     """Only what can be bought counts; a turn later with gamma; at the end without a future."""
-    agent = DominionQ(DominionQParameters(version="12", forced=0, epsilon=0.0))
+    agent = remembering(DominionQ(DominionQParameters(version="12", forced=0, epsilon=0.0)))
     values = agent.table.values.reshape(-1)
     values[:] = 0.0
     values[:9] = [0, 0, 0, 5, 9, 9, 0, 0, 0]  # Estate is best of what is affordable
@@ -154,7 +157,7 @@ def test_updates_by_hand() -> None:
 
 
 def test_forced_exploration_tries_what_is_rare_first() -> None:
-    agent = DominionQ(DominionQParameters(version="12", forced=3, epsilon=0.0))
+    agent = remembering(DominionQ(DominionQParameters(version="12", forced=3, epsilon=0.0)))
     agent.table.values[0] = [0, 0, 0, 9, 0, 0, 0, 0, 0]
     legal = [BUY + COPPER, BUY + ESTATE, PASS]
     chosen = [agent.step(decision(agent, observed(0), legal, n)) for n in range(12)]
@@ -206,7 +209,7 @@ def test_what_it_refuses() -> None:
     with pytest.raises(DovetailError, match="not a saved dominion-q"):
         DominionQ().load(b"x")
     with pytest.raises(DovetailError, match="plays dominion only"):
-        DominionQ().init(Seat(1, 0, Spec(name="chess")))
+        DominionQ.needs.check("dominion-q", Spec(name="chess"))
 
 
 def test_first_values_follow_from_the_seed() -> None:

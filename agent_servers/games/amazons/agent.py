@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Decision, End, Seat
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.amazons.position import FEATURES, Geometry, Position, Search
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail.env_servers.amazons.kernels import count_moves
@@ -76,7 +76,7 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
     ] = 5000
 
 
-class AmazonsPlayer(LinearTD):
+class AmazonsPlayer(LinearTD[AmazonsParameters]):
     """Amazons by alpha-beta over twelve features, with the study's simulated continuations; it learns its weights.
 
     The features are the study's, section 4.2: of the searching player and of the opponent, mobility, amazons in
@@ -85,8 +85,7 @@ class AmazonsPlayer(LinearTD):
     """
 
     name = "amazons-player"
-    Parameters = AmazonsParameters
-    parameters: AmazonsParameters
+    needs = Needs(game="amazons", seats=2, legal="list")
 
     def __init__(self, parameters: AmazonsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -103,9 +102,7 @@ class AmazonsPlayer(LinearTD):
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
-        if seat.spec.name != "amazons" or not isinstance(space, Box):
-            raise DovetailError(f"amazons-player plays amazons only, not {seat.spec.name}")
-        if space.shape[0] != 3:
+        if not isinstance(space, Box) or space.shape[0] != 3:
             raise DovetailError(
                 'amazons-player needs whole moves; set the environment\'s option action to "move"'
             )

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
 from dovetail.agent_servers.general.q_learning.encoders import (
     Component,
     Encode,
@@ -18,7 +18,7 @@ from dovetail.agent_servers.general.q_learning.encoders import (
     key_of,
     whole,
 )
-from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters
+from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail.agent_servers.general.q_learning.table import (
     MIB,
     Entries,
@@ -74,7 +74,7 @@ class _State(Struct, tag_field="agent", tag="dovetail.q-learning", forbid_unknow
     entries: Entries | None
 
 
-class QLearning(Agent):
+class QLearning(Agent[QLearningParameters]):
     """Learns the value of each action in each state, in a table.
 
     With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state now, each decision
@@ -89,8 +89,8 @@ class QLearning(Agent):
     """
 
     name = "q-learning"
-    Parameters = QLearningParameters
-    parameters: QLearningParameters
+    Memory = Pending
+    needs = Needs(actions="discrete")
     capacity = 0
 
     def __init__(self, parameters: QLearningParameters | None = None, seed: int = 0) -> None:
@@ -123,13 +123,11 @@ class QLearning(Agent):
 
     def init(self, seat: Seat) -> None:
         spec = seat.spec
-        actions = {(each.n, each.start) for each in spec.action_spaces if _discrete(each)}
-        if len(actions) != 1 or not all(map(_discrete, spec.action_spaces)):
-            raise DovetailError(
-                f"{self.name} needs discrete actions, as many for all seats; {spec.name} has others"
-            )
-        for space in spec.observation_spaces:
-            size = int(np.prod(space.shape)) if isinstance(space, spaces.Box) else None
+        space = spec.action_spaces[0]
+        assert isinstance(space, spaces.Discrete)
+        count = space.n
+        for seen in spec.observation_spaces:
+            size = int(np.prod(seen.shape)) if isinstance(seen, spaces.Box) else None
             for each in self.parameters.components:
                 if size is not None and each.at >= size:
                     raise DovetailError(
@@ -137,7 +135,6 @@ class QLearning(Agent):
                         f"{size} numbers, the first at 0; there is none at {each.at}"
                     )
         found = self._states(seat)
-        ((count, _),) = actions
         if self.learner is None:
             self._make(count, found)
         table = self.learner.table  # type: ignore[union-attr]
@@ -205,25 +202,19 @@ class QLearning(Agent):
         key = self._state_of(decision.observation, seat)
         if decision.mode == "evaluate":
             return self.learner.greedy(key, columns, decision.rng) + space.start
-        where = (decision.episode, seat.seat)
         discount = self.parameters.discount
-        column = self.learner.step(where, key, columns, decision.reward, discount, decision.rng)
+        column = self.learner.step(
+            decision.memory, key, columns, decision.reward, discount, decision.rng
+        )
         return column + space.start
 
     def end(self, end: End) -> None:
-        where = (end.episode, end.seat.seat)
-        if self.learner is None:
-            return
-        if end.interrupted:
-            self.learner.forget(where)
+        if self.learner is None or end.interrupted:
             return
         later = 0.0
         if end.reason == "truncated" and end.observation is not None:
-            table = self.learner.table
-            row = table.find(self._state_of(end.observation, end.seat))
-            if row is not None and table.visits[row].any():
-                later = float(table.values[row][table.visits[row] > 0].max())
-        if self.learner.end(where, end.reward + self.parameters.discount * later):
+            later = self.learner.beyond(self._state_of(end.observation, end.seat))
+        if self.learner.end(end.memory, end.reward + self.parameters.discount * later):
             self.episodes += 1
 
     def message(self, body: Any) -> Any:

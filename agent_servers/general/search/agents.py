@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
 from dovetail.agent_servers.general.search import alpha_beta, continuations, mcts
 from dovetail.agent_servers.general.search.evaluations import EVALUATIONS
 from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search, asked, root
@@ -35,13 +35,16 @@ class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
 
 
-class Searcher(Agent):
+S = TypeVar("S", bound=SearcherParameters)
+
+
+class Searcher(Agent[S]):
     """What players that search have in common: where positions come from."""
 
-    Parameters: ClassVar[type[Struct]] = SearcherParameters
+    needs = Needs(legal="list")
     capacity = 0
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: S | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._rules: dict[int, Environment | None] = {}
         """By match: an environment to be placed, or None to ask."""
@@ -79,8 +82,7 @@ class Searcher(Agent):
 
     def step(self, decision: Decision) -> Any:
         legal = decision.legal
-        if legal is None:
-            raise DovetailError(f"{self.name} needs a list of legal actions")
+        assert legal is not None
         if len(legal) == 1:
             return legal[0]
         seat = decision.seat.seat
@@ -147,10 +149,13 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
     ] = 0
 
 
-class Evaluated(Searcher):
+E = TypeVar("E", bound=EvaluatedParameters)
+
+
+class Evaluated(Searcher[E]):
     """What searchers with a horizon have in common."""
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: E | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.evaluate: alpha_beta.Evaluate = alpha_beta.nothing
         if self.parameters.evaluation:
@@ -162,15 +167,13 @@ class Evaluated(Searcher):
             )
 
 
-class AlphaBetaAgent(Evaluated):
+class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
     """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
 
     At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
     """
 
     name = "alpha-beta"
-    Parameters = AlphaBetaParameters
-    parameters: AlphaBetaParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
@@ -206,7 +209,7 @@ class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_f
     ] = 0
 
 
-class Continuations(Evaluated):
+class Continuations(Evaluated[ContinuationsParameters]):
     """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
 
     The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
@@ -214,8 +217,6 @@ class Continuations(Evaluated):
     """
 
     name = "continuations"
-    Parameters = ContinuationsParameters
-    parameters: ContinuationsParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
@@ -232,7 +233,7 @@ class Continuations(Evaluated):
         return (yield from found)
 
 
-class Greedy(Searcher):
+class Greedy(Searcher[SearcherParameters]):
     """Takes what earns most at once, and one of the equal actions by lot."""
 
     name = "greedy"
@@ -257,12 +258,10 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     ] = 0.0
 
 
-class MCTSAgent(Searcher):
+class MCTSAgent(Searcher[MCTSParameters]):
     """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), played out at random."""
 
     name = "mcts"
-    Parameters = MCTSParameters
-    parameters: MCTSParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters

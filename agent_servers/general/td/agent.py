@@ -71,7 +71,7 @@ class _Turn(Struct):
     trail: _Trail
 
 
-class TD(BatchAgent):
+class TD(BatchAgent[TDParameters]):
     """Learns the value of the positions that its actions lead to, by TD(lambda).
 
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
@@ -106,11 +106,8 @@ class TD(BatchAgent):
     """
 
     name = "td"
-    Parameters = TDParameters
     wants = ("afterstates",)
     capacity = 1
-
-    parameters: TDParameters
 
     def __init__(self, parameters: TDParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)

@@ -79,6 +79,7 @@ def real(
     state = environment.game = Game(environment.options, rng)
     agents = [learner if name == "learner" else BOTS[name]() for name in seats]
     places = [Seat(1, number, spec) for number in range(len(seats))]
+    memories = [agent.Memory() for agent in agents]
     mode: Any = "learn" if learn else "evaluate"
     turn = 0
     while not state.over:
@@ -86,6 +87,7 @@ def real(
         seen = environment.observation(seat)
         legal = state.legal()
         decision = Decision(places[seat], game, turn, seen, legal, 0.0, mode, rng)
+        decision.memory = memories[seat]
         state.act(agents[seat].step(decision))
         turn += 1
     outcome = None if state.cut else state.outcome(configuration.tie)
@@ -93,7 +95,9 @@ def real(
     for seat, agent in enumerate(agents):
         if learn:
             seen = environment.observation(seat)
-            agent.end(End(places[seat], game, 0.0, seen, outcome, reason, None, 0.0, turn, mode))
+            end = End(places[seat], game, 0.0, seen, outcome, reason, None, 0.0, turn, mode)
+            end.memory = memories[seat]
+            agent.end(end)
     owned = np.array([player.counts() for player in state.players])
     return owned, [player.turns for player in state.players], outcome
 
