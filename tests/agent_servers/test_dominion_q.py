@@ -191,7 +191,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         other = experiment.create("dominion-random")
 
         def learn(agent: int, first: int, count: int) -> None:
-            options = {"configuration": TWO, "first": first, "episodes": count, "seed": 1}
+            options = {"configuration": TWO, "first_index": first, "episodes": count, "seed": 1}
             experiment.run("dominion", [agent, other], **options).wait()
 
         whole = experiment.create("dominion-q", seed=3)

@@ -46,7 +46,7 @@ class Table:
             self.seats,
             configuration=self.configuration,
             episodes=self.episodes,
-            first=first,
+            first_index=first,
             seed=seed,
             mode=mode,
             max_turns=400,
