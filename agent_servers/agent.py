@@ -10,7 +10,7 @@ The verbs are RL-Glue's.  The smallest agent answers ``step``:
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
 
 from msgspec import Struct
@@ -21,11 +21,11 @@ from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Want
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    Parameters = TypeVar("Parameters", bound=Struct, default=Any)
+    P = TypeVar("P", bound=Struct, default=Any)
 else:
     from typing import TypeVar
 
-    Parameters = TypeVar("Parameters")
+    P = TypeVar("P")
 
 __all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Needs", "Preview", "Seat"]
 
@@ -122,7 +122,7 @@ class Lookahead(Struct, frozen=True):
     """For what the seat cannot know and for chance; the same draw for all lines."""
 
 
-class Agent(Generic[Parameters]):
+class Agent(Generic[P]):
     """A player.  Subclass it, answer ``step``, and ``serve`` it.
 
     One instance may hold several seats at once, of one episode or of ``capacity`` many.  What it
@@ -143,7 +143,7 @@ class Agent(Generic[Parameters]):
     """The agent type's name for others; the class name in lower case if empty."""
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
-    Memory: ClassVar[Callable[[], Any]] = dict
+    Memory: ClassVar[type[Any]] = dict
     """Makes the ``memory`` of a seat's episode; a class with defaults for all fields, say."""
     needs: ClassVar[Needs] = Needs()
     """What the game must have; the host refuses seats in others before ``init`` is called."""
@@ -163,9 +163,9 @@ class Agent(Generic[Parameters]):
                 if isinstance(given, type):
                     cls.Parameters = given
 
-    def __init__(self, parameters: Parameters | None = None, seed: int = 0) -> None:
+    def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         made: Any = self.Parameters() if parameters is None else parameters
-        self.parameters: Parameters = made
+        self.parameters: P = made
         self.seed = seed
 
     def init(self, seat: Seat) -> None:
@@ -205,7 +205,7 @@ class Agent(Generic[Parameters]):
         """Release resources.  No method is called after this one."""
 
 
-class BatchAgent(Agent[Parameters]):
+class BatchAgent(Agent[P]):
     """An agent that answers all decisions that are waiting with one call."""
 
     def step_batch(self, decisions: Sequence[Decision]) -> Sequence[Any]:

@@ -367,6 +367,9 @@ class AgentHost:
                     return m.Saved(number, agent.save())
                 case m.Load():
                     agent.load(message.state)
+                    for play in self._playing.values():
+                        if play.agent is agent:  # what it remembers is of the agent before
+                            play.memory = agent.Memory()
                 case m.AgentMessage():
                     return m.Reply(number, agent.message(message.body))
                 case m.Cleanup():

@@ -9,17 +9,17 @@ from __future__ import annotations
 import random
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Needs
+from dovetail.agent_servers.saving import pack, unpack
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
 LARGEST = 1e9
-"""A weight beyond this is no evaluation any more."""
+"""A weight beyond this means that learning has diverged."""
 
 
 class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,16 +42,10 @@ class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 50
 
 
-class LinearState(Struct, tag_field="agent", tag="dovetail.linear-td", forbid_unknown_fields=True):
-    """What ``save`` writes, as MessagePack; numbers are little-endian doubles."""
-
-    version: Literal[1]
-    name: str
-    parameters: dict[str, Any]
-    weights: bytes
-    snapshots: bytes
+class _Settings(Struct, forbid_unknown_fields=True):
     updates: int
     extra: dict[bytes, int]
+    """What a game's rate remembers."""
 
 
 class Considered(Struct, frozen=True):
@@ -113,6 +107,10 @@ class LinearTD(Agent[P]):
         """Return the value of a game that is over."""
         raise NotImplementedError
 
+    def beyond(self, end: End) -> float:
+        """Return the value of the last position of a game that was truncated."""
+        raise NotImplementedError
+
     def rate(self, features: Array) -> float:
         """Return the step size of the update that comes."""
         raise NotImplementedError
@@ -140,7 +138,9 @@ class LinearTD(Agent[P]):
     def end(self, end: End) -> None:
         last = end.memory.features
         if last is not None and not end.interrupted:
-            self._update(last, self.result(end) - self.value(last))
+            cut = end.reason == "truncated" and end.observation is not None
+            target = self.beyond(end) if cut else self.result(end)
+            self._update(last, target - self.value(last))
 
     def _update(self, features: Array, error: float) -> None:
         step = self.rate(features) * error * features
@@ -172,38 +172,26 @@ class LinearTD(Agent[P]):
 
     def save(self) -> bytes:
         """Return weights, counters, snapshots and parameters."""
-        state = LinearState(
-            1,
-            self.name,
-            msgspec.to_builtins(self.parameters),
-            self.weights.astype("<f8").tobytes(),
-            np.array(self.snapshots, "<f8").tobytes(),
-            self.updates,
-            self.memory(),
-        )
-        return msgspec.msgpack.encode(state)
+        count = len(self.weights)
+        snapshots = np.array(self.snapshots, np.float64).reshape(-1, count)
+        arrays = {"weights": self.weights, "snapshots": snapshots}
+        settings = _Settings(self.updates, self.memory())
+        return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved: its parameters take the place of this one's."""
-        try:
-            found = msgspec.msgpack.decode(state, type=LinearState)
-            if found.name != self.name:
-                raise ValueError(f"it is a {found.name}")
-            parameters = msgspec.convert(found.parameters, type(self).Parameters)
-            weights = np.frombuffer(found.weights, "<f8")
-            snapshots = np.frombuffer(found.snapshots, "<f8").reshape(-1, len(self.weights))
-            if len(weights) != len(self.weights):
-                raise ValueError(f"{len(weights)} weights")
-        except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved {self.name}: {error}") from None
-        self.parameters = parameters
+        saved = unpack(self.name, state, 1, type(self).Parameters, _Settings)
+        weights = saved.array("weights", "<f8", self.weights.shape)
+        snapshots = saved.array("snapshots", "<f8", (-1, len(self.weights)))
+        self.parameters = saved.parameters  # type: ignore[assignment]
+        self.seed = saved.seed
         self.weights[:] = weights
-        self.snapshots = [row.copy() for row in snapshots]
-        self.updates = found.updates
-        self.remember(found.extra)
+        self.snapshots = list(snapshots)
+        self.updates = saved.settings.updates
+        self.remember(saved.settings.extra)
 
 
 def pick(actions: list[int], values: list[float], rng: random.Random) -> int:
-    """Return an action of the highest value; equal ones are drawn by lot."""
+    """Return an action of the highest value; equal ones are drawn at random."""
     best = max(values)
     return rng.choice([a for a, value in zip(actions, values, strict=True) if value == best])

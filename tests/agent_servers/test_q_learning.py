@@ -101,7 +101,7 @@ SPEC = Spec(
 
 def seated(seat: int = 0, **parameters: Any) -> tuple[QLearning, Seat]:
     agent = remembering(
-        QLearning(QLearningParameters(**({"forced": 0, "epsilon": 0.0} | parameters)))
+        QLearning(QLearningParameters(**({"min_visits": 0, "epsilon": 0.0} | parameters)))
     )
     place = Seat(1, seat, SPEC)
     agent.init(place)
@@ -396,7 +396,7 @@ def worth(moves: tuple[int, ...]) -> float:
 
 def test_it_learns_the_optimal_value_of_connect_three_against_random() -> None:
     expected = worth(())
-    parameters = {"rate_power": 0.8, "learning_rate": 1.0, "discount": 1.0, "forced": 20}
+    parameters = {"rate_power": 0.8, "learning_rate": 1.0, "discount": 1.0, "min_visits": 20}
     with InProcess([ConnectFour], [QLearning, Random]) as experiment:
         agent = experiment.create("q-learning", parameters=parameters, seed=1)
         other = experiment.create("random", seed=2)
@@ -455,11 +455,11 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 def test_a_full_table_ends_the_episode_with_one_line() -> None:
     """2048 has more boards than 1 MiB holds."""
     with InProcess([Game2048], [QLearning]) as experiment:
-        agent = experiment.create("q-learning", parameters={"memory": 1})
+        agent = experiment.create("q-learning", parameters={"table_mib": 1})
         run = experiment.run("2048", [agent], episodes=60, seed=1)
         crashed = [each for each in run if each.reason == "crashed"]
     assert crashed
-    assert "option 'memory': the 1 MiB that are allowed are full with" in crashed[0].message
+    assert "option 'table_mib': the 1 MiB that are allowed are full with" in crashed[0].message
     assert "\n" not in crashed[0].message
 
 

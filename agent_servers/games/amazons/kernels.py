@@ -381,7 +381,7 @@ def swap(board: Array, where: Array) -> None:
 
 
 @njit(cache=True)
-def playout(
+def rollout(
     board: Array,
     where: Array,
     depth: int,

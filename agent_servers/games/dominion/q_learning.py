@@ -18,6 +18,7 @@ from dovetail.agent_servers.agent import Agent, Decision, End, Needs
 from dovetail.agent_servers.games.dominion.bots import DominionChapel, Seen
 from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail.agent_servers.general.q_learning.table import MIB, Entries, Table, entries, restore
+from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
     CARDS,
@@ -233,10 +234,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     ] = 1.0
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.dominion-q", forbid_unknown_fields=True):
-    version: Literal[2]
-    parameters: DominionQParameters
-    seed: int
+class _Settings(Struct, forbid_unknown_fields=True):
     entries: Entries
     episodes: int
 
@@ -270,7 +268,7 @@ class DominionQ(Agent[DominionQParameters]):
             self.name,
             self.coder.actions,
             self.coder.states if given.table == "dense" else None,
-            given.memory * MIB,
+            given.table_mib * MIB,
             self.seed,
             0.0,
             given.initial,
@@ -324,20 +322,16 @@ class DominionQ(Agent[DominionQParameters]):
 
     def save(self) -> bytes:
         """Return the entries that were ever tried, and counters; the others follow from the seed."""
-        return msgspec.msgpack.encode(
-            _State(2, self.parameters, self.seed, entries(self.table), self.episodes)
-        )
+        settings = _Settings(entries(self.table), self.episodes)
+        return pack(self.name, 3, self.parameters, self.seed, settings)
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved."""
-        try:
-            found = msgspec.msgpack.decode(state, type=_State)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved dominion-q: {error}") from None
-        other = DominionQ(found.parameters, found.seed)
-        restore(other.table, found.entries)  # what is refused changes nothing here
-        other.episodes = found.episodes
-        vars(self).update(vars(other))
+        saved = unpack(self.name, state, 3, DominionQParameters, _Settings)
+        other = DominionQ(saved.parameters, saved.seed)
+        restore(other.table, saved.settings.entries)
+        other.episodes = saved.settings.episodes
+        become(self, other)
 
 
 def _points(observation: Any, seats: int) -> tuple[int, int]:

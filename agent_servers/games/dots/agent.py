@@ -13,6 +13,7 @@ from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.dots.kernels import MOST_LINES
 from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters, pick
+from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.env_servers.dots.rules import Grid, grid
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box, Discrete
@@ -146,10 +147,14 @@ class DotsPlayer(LinearTD[DotsParameters]):
             seen[lines + boxes : lines + 2 * boxes].sum()
         )
 
+    def beyond(self, end: End) -> float:
+        position = Position(end.observation, self._grids[end.seat.match])
+        return float(self._search.value(position))
+
     def rate(self, features: Array) -> float:
         key = features.astype(np.int16).tobytes()
         self._met[key] = self._met.get(key, 0) + 1
-        return self.parameters.learning_rate / self._met[key]
+        return StepSize(self.parameters.learning_rate, power=1.0).at(self._met[key])
 
     def memory(self) -> dict[bytes, int]:
         return self._met

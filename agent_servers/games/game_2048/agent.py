@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,27 +69,38 @@ class NTuple2048(Agent[NTupleParameters]):
         )
 
     def step(self, decision: Decision) -> int:
-        rows = tuple(tuple(int(tile) for tile in row) for row in decision.observation)
-        after = after_moves(rows)
-        best, chosen, worth = None, -1, 0.0
-        for move in decision.legal or ():
-            board, reward = after[move]
-            tiles = np.array(board, np.int64).ravel()
-            found = reward + self._value(tiles)
-            if best is None or found > worth:
-                best, chosen, worth = tiles, move, found
+        best, chosen, worth = self._best(decision.observation, decision.legal)
         assert best is not None
         if decision.mode == "learn":
             self._learn(decision.memory.tiles, worth)
             decision.memory.tiles = best
         return chosen
 
+    def _best(
+        self, observation: Any, legal: Sequence[int] | None
+    ) -> tuple[Array | None, int, float]:
+        """Return the board after the best move, the move, and its reward plus value."""
+        rows = tuple(tuple(int(tile) for tile in row) for row in observation)
+        after = after_moves(rows)
+        best, chosen, worth = None, -1, 0.0
+        if legal is None:
+            legal = [move for move, (board, _) in enumerate(after) if board != rows]
+        for move in legal:
+            board, reward = after[move]
+            tiles = np.array(board, np.int64).ravel()
+            found = reward + self._value(tiles)
+            if best is None or found > worth:
+                best, chosen, worth = tiles, move, found
+        return best, chosen, worth
+
     def end(self, end: End) -> None:
-        ended = end.reason in ("terminated", "truncated")
-        if ended and end.mode == "learn" and end.memory.tiles is not None:
-            if end.reason == "terminated":
-                self._learn(end.memory.tiles, end.reward)
-            self.episodes += 1
+        if end.mode != "learn" or end.interrupted or end.memory.tiles is None:
+            return
+        worth = end.reward
+        if end.reason == "truncated" and end.observation is not None:
+            worth += self._best(end.observation, None)[2]
+        self._learn(end.memory.tiles, worth)
+        self.episodes += 1
 
     def _learn(self, last: Array | None, target: float) -> None:
         if last is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeGuard
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from dovetail.agent_servers.general.q_learning.table import (
     entries,
     restore,
 )
+from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
@@ -66,10 +66,7 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     ] = 0.0
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.q-learning", forbid_unknown_fields=True):
-    version: Literal[1]
-    parameters: QLearningParameters
-    seed: int
+class _Settings(Struct, forbid_unknown_fields=True):
     episodes: int
     entries: Entries | None
 
@@ -170,7 +167,7 @@ class QLearning(Agent[QLearningParameters]):
             self.name,
             actions,
             states,
-            given.memory * MIB,
+            given.table_mib * MIB,
             self.seed,
             given.initial,
             given.spread,
@@ -228,20 +225,18 @@ class QLearning(Agent[QLearningParameters]):
     def save(self) -> bytes:
         """Return the entries that were ever tried, and counters.  Episodes in progress are not among them."""
         found = None if self.learner is None else entries(self.learner.table)
-        return msgspec.msgpack.encode(_State(1, self.parameters, self.seed, self.episodes, found))
+        return pack(self.name, 1, self.parameters, self.seed, _Settings(self.episodes, found))
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved."""
-        try:
-            found = msgspec.msgpack.decode(state, type=_State)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved q-learning: {error}") from None
-        other = QLearning(found.parameters, found.seed)
+        saved = unpack(self.name, state, 1, QLearningParameters, _Settings)
+        found = saved.settings
+        other = QLearning(saved.parameters, saved.seed)
         if found.entries is not None:
             other._make(found.entries.actions, found.entries.states)
             restore(other.learner.table, found.entries)  # type: ignore[union-attr]
         other.episodes = found.episodes
-        vars(self).update(vars(other))  # what is refused has changed nothing here
+        become(self, other)
 
 
 def _discrete(space: spaces.Space) -> TypeGuard[spaces.Discrete]:

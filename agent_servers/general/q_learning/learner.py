@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from dovetail.agent_servers.general.q_learning.table import Key, Table
 from dovetail.agent_servers.learning.sampling import best
+from dovetail.agent_servers.learning.step_size import StepSize
 
 
 class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
     ] = 0.2
-    forced: Annotated[
+    min_visits: Annotated[
         int,
         Meta(
             ge=0,
@@ -47,24 +48,24 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "plain epsilon-greedy.",
         ),
     ] = 10
-    memory: Annotated[int, Meta(ge=1, le=1 << 20, description="MiB that the table may take.")] = (
-        1024
-    )
+    table_mib: Annotated[
+        int, Meta(ge=1, le=1 << 20, description="MiB that the table may take.")
+    ] = 1024
 
 
 def explore(
     values: list[float],
     visits: Sequence[int],
-    forced: int,
+    min_visits: int,
     epsilon: float,
     rng: random.Random,
 ) -> int:
     """Return the place of the action to take while learning.
 
-    One of those visited fewer than ``forced`` times, by lot (forced exploration, section 2.6 of the Dominion
+    One of those visited fewer than ``min_visits`` times, at random (forced exploration, section 2.6 of the Dominion
     study); if there is none, with probability ``epsilon`` any, else the best.
     """
-    rare = [place for place, count in enumerate(visits) if count < forced]
+    rare = [place for place, count in enumerate(visits) if count < min_visits]
     if rare:
         return rng.choice(rare)
     if rng.random() < epsilon:
@@ -85,6 +86,9 @@ class Learner:
 
     def __init__(self, parameters: LearnerParameters, table: Table) -> None:
         self.parameters, self.table = parameters, table
+        self._step_size = StepSize(
+            parameters.learning_rate, power=parameters.rate_power, floor=parameters.least_rate
+        )
 
     def greedy(self, key: Key, columns: Sequence[int], rng: random.Random) -> int:
         """Return the best column, and change nothing."""
@@ -117,7 +121,7 @@ class Learner:
         if pending.row >= 0:
             self._update(pending, reward + discount * float(table.values[row, chosen].max()))
         values, visits = table.values[row, chosen].tolist(), table.visits[row, chosen].tolist()
-        column = columns[explore(values, visits, given.forced, given.epsilon, rng)]
+        column = columns[explore(values, visits, given.min_visits, given.epsilon, rng)]
         table.visits[row, column] += 1
         pending.row, pending.column = row, column
         return column
@@ -140,10 +144,7 @@ class Learner:
         return float(self.table.values[row][self.table.visits[row] > 0].max())
 
     def _update(self, pending: Pending, target: float) -> None:
-        given, table = self.parameters, self.table
-        rate = given.learning_rate
-        if given.rate_power > 0:
-            visits = float(table.visits[pending.row, pending.column])
-            rate = max(given.least_rate, rate / visits**given.rate_power)
+        table = self.table
+        rate = self._step_size.at(float(table.visits[pending.row, pending.column]))
         error = target - float(table.values[pending.row, pending.column])
         table.values[pending.row, pending.column] += table.dtype.type(rate * error)

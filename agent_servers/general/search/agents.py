@@ -1,4 +1,4 @@
-"""Alpha-beta, simulated continuations and Monte Carlo tree search as agents."""
+"""Alpha-beta, simulated rollouts and Monte Carlo tree search as agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
-from dovetail.agent_servers.general.search import alpha_beta, continuations, mcts
+from dovetail.agent_servers.general.search import alpha_beta, mcts, rollouts
 from dovetail.agent_servers.general.search.evaluations import EVALUATIONS
 from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search, asked, root
 from dovetail.env_servers.environment import Environment
@@ -190,44 +190,44 @@ class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
         return alpha_beta.pick(found, decision.rng)
 
 
-class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``Continuations``; defaults are the Amazons study's."""
+class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Rollouts``; defaults are the Amazons study's."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
     candidates: Annotated[
         int, Meta(ge=1, description="How many of the best actions are played out.")
     ] = 5
-    playout_depth: Annotated[
-        int, Meta(ge=1, le=100, description="Plies of search in the continuations.")
+    rollout_depth: Annotated[
+        int, Meta(ge=1, le=100, description="Plies of search in the rollouts.")
     ] = 2
-    playout_actions: Annotated[
+    rollout_actions: Annotated[
         int,
         Meta(
             ge=0,
-            description="Actions of a continuation at most, then who has earned most has won; 0 plays to the end.",
+            description="Actions of a rollout at most, then who has earned most has won; 0 plays to the end.",
         ),
     ] = 0
 
 
-class Continuations(Evaluated[ContinuationsParameters]):
+class Rollouts(Evaluated[RolloutsParameters]):
     """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
 
     The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
     among all five if none did.
     """
 
-    name = "continuations"
+    name = "rollouts"
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
-        found = continuations.search(
+        found = rollouts.search(
             start,
             decision.rng,
             self.evaluate,
             depth=given.depth,
             candidates=given.candidates,
-            playout_depth=given.playout_depth,
-            playout_actions=given.playout_actions,
+            rollout_depth=given.rollout_depth,
+            rollout_actions=given.rollout_actions,
             table=decision.seat.spec.perfect_information,
         )
         return (yield from found)

@@ -165,7 +165,7 @@ def test_games_are_those_of_the_real_rules_and_players(
         chapel=3 + seed % 2,
         conspirator=2 + seed % 2,
     )
-    parameters = DominionQParameters(version="23-4", forced=1, epsilon=0.5)
+    parameters = DominionQParameters(version="23-4", min_visits=1, epsilon=0.5)
     slow, fast, expected, found = both(configuration, seats, parameters, 2, seed=seed)
     np.testing.assert_array_equal(found, expected)
     assert fast.save() == slow.save()
@@ -178,7 +178,7 @@ def test_every_reward_teaches_the_same_bit_for_bit(reward: str, table: Any) -> N
         version="14.0",
         table=table,
         reward=reward,
-        forced=2,
+        min_visits=2,
         epsilon=0.3,
         rate_power=0.5,
         least_rate=0.05,
@@ -293,7 +293,7 @@ def test_bots_win_as_the_study_says() -> None:
 
 
 def test_a_full_sparse_table_stops_in_one_line() -> None:
-    agent = DominionQ(DominionQParameters(version="23-2", table="sparse", memory=3), 2)
+    agent = DominionQ(DominionQParameters(version="23-2", table="sparse", table_mib=3), 2)
     study = Study(agent, table_of(4, KINGDOM), SEATS, seed=7)
     with pytest.raises(DovetailError, match="the 3 MiB that are allowed are full with"):
         study.train(20_000)
@@ -302,7 +302,7 @@ def test_a_full_sparse_table_stops_in_one_line() -> None:
 def test_forced_exploration_explores_more() -> None:
     explored = []
     for forced in (0, 10):
-        agent = DominionQ(DominionQParameters(version="1", forced=forced), 2)
+        agent = DominionQ(DominionQParameters(version="1", min_visits=forced), 2)
         study = Study(agent, FOUR, SEATS, seed=7)
         study.train(5000)
         visits = agent.table.visits
