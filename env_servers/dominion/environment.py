@@ -57,7 +57,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     tie: Annotated[
         Tie,
         Meta(
-            description="among equal points: fair: who had fewer turns, then by lot; shared; "
+            description="among equal points: fair: who had fewer turns, then at random; shared; "
             "highest-seat"
         ),
     ] = "fair"
@@ -194,7 +194,7 @@ class Dominion(Environment):
         return np.array(found, np.int16)
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy in which what a seat does not know is drawn anew.
+        """Return a copy in which what a seat does not know is drawn again.
 
         That is the order of its own deck, and what the others have in hand and deck.
         """

@@ -70,8 +70,8 @@ class RLGame(Environment):
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square outside the
     bases a flag for either player's pawn there, four flags each for the share of pawns in base, and one each for who
-    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  There
-    is no chance in it.
+    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  The game has
+    no chance.
     """
 
     name = "rlgame"

@@ -35,19 +35,19 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     weights: Annotated[
         list[float] | None,
         Meta(
-            description="Weights of one's own instead, in the order of `features`. A state that "
+            description="Your own weights instead, in the order of `features`. A state that "
             "training has saved takes the place of both."
         ),
     ] = None
     features: Annotated[
         Features,
         Meta(
-            description="Of one's own weights: Dellacherie's and Thiery's eight; those and pattern "
+            description="Of your own weights: Dellacherie's and Thiery's eight; those and pattern "
             "diversity; Bertsekas and Tsitsiklis' (22 on ten columns); or all of them."
         ),
     ] = "dt"
     reward: Annotated[
-        float, Meta(description="With one's own weights: the weight of the rows cleared.")
+        float, Meta(description="With your own weights: the weight of the rows cleared.")
     ] = 0.0
     avoid_end: Annotated[
         bool,

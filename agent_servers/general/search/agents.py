@@ -168,7 +168,7 @@ class Evaluated(Searcher[E]):
 
 
 class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
-    """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
+    """Looks ahead by alpha-beta and plays one of the best actions, drawn at random.
 
     At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
     """
@@ -212,7 +212,7 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
 class Rollouts(Evaluated[RolloutsParameters]):
     """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
 
-    The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
+    The Amazons study's player, for any game: five candidates, depth 2 everywhere; at random among those that won, or
     among all five if none did.
     """
 
@@ -234,7 +234,7 @@ class Rollouts(Evaluated[RolloutsParameters]):
 
 
 class Greedy(Searcher[SearcherParameters]):
-    """Takes what earns most at once, and one of the equal actions by lot."""
+    """Takes what earns most at once, and one of the equal actions at random."""
 
     name = "greedy"
 
