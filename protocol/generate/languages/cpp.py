@@ -70,7 +70,7 @@ public:
 private:
     std::shared_ptr<const T> held_;
 };
-""".split("\n")
+"""
 _ZERO = {"integer": "0", "number": "0.0", "boolean": "false"}
 
 
@@ -280,7 +280,7 @@ def emit(contract: Contract) -> dict[str, str]:
             yield from emitter.enumeration(each)
 
     def spaces() -> Iterator[str]:
-        yield from ("class Space;", *_BOXED, "namespace spaces {", "")
+        yield from ("class Space;", *_BOXED.split("\n"), "namespace spaces {", "")
         for each in emitter.spaces:
             yield from emitter.record(each)
         yield "}  // namespace spaces"
