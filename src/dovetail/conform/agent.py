@@ -37,7 +37,7 @@ def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> dict[
 def start(
     episode: int, match: int = 1, seat: int = 0, turn: int = 0, **more: Any
 ) -> dict[str, Any]:
-    """Return the first decision of an episode, with three legal actions unless told otherwise."""
+    """Return the first decision of an episode, with three legal actions by default."""
     first = {"type": "start", "episode": episode, "match": match, "seat": seat, "turn": turn}
     return {**first, "seed": 5, "observation": 0, "legal": [0, 1, 2], **more}
 
@@ -54,7 +54,7 @@ def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> dict[str, A
 
 
 def acts(p: Program, episode: int, turn: int, seat: int = 0, action: Any = 2) -> None:
-    """Hold that the next message is this action."""
+    """Check that the next message is this action."""
     p.expect("action", episode=episode, turn=turn, seat=seat, action=action)
 
 
@@ -80,7 +80,7 @@ def seated(p: Program, *seats: int, **fields: Any) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program makes an agent which plays an episode."""
+    """Check that the program makes an agent which plays an episode."""
     instance = 1000 + len(p.said)  # what was not used yet
     create(p, instance)
     p.send(init(instance, 0, instance), start(instance, instance))
@@ -141,7 +141,7 @@ def create_of_an_unknown_type(p: Program) -> None:
 
 @case("S7.3")
 def requests_about_unknown_instances(p: Program) -> None:
-    """A request about an instance that there is not fails; the program goes on."""
+    """A request about an unknown instance fails; the program keeps working."""
     p.refused("message", instance=9, body=1)
     p.refused("save", instance=9)
     p.refused("load", instance=9, state=b"1 2 3.0")
@@ -407,7 +407,7 @@ def afterstates_and_scenes(p: Program) -> None:
 
 @case("S6.10")
 def evaluate_changes_nothing(p: Program) -> None:
-    """An agent that is told `evaluate` in `start` must be the same after the episode as before."""
+    """An agent whose `start` says `evaluate` must be the same after the episode as before."""
     seated(p)
     p.send(start(1), end(1))
     acts(p, 1, 0)
@@ -458,7 +458,7 @@ def an_end_without_a_decision(p: Program) -> None:
 
 @case("S6.7")
 def an_end_instead_of_a_turn(p: Program) -> None:
-    """Whatever happened, a seat hears one `end`, also while it owes an answer; the next episode goes on."""
+    """Whatever happened, a seat hears one `end`, also while it owes an answer; the next episode is unaffected."""
     seated(p)
     p.send(start(1), end(1, reason="cancelled"), start(2))
     heard = [p.hear("actions")]
@@ -473,7 +473,7 @@ def an_end_instead_of_a_turn(p: Program) -> None:
 
 @case("S6.14")
 def every_reason(p: Program) -> None:
-    """Endings are told apart; all of them reach the agent."""
+    """Every `reason` reaches the agent."""
     seated(p)
     reasons = ["terminated", "truncated", "illegal-action", "timeout", "stalled", "disconnected"]
     reasons += ["crashed", "cancelled", "environment-failed"]
@@ -489,7 +489,7 @@ def every_reason(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_decision_that_comes_again(p: Program) -> None:
-    """A repeated decision: the same `action` again, without deciding or learning anew."""
+    """A repeated decision: the same `action` again, without deciding or learning twice."""
     seated(p)
     first = p.send(start(1, legal=None, observation="once"))
     acts(p, 1, 0, action="once")
@@ -743,7 +743,7 @@ def _renewed(p: Program, *, resumed: bool) -> None:
 
 @case("S5.2 S5.5", level=2)
 def a_pending_decision_after_resumption(p: Program) -> None:
-    """After `resumed` true what is sent again is answered again, and not decided anew."""
+    """After `resumed` true what is sent again is answered again, and not decided twice."""
     seated(p)
     sent = p.send(start(1))
     acts(p, 1, 0)

@@ -42,7 +42,7 @@ def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) 
 
 
 def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
-    """Return the view of a seat and hold its fields against what is wanted."""
+    """Return the view of a seat; check its fields."""
     found = [each for each in message.get("seats", []) if each["seat"] == seat]
     if len(found) != 1:
         raise Failed(f"one view of seat {seat}", brief(message))
@@ -73,7 +73,7 @@ def episode(p: Program, number: int = 1, match: int = 1) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program makes an environment which plays an episode."""
+    """Check that the program makes an environment which plays an episode."""
     number = 1000 + len(p.said)  # what was not used yet
     opened(p, number)
     episode(p, number, number)
@@ -195,7 +195,7 @@ def a_step_after_the_close(p: Program) -> None:
 
 @case("S6.1")
 def an_episode(p: Program) -> None:
-    """`start` is answered by turn 0, `step` t by turn t + 1, until nobody has to act."""
+    """`start` is answered by turn 0, `step` t by turn t + 1, until the last."""
     opened(p)
     episode(p, 1)
     episode(p, 2)
@@ -384,7 +384,7 @@ def lookahead(p: Program) -> None:
 
 
 def episode_goes_on(p: Program) -> None:
-    """Hold that the episode is still at turn 0."""
+    """Check that the episode is still at turn 0."""
     p.send(step(1, 0, [0, 2]))
     view(turn(p, 1, 1, [1]), 1, observation=[[0, 2]])
 
@@ -490,7 +490,7 @@ def a_step_ahead_of_its_turn(p: Program) -> None:
 
 @case("S5.2", level=2)
 def a_start_that_comes_again(p: Program) -> None:
-    """`start` of the same episode sent again: the same turn 0 again, not begun anew."""
+    """`start` of the same episode sent again: the same turn 0 again, without a new beginning."""
     opened(p, observation="seed")
     sent = p.send(start(1, seed=7))
     turn(p, 1, 0, [0])
@@ -551,7 +551,7 @@ def an_action_that_the_rules_refuse(p: Program) -> None:
 
 @case("S6.9 S12.1")
 def rules_that_fail(p: Program) -> None:
-    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches go on."""
+    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches continue."""
     for match, where in ((1, "start"), (2, "step")):
         opened(p, match, fail=where)
         p.send(start(match, match))

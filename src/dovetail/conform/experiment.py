@@ -39,7 +39,7 @@ def listen(p: Program) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program has a request answered, after the turn that it may wait for."""
+    """Check that the program has a request answered, after the turn that it may wait for."""
     if p.listening:
         p.send(TURN)
         p.line("turn")
@@ -65,14 +65,19 @@ def requests_and_replies(p: Program) -> None:
 
 @case("S7.1")
 def a_request_that_is_refused(p: Program) -> None:
-    """Any request may get an `error` with its `id` instead; the program is told the code and the text."""
-    p.command(type="create", agent="nobody")
-    request = p.expect("create", agent="nobody")
+    """Any request may get an `error` with its `id` instead; the program gets the code and the text."""
+    p.command(type="create", agent="unheard-of")
+    request = p.expect("create", agent="unheard-of")
     p.send(
-        {"type": "error", "code": "unknown", "message": "there is no nobody", "id": request["id"]}
+        {
+            "type": "error",
+            "code": "unknown",
+            "message": "there is no such agent",
+            "id": request["id"],
+        }
     )
     found = p.line("error")
-    if found.get("code") != "unknown" or "there is no nobody" not in found.get("message", ""):
+    if found.get("code") != "unknown" or "there is no such agent" not in found.get("message", ""):
         raise Failed('code "unknown" and the text', brief(found))
     works(p)
 
@@ -190,7 +195,7 @@ def values_of_every_kind(p: Program) -> None:
 
 @case("S7.10")
 def results(p: Program) -> None:
-    """`episode`s and `progress` come while a run goes on, and `done` at last; nothing of it is answered."""
+    """`episode`s and `progress` come during a run, and `done` at last; nothing of it is answered."""
     running(p, episodes=2)
     p.send(
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
@@ -365,7 +370,7 @@ def a_welcome_that_comes_again(p: Program) -> None:
 
 @case("S4.11", greet=False, level=2)
 def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
-    """A broker that went and came back: `hello` with `resume`, and the run goes on."""
+    """A broker that went and came back: `hello` with `resume`, and the run continues."""
     p.greet(heartbeat=0.25)
     p.line("welcome")
     running(p)

@@ -74,7 +74,7 @@ def play(
 
 
 def probe(role: Role, command: Sequence[str], patience: float = 10.0) -> str:
-    """Start the program once; return why it is no conformer, in one line, or nothing.
+    """Start the program once; return why it is not a conformer, in one line, or nothing.
 
     Raises:
         OSError: the program cannot be started.

@@ -18,7 +18,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     Args:
         cases: those of the role.
-        works: holds that the program does its job: one request or episode.
+        works: checks that the program does its job: one request or episode.
         listen: brings the program to where it listens to the broker.
     """
     role = cases.role
@@ -227,7 +227,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11", greet=False, level=2)
     def silence_makes_a_new_connection(p: Program) -> None:
-        """After 4 heartbeats of silence (2 s at least) a peer connects anew and says `hello` with `resume`."""
+        """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says `hello` with `resume`."""
         p.greet(heartbeat=0.1)
         if role == "experiment":
             p.line("welcome")
@@ -270,7 +270,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.13", greet=False, level=2)
         def a_lost_session_is_begun_anew(p: Program) -> None:
-            """`resumed` false: a new session, everything of the old one is gone; the program goes on."""
+            """`resumed` false: a new session, everything of the old one is gone; the program keeps working."""
             p.greet()
             works(p)
             p.send(HELLO_FIRST)
