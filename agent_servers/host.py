@@ -29,7 +29,7 @@ log = logging.getLogger("dovetail.agent")
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "mode", "rng", "seat", "seed", "seq")
+    __slots__ = ("agent", "memory", "mode", "rng", "seat", "seed", "seq")
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
@@ -37,6 +37,7 @@ class _Play:
         self.mode = start.mode
         self.seed = start.seed
         self.rng = random.Random(start.seed)
+        self.memory = agent.Memory()
         self.seq = 0
         """The number of the frame with its last decision."""
 
@@ -139,7 +140,12 @@ class AgentHost:
         if isinstance(message, m.AgentStart):
             found = self._seats.get((message.match, message.seat))
             if found is not None:
-                self._playing[key] = _Play(*found, message)
+                try:
+                    self._playing[key] = _Play(*found, message)
+                except Exception as error:
+                    where = f"{type(found[0]).__name__}.Memory"
+                    self._fail(seq, "crashed", describe(error, where), out)
+                    return
         play = self._playing.get(key)
         if play is None:
             text = f"no agent here holds seat {message.seat} of episode {message.episode}"
@@ -170,15 +176,21 @@ class AgentHost:
             scene,
             message.clock,
             play.seed,
+            play.memory,
         )
         agent = play.agent
         asked = _Asked(play, turn, seq)
+        missing = agent.needs.missing(actions, afterstates)
+        if missing:
+            text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
+            self._crashed(asked, DovetailError(text), out)
+            return
         if isinstance(agent, BatchAgent):
             self._waiting.setdefault(agent, []).append(asked)
             return
         try:
             action = agent.start(turn) if first else agent.step(turn)
-        except Exception as error:  # whatever an agent raises is its own crash and nobody else's
+        except Exception as error:  # an agent's error is its own crash, not the host's
             self._crashed(asked, error, out)
             return
         self._act(asked, action, out)
@@ -204,7 +216,7 @@ class AgentHost:
         answer: list[m.Preview] | Exception | None,
         out: list[m.Message],
     ) -> None:
-        """Let an agent go on until its next question or its action."""
+        """Run an agent until its next question or its action."""
         try:
             if isinstance(answer, Exception):
                 yielded = generator.throw(answer)
@@ -258,8 +270,9 @@ class AgentHost:
             if found is None:
                 return
             agent, seat = found
+            memory = None
         else:
-            agent, seat = play.agent, play.seat
+            agent, seat, memory = play.agent, play.seat, play.memory
             for thought in [each for each in self._thoughts.values() if each.asked.play is play]:
                 del self._thoughts[thought.question.id]
                 thought.generator.close()
@@ -280,8 +293,11 @@ class AgentHost:
             message.mode,
             message.text,
             scene,
+            memory,
         )
         try:
+            if play is None:
+                end.memory = agent.Memory()
             agent.end(end)
         except Exception as error:
             describe(error, f"{type(agent).__name__} at the end of an episode")
@@ -327,6 +343,7 @@ class AgentHost:
             return
         seat = Seat(message.match, message.seat, message.spec, message.lookahead)
         try:
+            agent.needs.check(agent_name(agent), message.spec)
             agent.init(seat)
         except Exception as error:
             text = describe(error, f"{type(agent).__name__} taking a seat")
@@ -350,6 +367,9 @@ class AgentHost:
                     return m.Saved(number, agent.save())
                 case m.Load():
                     agent.load(message.state)
+                    for play in self._playing.values():
+                        if play.agent is agent:  # what it remembers is of the agent before
+                            play.memory = agent.Memory()
                 case m.AgentMessage():
                     return m.Reply(number, agent.message(message.body))
                 case m.Cleanup():
@@ -417,6 +437,11 @@ def type_name(kind: type[Agent]) -> str:
     return kind.name or kind.__name__.lower()
 
 
+def agent_name(agent: Agent) -> str:
+    """Return what others call an agent's type."""
+    return type_name(type(agent))
+
+
 def describe(error: Exception, where: str) -> str:
     """Return one line for a person about an exception; what is a surprise is also logged whole."""
     if isinstance(error, DovetailError):
@@ -427,12 +452,15 @@ def describe(error: Exception, where: str) -> str:
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
+    wants = list(kind.wants)
+    if kind.needs.afterstates:
+        wants.insert(0, "afterstates")
     summary = (kind.__doc__ or "").strip().split("\n\n")[0]
     return m.Offer(
         name=name,
         description=" ".join(summary.split()),
         parameters=options.describe(kind.Parameters),
-        wants=list(kind.wants),
+        wants=wants,
         capacity=kind.capacity,
         instance=instance,
     )

@@ -83,7 +83,7 @@ def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) ->
 
 
 def best(values: list[float], rng: random.Random) -> int:
-    """Return the place of the largest value; equal ones are drawn by lot."""
+    """Return the place of the largest value; equal ones are drawn at random."""
     most = max(values)
     if values.count(most) < 2:
         return values.index(most)

@@ -309,7 +309,7 @@ def test_a_program_that_waits_for_a_broker_can_be_stopped():
 def test_no_broker_is_one_clear_line():
     with pytest.raises(DovetailError, match="no broker answers at"):
         Experiment.connect("tcp://127.0.0.1:1", wait=0.3)
-    with pytest.raises(DovetailError, match="no address of a broker"):
+    with pytest.raises(DovetailError, match="is not a broker address"):
         Experiment.connect("nonsense", wait=0.3)
 
 
@@ -721,8 +721,8 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
     assert len(list(read(path))) == 5
     Journal(path).close()
     assert len(list(read(path))) == 5
-    (tmp_path / "other").write_text("This is no journal at all.")
-    with pytest.raises(DovetailError, match="is no journal"):
+    (tmp_path / "other").write_text("This is not a Dovetail journal at all.")
+    with pytest.raises(DovetailError, match="is not a Dovetail journal"):
         Journal(tmp_path / "other")
 
 

@@ -81,7 +81,7 @@ class Table:
         needed = size * self.width
         if needed > memory:
             raise DovetailError(
-                f"agent {who}, option 'memory': {size:,} states need {-(-needed // MIB):,} MiB, but "
+                f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} MiB, but "
                 f"{memory // MIB:,} are allowed; allow more, or take a sparse table"
             )
         self.values: Array = np.empty((size, actions), self.dtype)
@@ -140,7 +140,7 @@ class Table:
         size = min(max(1024, 2 * now), most)
         if size <= now:
             raise DovetailError(
-                f"agent {self.who}, option 'memory': the {self.memory // MIB:,} MiB that are allowed are full "
+                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are allowed are full "
                 f"with {now:,} states; allow more, or take coarser states"
             )
         self.resize(size)

@@ -55,6 +55,7 @@ func (e *environment) Init() (*dovetail.Spec, error) {
 		ActionSpaces:      []dovetail.Space{e.space},
 		RewardRange:       &[2]float64{0, 1},
 		MaxTurns:          int64(e.turns),
+		Afterstates:       true,
 	}, e.failing("open")
 }
 
@@ -129,6 +130,27 @@ func (e *environment) Step(actions []dovetail.SeatValue) (*dovetail.Turn, error)
 		turn.Outcome = outcome
 	}
 	return turn, nil
+}
+
+func (e *environment) Afterstates(int) (any, error) {
+	space, ok := e.space.(*dovetail.Discrete)
+	if !ok {
+		return nil, nil
+	}
+	rows := make([]any, space.N)
+	for n := range space.N {
+		rows[n] = []any{e.turn + 1, space.Start + n}
+	}
+	return rows, nil
+}
+
+func (e *environment) Scene(seat int) (any, error) {
+	return map[string]any{"width": 1.0, "height": 1.0, "caption": e.Text(seat)}, nil
+}
+
+func (e *environment) Fork(int, int64) (dovetail.Environment, error) {
+	fork := *e
+	return &fork, nil
 }
 
 func (e *environment) Text(int) string { return fmt.Sprintf("turn %d", e.turn) }

@@ -105,7 +105,12 @@ class Session:
 
 
 def _refusal(error: ProtocolError) -> m.Error:
-    """Return the error for a frame that cannot be read; it answers what the frame asks."""
+    """Return the error for a frame that cannot be read; it answers what the frame asks.
+
+    What is an answer itself asks for nothing, and its ``id`` is a number of this peer's own.
+    """
+    if error.kind in ("reply", "saved", "error"):
+        return m.Error(error.code, str(error))
     request = error.about.get("id")
     answers = error.about.get("seq") if request is None else None
     return m.Error(error.code, str(error), request, answers)
