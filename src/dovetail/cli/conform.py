@@ -42,7 +42,7 @@ def conform(
 ) -> int:
     """Play the broker to a program and check its answers against SPEC.md.
 
-    docs/conformance.md says what the program has to do.
+    docs/conformance.md describes the program that it needs.
 
     Example: dovetail conform agent -- ./conformer agent
     """
@@ -59,7 +59,7 @@ def conform(
     if list_:
         for each in cases:
             show(
-                f"[bold]{each.name}[/] (section {each.section}, level {each.level}): "
+                f"[bold]{each.name}[/] ({each.rules}, level {each.level}): "
                 f"{escape(each.rule)}"
             )
         return OK
@@ -99,7 +99,7 @@ def _tell(result: Result, verbose: bool) -> None:
     mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
     show(f"{mark} {result.name}")
     if not result.passed:
-        show(f"  section {result.section}: {escape(result.rule)}")
+        show(f"  {result.rules}: {escape(result.rule)}")
         show(f"  expected {escape(result.expected)}")
         show(f"  got {escape(result.got)}")
     shown = result.frames if verbose else [] if result.passed else result.frames[-kit.LAST :]

@@ -195,14 +195,14 @@ class Program:
         peer, *frames = receive(self._socket)
         self.said.append(Said("program", frames))
         if not frames or (frames[0] == b"" and len(frames) > 1):
-            raise Failed("frames and no empty delimiter part (section 2)", "an empty first part")
+            raise Failed("frames and no empty delimiter part (S3.3)", "an empty first part")
         for frame in frames:
             try:
                 self._decoder.decode(frame)
                 message = codec.decode(frame)
             except ProtocolError as error:
                 raise Failed(
-                    f"a message that a broker accepts from an {self.role} (section 6)",
+                    f"a message that a broker accepts from an {self.role} (S9.1)",
                     f"{error.code}: {error}",
                 ) from None
             if message["type"] == "hello" and message == self.greeted and self._new:
