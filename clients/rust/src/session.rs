@@ -247,19 +247,18 @@ impl<I: Incoming> Session<I> {
                 }
             }
             ToAll::Bye(_) => self.departed = true,
-            ToAll::Error(error) if error.is(Code::HelloFirst) => {
-                // One that was said before the `hello` under way arrived asks for nothing.
-                if !self.greeted {
-                    self.greet(now, out);
-                }
-            }
             ToAll::Error(error) => {
                 if self.greeted && self.is_final(&error) {
                     let text = format!("the broker refuses: {}", error.message);
                     return Err(Error::Connection(text));
                 }
-                if out.is_new(error.seq) {
-                    events.push(Event::Error(error));
+                if !error.is(Code::HelloFirst) {
+                    if out.is_new(error.seq) {
+                        events.push(Event::Error(error));
+                    }
+                } else if !self.greeted {
+                    // One that was said before the `hello` under way arrived asks for nothing.
+                    self.greet(now, out);
                 }
             }
             // A pong, or what a later version of the contract sends to every peer.
