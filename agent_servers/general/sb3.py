@@ -52,7 +52,9 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     )
     illegal: Annotated[
         Literal["random", "fail"],
-        Meta(description="If its action is not legal: play one at random, or let the broker judge."),
+        Meta(
+            description="If its action is not legal: play one at random, or let the broker judge."
+        ),
     ] = "random"
 
 
