@@ -27,7 +27,8 @@ def _fractions(seed: int, first: int, count: int) -> Array:
     z += np.uint64(1)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(mix(seed))
-    return (scatter(z) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    found: Array = (scatter(z) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    return found
 
 
 class Table:
