@@ -6,7 +6,6 @@ features; after each step the weights move by ``rate * (target - value) * featur
 
 from __future__ import annotations
 
-import random
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -189,9 +188,3 @@ class LinearTD(Agent[P]):
         self.snapshots = list(snapshots)
         self.updates = saved.settings.updates
         self.remember(saved.settings.extra)
-
-
-def pick(actions: list[int], values: list[float], rng: random.Random) -> int:
-    """Return an action of the highest value; equal ones are drawn at random."""
-    best = max(values)
-    return rng.choice([a for a, value in zip(actions, values, strict=True) if value == best])

@@ -655,3 +655,19 @@ def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
     plain.init(Seat(3, 0, Spec(seats=2, afterstates=True)))
     plain.step(Decision(seat, 1, 0, None, [0], 0.0, "learn", rng, np.array([[1.0, 2.0]])))
     assert plain.slots[1, 0].pending.row.tolist() == [1.0, 2.0]
+
+
+def test_a_truncated_episode_bootstraps_from_its_last_observation() -> None:
+    """w += rate (r + discount V(last observation) - V(s)) s, for a linear function."""
+    given = {"hidden": 0, "output": "linear", "epsilon": 0, "averaging": 0, "trace_decay": 0}
+    agent = held(TD, TDParameters(**given, learning_rate=0.5, discount=0.9, decay_episodes=0), 1)
+    agent.step(turn([[1.0, 0.0]], random.Random(1)))
+    network = agent.network
+    assert network is not None
+    network.weights[:] = [2.0, 3.0, 0.0][: len(network.weights)]
+    value = network.values(np.array([[1.0, 0.0], [0.0, 1.0]], network.dtype))
+    over = end(0.25, reason="truncated")
+    over.observation = np.array([0.0, 1.0])
+    agent.end(over)
+    expected = 2.0 + 0.5 * (0.25 + 0.9 * value[1] - value[0])
+    assert float(network.weights[0]) == pytest.approx(expected)

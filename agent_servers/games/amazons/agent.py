@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.amazons.position import FEATURES, Geometry, Position, Search
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
+from dovetail.agent_servers.learning.sampling import pick
 from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
@@ -155,7 +156,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         rng = decision.rng
         if not given.rollouts:
             moves, values = search.root(position, given.depth)
-            return int(rng.choice(moves[values == values.max()].tolist()))
+            return int(pick(moves.tolist(), values.tolist(), rng))
         moves, values = search.root(position, given.depth, given.candidates)
         # By value, and equal ones in random order.
         lots = np.array([rng.random() for _ in range(len(moves))])

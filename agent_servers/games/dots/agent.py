@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.dots.kernels import MOST_LINES
 from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search
-from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters, pick
+from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
+from dovetail.agent_servers.learning.sampling import pick
 from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.env_servers.dots.rules import Grid, grid
 from dovetail.protocol.errors import DovetailError

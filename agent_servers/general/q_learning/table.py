@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.learning.finaliser import mix, scatter
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
@@ -20,24 +21,14 @@ STATE = 120
 _MASK = (1 << 64) - 1
 
 
-def mix(number: int) -> int:
-    """Return 64 bits scattered by another 64 (the end of splitmix64, Steele et al. 2014)."""
-    z = number & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
 def _fractions(seed: int, first: int, count: int) -> Array:
     """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape (count,)."""
     z = np.arange(count, dtype=np.uint64) + np.uint64(first & _MASK)
     z += np.uint64(1)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(mix(seed))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return (z >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    found: Array = (scatter(z) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    return found
 
 
 class Table:

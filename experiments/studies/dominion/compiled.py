@@ -14,7 +14,8 @@ from dovetail.agent_servers.games.dominion.q_learning import (
     DominionQParameters,
     Reward,
 )
-from dovetail.agent_servers.general.q_learning.table import STATE, Table, mix
+from dovetail.agent_servers.general.q_learning.table import STATE, Table
+from dovetail.agent_servers.learning.finaliser import mix
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail.experiments.studies.dominion import kernels
