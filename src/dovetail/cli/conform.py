@@ -58,10 +58,7 @@ def conform(
         raise UsageError(f"no case of {role} has {only!r} in its name; see --list")
     if list_:
         for each in cases:
-            show(
-                f"[bold]{each.name}[/] ({each.rules}, level {each.level}): "
-                f"{escape(each.rule)}"
-            )
+            show(f"[bold]{each.name}[/] ({each.rules}, level {each.level}): {escape(each.rule)}")
         return OK
     if not command:
         raise UsageError(
