@@ -90,6 +90,9 @@ check: $(STAMP) ## lint, formatting and types
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail.protocol.generate
 
+playthroughs: $(STAMP) ## write tests/playthroughs after a change of rules
+	$(BIN)/python -m tests.playthroughs.record
+
 format: $(STAMP) ## format the code and apply safe lint fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
