@@ -41,6 +41,7 @@ PLACES = {
     "tests/playthroughs": "learners",
     "tests/protocol": "fast",
     "tests/testing": "fast",
+    "tests/test_checkout.py": "processes",
     "tests/test_ci.py": "processes",
     "tests/test_docs.py": "learners",
     "tests/test_groups.py": "fast",
