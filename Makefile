@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: drill help venv demo test test-fast test-learners test-processes test-slow test-clients test-cold playthroughs coverage check generate format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: drill help venv demo test test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ check: $(STAMP) ## lint, formatting and types
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail.protocol.generate
+
+playthroughs: $(STAMP) ## write tests/playthroughs after a change of rules
+	$(BIN)/python -m tests.playthroughs.record
 
 format: $(STAMP) ## format the code and apply safe lint fixes
 	$(BIN)/ruff check --fix-only .

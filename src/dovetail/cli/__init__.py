@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dovetail._version import __version__
-from dovetail.cli import broker, conform, experiments, games, peers, records, train, watching
+from dovetail.cli import broker, check, conform, experiments, games, peers, records, train, watching
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ def options(
     state.debug = debug
 
 
-for module in (broker, peers, games, experiments, train, watching, records, conform):
+for module in (broker, peers, games, experiments, train, watching, records, conform, check):
     module.add(app)
 
 

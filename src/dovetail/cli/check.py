@@ -1,0 +1,118 @@
+"""``dovetail check``: check an environment or agent as Dovetail's tests check its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import (
+    FAILED,
+    OK,
+    Register,
+    Set,
+    agent,
+    complete_agent,
+    complete_environment,
+    environment,
+    register,
+    settings,
+    show,
+)
+
+app = typer.Typer(name="check", help="Check an environment or agent.", no_args_is_help=True)
+
+Episodes = Annotated[int | None, typer.Option(min=1, help="Episodes to play for each check.")]
+
+
+def add(to: typer.Typer) -> None:
+    """Add the commands."""
+    to.add_typer(app)
+
+
+@app.command("env")
+def env(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="An environment's name, or file.py:Class.", autocompletion=complete_environment
+        ),
+    ],
+    set_: Set = None,
+    episodes: Episodes = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Check also what Dovetail asks of its own games.")
+    ] = False,
+) -> int:
+    """Check an environment: spaces, rewards, seeds, illegal actions, forks, and more.
+
+    Example: dovetail check env nim.py:Nim --set heap=12
+    """
+    from dovetail.testing.environments import CHECKS, check_environment
+
+    kind, options = environment(name), settings(set_)
+    return _each(
+        list(CHECKS),
+        lambda check: check_environment(
+            kind, options, episodes=episodes or 12, strict=strict, only=check
+        ),
+    )
+
+
+@app.command("agent")
+def agent_(
+    name: Annotated[
+        str,
+        typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
+    ],
+    set_: Set = None,
+    game: Annotated[
+        str,
+        typer.Option("--env", metavar="NAME", help="A game that it plays, or file.py:Class."),
+    ] = "connect_four",
+    env_set: Annotated[
+        list[str] | None,
+        typer.Option("--env-set", metavar="KEY=VALUE", help="Set an option of the game."),
+    ] = None,
+    episodes: Episodes = None,
+    register_: Register = None,
+) -> int:
+    """Check an agent: legal play, seeds, evaluation, saving and loading.
+
+    Example: dovetail check agent td --env rlgame --env-set size=5
+    """
+    from dovetail.testing.agents import CHECKS, check_agent
+
+    register(register_)
+    kind, where = agent(name), environment(game)
+    parameters, configuration = settings(set_), settings(env_set, "--env-set")
+    return _each(
+        list(CHECKS),
+        lambda check: check_agent(
+            kind,
+            parameters,
+            environment=where,
+            configuration=configuration,
+            episodes=episodes or 4,
+            only=check,
+        ),
+    )
+
+
+def _each(names: list[str], check: Callable[[str], None]) -> int:
+    from rich.markup import escape
+
+    from dovetail.testing.problem import CheckFailed
+
+    failed = 0
+    for name in names:
+        try:
+            check(name)
+        except CheckFailed as error:
+            failed += 1
+            show(f"[red]FAILED[/] {escape(str(error))}")
+        else:
+            show(f"[green]passed[/] {name}")
+    show(f"{len(names) - failed} of {len(names)} checks passed")
+    return FAILED if failed else OK

@@ -1,0 +1,237 @@
+"""What holds of every agent: legal play, the same from the same seeds, and states that say everything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.host import type_name
+from dovetail.env_servers.environment import Environment, Turn
+from dovetail.env_servers.host import type_name as environment_name
+from dovetail.experiments.client import Experiment
+from dovetail.experiments.inprocess import InProcess
+from dovetail.peer import plugins
+from dovetail.protocol.errors import DovetailError
+from dovetail.testing.problem import CheckFailed, no_error, short
+
+GUIDE = "docs/agents.md"
+SMALLEST = f"{GUIDE}#the-smallest-agent"
+TRYING = f"{GUIDE}#trying-it-in-process"
+LEARNER = f"{GUIDE}#a-learner"
+WRONG = f"{GUIDE}#when-something-is-wrong"
+OPPONENT = "the-other"
+
+
+class Opponent(Random):
+    """Plays a random legal action, under a name that no agent takes."""
+
+    name = OPPONENT
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is checked, and in which game."""
+
+    kind: type[Agent]
+    parameters: dict[str, Any]
+    game: type[Environment]
+    configuration: dict[str, Any]
+    episodes: int
+
+
+class Table:
+    """The agent in the first seat and random players in the others; it keeps all actions."""
+
+    def __init__(self, subject: Subject, state: bytes | None = None, seed: int = 1) -> None:
+        self.actions: list[Any] = []
+        self.subject = subject
+        noted, kind = self.actions, subject.game
+
+        class Watched(kind):  # type: ignore[misc, valid-type]
+            def step(self, actions: Mapping[int, Any]) -> Turn:
+                noted.append(dict(actions))
+                turn: Turn = super().step(actions)
+                return turn
+
+        self.game = environment_name(kind)
+        Watched.name, Watched.__doc__ = self.game, kind.__doc__
+        self._process = InProcess([Watched], [subject.kind, Opponent])
+        self.experiment: Experiment = self._process.experiment()
+        name = type_name(subject.kind)
+        self.agent = self.experiment.create(
+            name, parameters=subject.parameters, seed=seed, state=state
+        )
+        seats = kind(kind.Configuration(**subject.configuration)).init().seats
+        other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
+        self.seats = [self.agent, *other]
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.close()
+
+    def play(self, check: str, *, first: int = 0, mode: str = "learn", seed: int = 3) -> list[Any]:
+        """Play the episodes; return the actions of all seats.
+
+        Raises:
+            CheckFailed: one ends early through the agent.
+        """
+        before = len(self.actions)
+        results = self.experiment.run(
+            self.game,
+            self.seats,
+            configuration=self.subject.configuration,
+            episodes=self.subject.episodes,
+            first_index=first,
+            seed=seed,
+            mode=mode,
+            max_turns=400,
+            retries=0,
+        ).wait()
+        for each in results:
+            if each.reason not in ("terminated", "truncated"):
+                wrong = f"episode {each.index} ended as {each.reason}: {short(each.message, 300)}"
+                raise CheckFailed(check, wrong, "a legal action for each decision", WRONG)
+        return self.actions[before:]
+
+    def state(self, check: str) -> bytes:
+        """Return what ``save`` returns."""
+        try:
+            return self.experiment.save(self.agent)
+        except DovetailError as error:
+            wrong = f"save failed: {short(str(error), 300)}"
+            raise CheckFailed(check, wrong, "bytes", LEARNER) from error
+
+
+def it_plays(subject: Subject) -> None:
+    """It answers each decision with a legal action, and hears every end."""
+    with Table(subject) as table:
+        table.play("it_plays")
+        table.play("it_plays", first=subject.episodes, mode="evaluate")
+
+
+def seeds_decide_everything(subject: Subject) -> None:
+    """The same seeds give the same actions and the same state."""
+    name, found = "seeds_decide_everything", []
+    before = random.getstate()
+    try:
+        for other in (1, 2):
+            random.seed(other)  # which it must not look at
+            with Table(subject) as table:
+                found.append((table.play(name), table.state(name)))
+    finally:
+        random.setstate(before)
+    if found[0][0] != found[1][0]:
+        wrong = "it acts differently when the same seeds are played again"
+        raise CheckFailed(name, wrong, "all chance to come from decision.rng or seed", TRYING)
+    if found[0][1] != found[1][1]:
+        wrong = "save returns other bytes when the same seeds are played again"
+        raise CheckFailed(name, wrong, "all chance to come from decision.rng or seed", LEARNER)
+
+
+def evaluation_changes_nothing(subject: Subject) -> None:
+    """What is saved is the same before and after episodes in ``evaluate``."""
+    name = "evaluation_changes_nothing"
+    with Table(subject) as table:
+        table.play(name)
+        before = table.state(name)
+        table.play(name, mode="evaluate", seed=5)
+        if table.state(name) != before:
+            wrong = "save returns other bytes after episodes in the mode evaluate"
+            raise CheckFailed(name, wrong, "no change there", LEARNER)
+
+
+def states_say_everything(subject: Subject) -> None:
+    """Loaded from a state it saves the same bytes, and continues as if nothing had happened."""
+    name = "states_say_everything"
+    with Table(subject) as whole:
+        whole.play(name)
+        middle = whole.state(name)
+        expected = (whole.play(name, first=subject.episodes), whole.state(name))
+    try:
+        again = Table(subject, middle or None)
+    except DovetailError as error:
+        wrong = f"load refuses what save returned: {short(str(error), 300)}"
+        raise CheckFailed(name, wrong, "the agent as it was", LEARNER) from error
+    with again:
+        if again.state(name) != middle:
+            wrong = "save after load returns other bytes"
+            raise CheckFailed(name, wrong, "the bytes that were loaded", LEARNER)
+        found = (again.play(name, first=subject.episodes), again.state(name))
+    if found != expected:
+        what = "acts" if found[0] != expected[0] else "learns"
+        wrong = f"loaded from a state it {what} differently than without the break"
+        raise CheckFailed(name, wrong, "save to return everything that counts", LEARNER)
+
+
+def wrong_states_are_refused(subject: Subject) -> None:
+    """An agent that saves refuses bytes that are not a state of its kind, and stays as it was."""
+    name = "wrong_states_are_refused"
+    with Table(subject) as table:
+        table.play(name)
+        before = table.state(name)
+        if not before:
+            return
+        for what, state in (
+            ("no bytes", b""),
+            ("bytes of something else", b"no state"),
+            ("a state without its last three bytes", before[:-3]),
+        ):
+            try:
+                table.experiment.load(table.agent, state)
+            except DovetailError as error:
+                if "Error:" in str(error) or "\n" in str(error):
+                    wrong = f"load of {what} raised {short(str(error), 200)}"
+                    raise CheckFailed(name, wrong, "DovetailError, in one line", LEARNER) from error
+            else:
+                raise CheckFailed(name, f"load takes {what}", "DovetailError", LEARNER)
+            if table.state(name) != before:
+                wrong = f"load refused {what} and changed the agent"
+                raise CheckFailed(name, wrong, "the agent as it was", LEARNER)
+
+
+CHECKS: dict[str, Callable[[Subject], None]] = {
+    each.__name__: each
+    for each in (
+        *(it_plays, seeds_decide_everything, evaluation_changes_nothing),
+        *(states_say_everything, wrong_states_are_refused),
+    )
+}
+"""Every check by its name, in the order in which they run."""
+
+
+def check_agent(
+    cls: type[Agent],
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    environment: type[Environment] | str = "connect_four",
+    configuration: Mapping[str, Any] | None = None,
+    episodes: int = 4,
+    only: str = "",
+) -> None:
+    """Check an agent in a game, against random players; return if it passes.
+
+    Args:
+        cls: the agent's class.
+        parameters: by name; the others keep their defaults.
+        environment: a game that it plays, or its name.
+        configuration: the game's options by name.
+        episodes: how many are played each time; enough for a learner to learn something.
+        only: the name of one check, from ``CHECKS``; empty runs all.
+
+    Raises:
+        CheckFailed: a check does not pass; one line says what was wrong and where the guide has it.
+        DovetailError: it cannot play this game, or a parameter is wrong.
+    """
+    if only and only not in CHECKS:
+        raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")
+    game = plugins.find("environment", environment) if isinstance(environment, str) else environment
+    subject = Subject(cls, dict(parameters or {}), game, dict(configuration or {}), episodes)
+    for name in [only] if only else CHECKS:
+        with no_error(name, "the agent", WRONG):
+            CHECKS[name](subject)

@@ -1,0 +1,46 @@
+"""How a check says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail.protocol.errors import DovetailError
+
+
+class CheckFailed(AssertionError):
+    """An environment or agent breaks a rule; the text names it, the rule, and where the guide has it.
+
+    Args:
+        check: the name of the check.
+        wrong: what was wrong.
+        expected: what was expected.
+        guide: where the guide says so.
+    """
+
+    def __init__(self, check: str, wrong: str, expected: str, guide: str) -> None:
+        self.check = check
+        super().__init__(f"{check}: {wrong}; expected {expected}; see {guide}")
+
+
+def short(value: Any, limit: int = 80) -> str:
+    """Return a value in one line of limited length."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+@contextmanager
+def no_error(check: str, doing: str, guide: str) -> Iterator[None]:
+    """Turn an exception in the code under test into a failed check; DovetailError passes through.
+
+    Raises:
+        CheckFailed: the code raised something else.
+    """
+    try:
+        yield
+    except (CheckFailed, DovetailError):
+        raise
+    except Exception as error:
+        wrong = f"{doing} raised {type(error).__name__}: {short(str(error))}"
+        raise CheckFailed(check, wrong, "no exception", guide) from error

@@ -1,0 +1,38 @@
+"""A change of rules or of an observation shows as a diff of a playthrough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.playthroughs.record import HERE, cases, record
+
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer import plugins
+
+CASES = cases()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_playthrough_is_as_before(name: str) -> None:
+    found, path = record(CASES[name]), HERE / name
+    assert path.is_file(), "run `make playthroughs`, and commit the new file"
+    expected = path.read_text(encoding="utf-8")
+    assert found == expected, "the rules changed; if that is meant, run `make playthroughs`"
+
+
+def test_no_file_is_left_over_and_every_game_has_one() -> None:
+    assert {path.name for path in HERE.glob("*.txt")} == set(CASES)
+    assert {case[0] for case in CASES.values()} == set(plugins.names("environment"))
+
+
+def test_another_observation_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, observe = record(("connect_four", {})), ConnectFour.observation
+
+    def other(self: ConnectFour, seat: int) -> Any:
+        return observe(self, 1 - seat)
+
+    monkeypatch.setattr(ConnectFour, "observation", other)
+    after = record(("connect_four", {}))
+    assert before != after
+    assert len(before.splitlines()) == len(after.splitlines())

@@ -1,0 +1,54 @@
+"""A checkout imports without symbolic links, and a traceback names the paths that git knows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+LOOK = (
+    "import pkgutil, dovetail\n"
+    "for each in pkgutil.walk_packages(dovetail.__path__, 'dovetail.'):\n"
+    "    if each.name.split('.')[1] in {'protocol', 'broker', 'env_servers', 'peer'}:\n"
+    "        print(__import__(each.name, fromlist=['x']).__file__)\n"
+)
+
+
+def git(*arguments: str, folder: Path = TOP) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"git: {done.stderr.strip()}")
+    return done.stdout
+
+
+def test_git_keeps_no_symbolic_link() -> None:
+    links = [line for line in git("ls-files", "--stage").splitlines() if line.startswith("120000")]
+    assert not links
+
+
+def test_the_path_of_a_module_is_the_path_that_git_knows() -> None:
+    known = set(git("ls-files", "--cached", "--others", "--exclude-standard").splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    found = done.stdout.splitlines()
+    assert len(found) > 30
+    assert {Path(each).relative_to(TOP).as_posix() for each in found} <= known
+
+
+def test_a_checkout_without_links_imports(tmp_path: Path) -> None:
+    git("-c", "core.symlinks=false", "clone", "--quiet", "--shared", str(TOP), str(tmp_path / "x"))
+    command = "import dovetail.broker.core as core; print(core.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src'); {command}"],
+        cwd=tmp_path / "x",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == str(tmp_path / "x" / "broker" / "core.py"), done.stderr
