@@ -263,7 +263,7 @@ def main(
 ) -> None:
     """Measure random-play moves per second of every game beside other libraries' versions."""
     console = Console(stderr=True)
-    notes = [f"each measured {repeats} times for {seconds:g} s, in alternation"]
+    notes = [f"each measured {repeats} times for {seconds:g} s, alternating between the subjects"]
     spiel = importlib.util.find_spec("pyspiel") is not None
     zoo = pettingzoo_reference.missing()
     if not spiel:
