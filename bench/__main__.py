@@ -131,7 +131,9 @@ class Bench:
         ):
             self.rows.append(Row(case, megabytes[-1], when, figure, " MB"))
         each = ", ".join(f"{s.kilobytes / 1024:.1f}" for s in samples)
-        self.note(f"memory in MB at the start, after every {total // 10:,} turns, and at the end: {each}")
+        self.note(
+            f"memory in MB at the start, after every {total // 10:,} turns, and at the end: {each}"
+        )
 
 
 def main(
@@ -178,7 +180,10 @@ def main(
         first = vias[0]
         bench.memory(bench.games[0], first, 100_000 if quick else 1_000_000)
 
-    bench.notes.insert(0, f"each measured {repeats} times for {bench.seconds:g} s, alternating between the subjects")
+    bench.notes.insert(
+        0,
+        f"each measured {repeats} times for {bench.seconds:g} s, alternating between the subjects",
+    )
     shown = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     shown.print(for_terminal(bench.rows))
     for line in (*machine(), *bench.notes):

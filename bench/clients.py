@@ -47,7 +47,9 @@ def main(
         console.print(f"no such client; there are {', '.join(games())}")
         raise typer.Exit(2)
     rows: list[Row] = []
-    notes = [f"each measured {repeats} times for {seconds:g} s, alternating between the subjects, over tcp"]
+    notes = [
+        f"each measured {repeats} times for {seconds:g} s, alternating between the subjects, over tcp"
+    ]
     for matches in MATCHES:
         case = "1 match, lock-step" if matches == 1 else f"{matches} matches at once"
         measured = {
