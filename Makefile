@@ -15,11 +15,23 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
+# LANG is the locale, too: as `make test-clients LANG=go` gives it, it names a language of clients/, and programs get a
+# locale that exists.
+ifeq ($(origin LANG),command line)
+CLIENT := $(LANG)
+override LANG := C.UTF-8
+MAKEOVERRIDES := $(filter-out LANG=%,$(MAKEOVERRIDES))
+ifeq ($(wildcard clients/$(CLIENT)/Makefile),)
+$(error LANG=$(CLIENT): there is no such client; LANG is one of $(notdir $(patsubst %/Makefile,%,$(wildcard clients/*/Makefile))))
+endif
+endif
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+
 .DEFAULT_GOAL := help
-.PHONY: drill help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: drill help venv demo test test-fast test-learners test-processes test-slow test-clients test-cold playthroughs coverage check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## build .venv from requirements.lock
 .venv: $(STAMP)
@@ -43,7 +55,19 @@ demo: $(STAMP) ## play a demonstration match
 	$(BIN)/dovetail demo
 
 test: $(STAMP) ## run the tests, without the slow ones
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(PYTEST)
+
+test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
+	$(PYTEST) -m "fast and not slow"
+
+test-learners: $(STAMP) ## run the tests that play and train
+	$(PYTEST) -m "learners and not slow"
+
+test-processes: $(STAMP) ## run the tests with sockets and programs
+	$(PYTEST) -m "processes and not slow"
+
+test-clients: $(STAMP) ## build and test the clients that changed; one of them with LANG=go
+	DOVETAIL_CLIENT=$(CLIENT) $(PYTEST) tests/clients
 
 test-slow: $(STAMP) ## run the slow tests only
 	$(BIN)/python -m pytest -m slow
@@ -53,9 +77,6 @@ test-cold: ## test the clients as a fresh machine would: a copy of this folder, 
 	git ls-files -z --cached --others --exclude-standard | \
 		tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$$copy"; \
 	.ci/cold $(MAKE) --no-print-directory -C "$$copy" PYTHON="$(PYTHON)" test-clients
-
-test-clients: $(STAMP) ## build and test the clients of all languages
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs tests/clients
 
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .

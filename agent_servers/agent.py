@@ -11,13 +11,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
 
 from msgspec import Struct
 
+from dovetail.agent_servers.needs import Needs
 from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Want
 
-__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Preview", "Seat"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    P = TypeVar("P", bound=Struct, default=Any)
+else:
+    from typing import TypeVar
+
+    P = TypeVar("P")
+
+__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Needs", "Preview", "Seat"]
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +69,8 @@ class Decision(Struct, gc=False):
     clock: Clock | None = None
     seed: int = 0
     """What ``rng`` was made from, for agents with random numbers of their own."""
+    memory: Any = None
+    """What the agent keeps of this seat's episode: the same object until ``end``; see ``Agent``."""
 
 
 _INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
@@ -73,7 +85,7 @@ class End(Struct, gc=False):
     """The sum of what the seat earned since its last decision."""
     observation: Any
     outcome: list[float] | None
-    """A score per seat: 1 won, 0 lost, shared when drawn; None if nobody is scored."""
+    """A score per seat: 1 won, 0 lost, shared when drawn; None if there are none."""
     reason: Reason
     blame: int | None
     total: float
@@ -82,6 +94,8 @@ class End(Struct, gc=False):
     mode: Mode
     text: str | None = None
     scene: Any = None
+    memory: Any = None
+    """As in the seat's decisions; a new one if it had none."""
 
     @property
     def interrupted(self) -> bool:
@@ -108,27 +122,54 @@ class Lookahead(Struct, frozen=True):
     """For what the seat cannot know and for chance; the same draw for all lines."""
 
 
-class Agent:
+class Agent(Generic[P]):
     """A player.  Subclass it, answer ``step``, and ``serve`` it.
 
-    One instance may hold several seats at once, of one episode or of ``capacity`` many.
+    One instance may hold several seats at once, of one episode or of ``capacity`` many.  What it
+    must remember of an episode belongs in ``decision.memory``: the host makes one ``Memory`` for
+    each seat of each episode, hands it out with every decision and with the end, and drops it.
+
+    With parameters, name their type once; the class attribute ``Parameters`` follows from it:
+
+    >>> class Options(Struct, frozen=True):
+    ...     epsilon: float = 0.1
+    >>> class Player(Agent[Options]):
+    ...     pass
+    >>> Player.Parameters is Options, Player().parameters.epsilon
+    (True, 0.1)
     """
 
     name: ClassVar[str] = ""
     """The agent type's name for others; the class name in lower case if empty."""
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
+    Memory: ClassVar[type[Any]] = dict
+    """Makes the ``memory`` of a seat's episode; a class with defaults for all fields, say."""
+    needs: ClassVar[Needs] = Needs()
+    """What the game must have; the host refuses seats in others before ``init`` is called."""
     wants: ClassVar[Sequence[Want]] = ()
-    """``"afterstates"``, ``"text"`` and ``"scene"``: what the environment adds to each decision."""
+    """``"text"`` and ``"scene"``: what the environment adds to each decision if it can."""
     capacity: ClassVar[int] = 1
-    """Episodes that one instance plays at once; 0 is no limit."""
+    """How many episodes one instance plays at once; 0 means any number."""
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
-        self.parameters: Any = self.Parameters() if parameters is None else parameters
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            kind = get_origin(base)
+            if isinstance(kind, type) and issubclass(kind, Agent) and "Parameters" not in vars(cls):
+                (given,) = get_args(base)
+                if isinstance(given, TypeVar):
+                    given = given.__bound__
+                if isinstance(given, type):
+                    cls.Parameters = given
+
+    def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
+        made: Any = self.Parameters() if parameters is None else parameters
+        self.parameters: P = made
         self.seed = seed
 
     def init(self, seat: Seat) -> None:
-        """Take a seat of a match.
+        """Take a seat of a match that has what this agent ``needs``.
 
         Raises:
             DovetailError: this agent cannot play this game; the text says why, in one line.
@@ -150,21 +191,21 @@ class Agent:
         return None
 
     def save(self) -> bytes:
-        """Return everything that ``load`` needs to go on as if nothing had happened."""
+        """Return the agent's complete state; loading it continues exactly from here."""
         return b""
 
     def load(self, state: bytes) -> None:
-        """Go on from what ``save`` returned.
+        """Continue from what ``save`` returned.
 
         Raises:
             DovetailError: these bytes are not of such an agent.
         """
 
     def cleanup(self) -> None:
-        """Let go of resources; nothing is called afterwards."""
+        """Release resources.  No method is called after this one."""
 
 
-class BatchAgent(Agent):
+class BatchAgent(Agent[P]):
     """An agent that answers all decisions that are waiting with one call."""
 
     def step_batch(self, decisions: Sequence[Decision]) -> Sequence[Any]:

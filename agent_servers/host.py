@@ -29,7 +29,7 @@ log = logging.getLogger("dovetail.agent")
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "mode", "rng", "seat", "seed", "seq")
+    __slots__ = ("agent", "before", "memory", "mode", "rng", "seat", "seed", "seq")
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
@@ -37,30 +37,29 @@ class _Play:
         self.mode = start.mode
         self.seed = start.seed
         self.rng = random.Random(start.seed)
+        self.memory = agent.Memory()
         self.seq = 0
         """The number of the frame with its last decision."""
-
-
-class _Asked:
-    """A decision to be answered."""
-
-    __slots__ = ("decision", "play", "seq")
-
-    def __init__(self, play: _Play, decision: Decision, seq: int) -> None:
-        self.play = play
-        self.decision = decision
-        self.seq = seq
+        self.before = 0
+        """That of the one before, whose answer has arrived."""
 
 
 class _Thought:
     """A decision whose agent has asked the environment and waits for the answer."""
 
-    __slots__ = ("asked", "generator", "question")
+    __slots__ = ("decision", "generator", "play", "question", "seq")
 
     def __init__(
-        self, asked: _Asked, generator: Generator[Any, Any, Any], question: m.AgentLookahead
+        self,
+        play: _Play,
+        decision: Decision,
+        seq: int,
+        generator: Generator[Any, Any, Any],
+        question: m.AgentLookahead,
     ) -> None:
-        self.asked = asked
+        self.play = play
+        self.decision = decision
+        self.seq = seq
         self.generator = generator
         self.question = question
 
@@ -86,7 +85,7 @@ class AgentHost:
         self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
         self._playing: dict[tuple[int, int], _Play] = {}
         self._inbox = Inbox()
-        self._waiting: dict[BatchAgent, list[_Asked]] = {}
+        self._waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._asks = itertools.count(1)
 
@@ -104,14 +103,15 @@ class AgentHost:
         ``between`` is called with the answers so far, from which it may take, after each message.
         """
         out: list[m.Message] = []
+        inbox = self._inbox
         for message in incoming:
             if between is not None and out:
                 between(out)
             kind = type(message)
             if kind is m.AgentStep or kind is m.AgentStart:
-                if self._inbox.take(message.seq, out):  # type: ignore[attr-defined]
+                if inbox.take(message.seq, out):  # type: ignore[attr-defined]
                     self._decision(message, out)  # type: ignore[arg-type]
-            elif not self._inbox.take(getattr(message, "seq", 0), out):
+            elif not inbox.take(getattr(message, "seq", 0), out):
                 continue
             else:
                 if self._waiting:
@@ -127,7 +127,7 @@ class AgentHost:
             return self._inbox.failed(answer, text)
         out: list[m.Message] = []
         thought = self._thoughts.pop(answer.id)
-        self._crashed(thought.asked, DovetailError(text), out)
+        self._crashed(thought.play, thought.decision, thought.seq, DovetailError(text), out)
         return out[0]
 
     # -- decisions ----------------------------------------------------------------------------------
@@ -139,14 +139,18 @@ class AgentHost:
         if isinstance(message, m.AgentStart):
             found = self._seats.get((message.match, message.seat))
             if found is not None:
-                self._playing[key] = _Play(*found, message)
+                try:
+                    self._playing[key] = _Play(*found, message)
+                except Exception as error:
+                    where = f"{type(found[0]).__name__}.Memory"
+                    self._fail(seq, "crashed", describe(error, where), out)
+                    return
         play = self._playing.get(key)
         if play is None:
             text = f"no agent here holds seat {message.seat} of episode {message.episode}"
             self._fail(seq, "unknown", text, out)
             return
-        self._inbox.forget(play.seq)
-        play.seq = seq
+        play.before, play.seq = play.seq, seq
         legal = message.legal
         try:
             actions = unmask(legal) if type(legal) is bytes else legal
@@ -170,41 +174,52 @@ class AgentHost:
             scene,
             message.clock,
             play.seed,
+            play.memory,
         )
         agent = play.agent
-        asked = _Asked(play, turn, seq)
+        missing = agent.needs.missing(actions, afterstates)
+        if missing:
+            text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
+            self._crashed(play, turn, seq, DovetailError(text), out)
+            return
         if isinstance(agent, BatchAgent):
-            self._waiting.setdefault(agent, []).append(asked)
+            self._waiting.setdefault(agent, []).append((play, turn, seq))
             return
         try:
             action = agent.start(turn) if first else agent.step(turn)
-        except Exception as error:  # whatever an agent raises is its own crash and nobody else's
-            self._crashed(asked, error, out)
+        except Exception as error:  # an agent's error is its own crash, not the host's
+            self._crashed(play, turn, seq, error, out)
             return
-        self._act(asked, action, out)
+        self._act(play, turn, seq, action, out)
 
-    def _act(self, asked: _Asked, action: Any, out: list[m.Message]) -> None:
+    def _act(
+        self, play: _Play, turn: Decision, seq: int, action: Any, out: list[m.Message]
+    ) -> None:
         if type(action) is not int:
             if type(action) is GeneratorType:
-                self._think(asked, action, None, out)
+                self._think(play, turn, seq, action, None, out)
                 return
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
-                self._crashed(asked, DovetailError(f"the action cannot travel: {error}"), out)
+                wrong = DovetailError(f"the action cannot travel: {error}")
+                self._crashed(play, turn, seq, wrong, out)
                 return
-        turn = asked.decision
         answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
-        self._inbox.answer(asked.seq, answer, out)
+        out.append(answer)
+        if self._inbox.keeping:
+            self._inbox.keep(seq, answer, play.before)
 
     def _think(
         self,
-        asked: _Asked,
+        play: _Play,
+        turn: Decision,
+        seq: int,
         generator: Generator[Any, Any, Any],
         answer: list[m.Preview] | Exception | None,
         out: list[m.Message],
     ) -> None:
-        """Let an agent go on until its next question or its action."""
+        """Run an agent until its next question or its action."""
         try:
             if isinstance(answer, Exception):
                 yielded = generator.throw(answer)
@@ -217,36 +232,37 @@ class AgentHost:
                 for line in yielded.lines
             ]
         except StopIteration as end:
-            self._act(asked, end.value, out)
+            self._act(play, turn, seq, end.value, out)
             return
         except Exception as error:
-            self._crashed(asked, error, out)
+            self._crashed(play, turn, seq, error, out)
             return
-        turn = asked.decision
         number = next(self._asks)
         question = m.AgentLookahead(
             number, turn.episode, turn.seat.seat, turn.turn, lines, yielded.seed
         )
-        self._thoughts[number] = _Thought(asked, generator, question)
+        self._thoughts[number] = _Thought(play, turn, seq, generator, question)
         out.append(question)
 
     def _answer_waiting(self, out: list[m.Message]) -> None:
         waiting, self._waiting = self._waiting, {}
         for agent, batch in waiting.items():
             try:
-                actions = agent.step_batch([asked.decision for asked in batch])
+                actions = agent.step_batch([turn for _, turn, _ in batch])
                 if len(actions) != len(batch):
                     raise DovetailError(f"{len(actions)} answers to {len(batch)} decisions")
             except Exception as error:
-                for asked in batch:
-                    self._crashed(asked, error, out)
+                for play, turn, seq in batch:
+                    self._crashed(play, turn, seq, error, out)
                 continue
-            for asked, action in zip(batch, actions, strict=True):
-                self._act(asked, action, out)
+            for (play, turn, seq), action in zip(batch, actions, strict=True):
+                self._act(play, turn, seq, action, out)
 
-    def _crashed(self, asked: _Asked, error: Exception, out: list[m.Message]) -> None:
-        where = f"{type(asked.play.agent).__name__} in turn {asked.decision.turn}"
-        self._fail(asked.seq, "crashed", describe(error, where), out)
+    def _crashed(
+        self, play: _Play, turn: Decision, seq: int, error: Exception, out: list[m.Message]
+    ) -> None:
+        text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
+        self._fail(seq, "crashed", text, out)
 
     def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
         self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
@@ -258,9 +274,10 @@ class AgentHost:
             if found is None:
                 return
             agent, seat = found
+            memory = None
         else:
-            agent, seat = play.agent, play.seat
-            for thought in [each for each in self._thoughts.values() if each.asked.play is play]:
+            agent, seat, memory = play.agent, play.seat, play.memory
+            for thought in [each for each in self._thoughts.values() if each.play is play]:
                 del self._thoughts[thought.question.id]
                 thought.generator.close()
         try:
@@ -280,8 +297,11 @@ class AgentHost:
             message.mode,
             message.text,
             scene,
+            memory,
         )
         try:
+            if play is None:
+                end.memory = agent.Memory()
             agent.end(end)
         except Exception as error:
             describe(error, f"{type(agent).__name__} at the end of an episode")
@@ -309,7 +329,9 @@ class AgentHost:
             case m.Reply() | m.Error():
                 thought = self._thoughts.pop(message.id or 0, None)
                 if thought is not None:
-                    self._think(thought.asked, thought.generator, _answered(message, thought), out)
+                    answer = _answered(message, thought)
+                    play, turn, seq = thought.play, thought.decision, thought.seq
+                    self._think(play, turn, seq, thought.generator, answer, out)
             case m.Leave():
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
@@ -327,6 +349,7 @@ class AgentHost:
             return
         seat = Seat(message.match, message.seat, message.spec, message.lookahead)
         try:
+            agent.needs.check(agent_name(agent), message.spec)
             agent.init(seat)
         except Exception as error:
             text = describe(error, f"{type(agent).__name__} taking a seat")
@@ -350,6 +373,9 @@ class AgentHost:
                     return m.Saved(number, agent.save())
                 case m.Load():
                     agent.load(message.state)
+                    for play in self._playing.values():
+                        if play.agent is agent:  # what it remembers is of the agent before
+                            play.memory = agent.Memory()
                 case m.AgentMessage():
                     return m.Reply(number, agent.message(message.body))
                 case m.Cleanup():
@@ -417,6 +443,11 @@ def type_name(kind: type[Agent]) -> str:
     return kind.name or kind.__name__.lower()
 
 
+def agent_name(agent: Agent) -> str:
+    """Return what others call an agent's type."""
+    return type_name(type(agent))
+
+
 def describe(error: Exception, where: str) -> str:
     """Return one line for a person about an exception; what is a surprise is also logged whole."""
     if isinstance(error, DovetailError):
@@ -427,12 +458,15 @@ def describe(error: Exception, where: str) -> str:
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
+    wants = list(kind.wants)
+    if kind.needs.afterstates:
+        wants.insert(0, "afterstates")
     summary = (kind.__doc__ or "").strip().split("\n\n")[0]
     return m.Offer(
         name=name,
         description=" ".join(summary.split()),
         parameters=options.describe(kind.Parameters),
-        wants=list(kind.wants),
+        wants=wants,
         capacity=kind.capacity,
         instance=instance,
     )

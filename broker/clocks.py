@@ -39,19 +39,15 @@ class SeatClock:
         self.deadline = now + (self._allowance() if self.timed else self._patience)
 
     def answer(self, now: float) -> bool:
-        """Stop: the answer came; return whether it is in time."""
+        """Stop: the answer came, or is overdue; return whether it is in time."""
         in_time = now <= self.deadline or not self.timed
-        self.spend(now)
-        return in_time
-
-    def spend(self, now: float) -> None:
-        """Stop: the answer came, or is overdue."""
         took = now - self.sent
         self.last = took
         self.seconds += took
         if self.left is not None:
             self.left = max(0.0, self.left - took) + self._rule.increment
         self.deadline = FOREVER
+        return in_time
 
     def shown(self) -> Clock | None:
         """Return what the seat is shown with its next decision."""

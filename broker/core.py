@@ -17,7 +17,7 @@ from typing import Any
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instances
-from dovetail.broker.outbox import Address, Out
+from dovetail.broker.outbox import Address, Said
 from dovetail.broker.peers import Peer
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -43,6 +43,7 @@ class Core:
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
         self.tables = tables = Tables(settings)
+        self._connections = tables.connections
         self.instances = instances = Instances()
         self._watching = Watching()
         self.runs = runs = Runs(tables, instances, self._watching)
@@ -101,9 +102,9 @@ class Core:
         if type(message) is m.Hello:
             self._sessions.greet(address, message, now)
             return
-        peer = self.tables.connections.get(address)
+        peer = self._connections.get(address)
         if peer is None:
-            self.tables.out.append((address, m.Error("hello-first", UNGREETED)))
+            self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
             return
         peer.heard = now
         peer.greeting = None
@@ -125,7 +126,7 @@ class Core:
         answer = m.Error(error.code, str(error))
         if error.code == "unknown-type":
             answer = m.Error("hello-first", UNGREETED)
-        self.tables.out.append((address, answer))
+        self.tables.out.messages.append((address, answer))
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
@@ -157,7 +158,7 @@ class Core:
         if error.id is not None:
             self._requests.failed(peer, error.id, error.code, error.message)
             return
-        match peer.outbox.awaits(error.answers):
+        match peer.outbox.asked.get(error.answers or 0):
             case None:
                 self.tables.ignore()
             case m.Open() | m.Init() as asked:
@@ -227,13 +228,13 @@ class Core:
 
     # -- what there is to do ---------------------------------------------------------------------
 
-    def take(self) -> tuple[list[AnyRecord], Out]:
+    def take(self) -> tuple[list[AnyRecord], Said]:
         """Return what to write down, then who is to be sent what."""
         tables = self.tables
+        out = tables.out
         records, tables.records = tables.records, []
-        out = tables.out.copy()
-        tables.out.clear()
-        return records, out
+        messages, out.messages = out.messages, []
+        return records, messages
 
     def deadline(self) -> float:
         """Return when ``tick`` must be called at the latest."""

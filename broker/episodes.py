@@ -13,6 +13,7 @@ from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching, shown
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import EpisodeRecord
 
 
@@ -72,18 +73,30 @@ class Episodes:
             self._tables.ignore()
             return
         run, play = found
-        if play.match.environment is not peer or not play.episode.awaits(turn.turn):
+        episode = play.episode
+        if (
+            episode.machine.state != "transition"
+            or turn.turn != episode.latest.turn + 1
+            or play.match.environment is not peer
+        ):
             self._tables.ignore()
             return
         self._tables.counters["turns"] += 1
-        ending = play.turned(turn, now)
-        if turn is play.episode.latest:
-            watchers = self._watching.of(run)
-            if watchers or run.request is not None:
-                self._show(run, play, ending, watchers)
+        peer.outbox.asked.pop(play.asked, None)
+        try:
+            ending = episode.turned(turn)
+        except ProtocolError as error:
+            text = f"{peer.name} sent an invalid turn {turn.turn}: {error}"
+            peer.complain(error.code, text)
+            self._end(run, play, Ending("environment-failed", message=text), now)
+            return
+        if ending is None and not episode.rules.stepwise:
+            play.decide(now)
+        if self._watching.peers or run.request is not None:
+            self._show(run, play, ending, self._watching.of(run))
         if ending is not None:
             self._end(run, play, ending, now)
-        elif play.episode.deadline < play.timer:
+        elif episode.deadline < play.timer:
             self._tables.timers.watch(play, self._overdue)
 
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
@@ -99,14 +112,23 @@ class Episodes:
             self._tables.ignore()
             peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
             return
-        if not play.episode.owes(number, action.turn):
+        sitter, episode = sitters[number], play.episode
+        if sitter.machine.state != "deciding" or action.turn != episode.latest.turn:
             self._tables.ignore()
-            play.episode.places[number].ignored += 1
+            episode.places[number].ignored += 1
             return
-        ending = play.acted(sitters[number], action, now)
+        asked = peer.outbox.asked
+        asked.pop(sitter.asked, None)
+        if sitter.init:
+            asked.pop(sitter.init, None)
+            sitter.init = 0
+        ending = episode.acted(action, now)
         if ending is not None:
             self._end(run, play, ending, now)
-        elif play.episode.deadline < play.timer:
+            return
+        if not episode.owing:
+            play.asked = play.match.environment.outbox.ask(episode.step(now))
+        if episode.deadline < play.timer:
             self._tables.timers.watch(play, self._overdue)
 
     def failed(
@@ -172,7 +194,7 @@ class Episodes:
         run.experiment.outbox.deliver(replace(result))
         watchers = self._watching.of(run)
         ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
-        if not ruled and episode.latest.turn >= 0 and (watchers or run.request is not None):
+        if not ruled and episode.latest.turn >= 0:
             self._show(run, play, ending, watchers)
         for peer in watchers:
             if peer is not run.experiment:
@@ -196,6 +218,8 @@ class Episodes:
 
     def _show(self, run: Run, play: Play, ending: Ending | None, watchers: list[Peer]) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
+        if not watchers and run.request is None:
+            return
         turn = shown(run, play, ending)
         for peer in watchers:
             peer.outbox.tell(turn)

@@ -12,7 +12,6 @@ from dovetail.broker.episode import Ending, Episode, Place, Rules, places_for
 from dovetail.broker.instances import Instance
 from dovetail.broker.peers import Peer
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState
 
@@ -65,7 +64,7 @@ class Match:
 
     def opened(self, spec: m.Spec) -> str:
         """Take the environment's answer to ``open``; return what is wrong with it, empty if nothing."""
-        self.environment.outbox.answered(self.asked)
+        self.environment.outbox.asked.pop(self.asked, None)
         self.machine.on("spec")
         self.deadline = FOREVER
         self.spec = spec
@@ -124,7 +123,7 @@ class Match:
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
         self.deadline = FOREVER
-        self.environment.outbox.answered(self.asked)
+        self.environment.outbox.asked.pop(self.asked, None)
         for sitter in self.sitters:
             sitter.machine.on("leave")
         for peer in dict.fromkeys(sitter.instance.peer for sitter in self.sitters):
@@ -149,38 +148,12 @@ class Play:
         """When the first answer that is owed is overdue."""
         return self.episode.deadline
 
-    def turned(self, turn: m.Turn, now: float) -> Ending | None:
-        """Take the turn that the environment owes; ask the seats, unless the run is stepwise."""
-        match, episode = self.match, self.episode
-        match.environment.outbox.answered(self.asked)
-        try:
-            ending = episode.turned(turn)
-        except ProtocolError as error:
-            text = f"{match.environment.name} sent an invalid turn {turn.turn}: {error}"
-            match.environment.complain(error.code, text)
-            return Ending("environment-failed", message=text)
-        if ending is None and not episode.rules.stepwise:
-            self.decide(now)
-        return ending
-
     def decide(self, now: float) -> None:
         """Ask the seats that must act."""
         sitters = self.match.sitters
         for decision in self.episode.decide(now):
             sitter = sitters[decision.seat]
             sitter.asked = sitter.instance.peer.outbox.ask(decision)
-
-    def acted(self, sitter: Sitter, action: m.Action, now: float) -> Ending | None:
-        """Take the answer that a seat owes; once it is the last, go on."""
-        outbox = sitter.instance.peer.outbox
-        outbox.answered(sitter.asked)
-        if sitter.init:
-            outbox.answered(sitter.init)
-            sitter.init = 0
-        ending = self.episode.acted(action, now)
-        if ending is None and not self.episode.owing:
-            self._step(now)
-        return ending
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""
@@ -191,14 +164,14 @@ class Play:
             if sitter.machine.state != "deciding":
                 sitter.instance.peer.outbox.release(sitter.asked)
         if ending is None and not episode.owing:
-            self._step(now)
+            self.asked = self.match.environment.outbox.ask(episode.step(now))
         if ending is not None and ending.reason == "stalled" and ending.blame is not None:
             self.match.sitters[ending.blame].instance.stalled = True
         return ending
 
     def end(self, ending: Ending) -> list[m.SeatResult]:
         """Tell every seat that the episode is over; return the accounts."""
-        self.match.environment.outbox.answered(self.asked)
+        self.match.environment.outbox.asked.pop(self.asked, None)
         for sitter, end in zip(self.match.sitters, self.episode.end(ending), strict=True):
             outbox = sitter.instance.peer.outbox
             # Either may have been lost on the way, and a decision has a reward in it.
@@ -214,9 +187,6 @@ class Play:
     def seat_of(self, instance: Instance) -> int | None:
         """Return the first seat that an instance holds."""
         return next((s.number for s in self.match.sitters if s.instance is instance), None)
-
-    def _step(self, now: float) -> None:
-        self.asked = self.match.environment.outbox.ask(self.episode.step(now))
 
 
 def _account(place: Place, instance: Instance) -> m.SeatResult:

@@ -6,27 +6,36 @@ a replay of what is kept.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
 from dovetail.protocol import messages as m
 
 Address = Hashable
 """Whatever the shell calls a connection; it changes when a peer reconnects."""
 
-Out = list[tuple[Address, m.Message]]
-"""What is about to be sent, in order."""
+Said = list[tuple[Address, m.Message]]
+
+
+class Out:
+    """What is about to be sent, in order."""
+
+    __slots__ = ("messages",)
+
+    def __init__(self) -> None:
+        self.messages: Said = []
 
 
 class Outbox:
     """The way to one peer, by way of ``out``."""
 
-    __slots__ = ("_asked", "_kept", "_out", "address", "present", "reliable", "seq")
+    __slots__ = ("_kept", "_out", "address", "asked", "present", "reliable", "seq")
 
     def __init__(self, out: Out, address: Address) -> None:
         self._out = out
         self.seq = 0
         """The number of the last numbered frame."""
-        self._asked: dict[int, m.Asked] = {}
+        self.asked: dict[int, m.Asked] = {}
+        """What is not answered yet; ``pop`` what is, or need not even arrive any more."""
         self._kept: dict[int, m.Numbered] = {}
         self.connect(address)
 
@@ -35,7 +44,7 @@ class Outbox:
     def tell(self, message: m.Message) -> None:
         """Send what may be lost."""
         if self.present:
-            self._out.append((self.address, message))
+            self._out.messages.append((self.address, message))
 
     def deliver(self, message: m.Delivered) -> None:
         """Send what must arrive; it is kept until it has."""
@@ -43,25 +52,21 @@ class Outbox:
         if not self.reliable:
             self._kept[self.seq] = message
         if self.present:
-            self._out.append((self.address, message))
+            self._out.messages.append((self.address, message))
 
     def ask(self, message: m.Asked) -> int:
         """Send what must be answered; it is kept until it is.  Return its number."""
         self.seq = seq = message.seq = self.seq + 1
-        self._asked[seq] = message
+        self.asked[seq] = message
         if self.present:
-            self._out.append((self.address, message))
+            self._out.messages.append((self.address, message))
         return seq
 
     # -- what became of it -----------------------------------------------------------------------
 
-    def answered(self, seq: int) -> None:
-        """Take the news that a frame is answered, or need not even arrive any more."""
-        self._asked.pop(seq, None)
-
     def release(self, seq: int) -> None:
         """Wait for the answer to a frame no longer; it must still arrive."""
-        message = self._asked.pop(seq, None)
+        message = self.asked.pop(seq, None)
         if message is not None and not self.reliable:
             self._kept[seq] = message
 
@@ -69,14 +74,6 @@ class Outbox:
         """Take the peer's word that every frame up to a number has come."""
         for seq in [seq for seq in self._kept if seq <= seen]:
             del self._kept[seq]
-
-    def awaits(self, seq: int | None) -> m.Asked | None:
-        """Return the frame of a number if its answer is awaited."""
-        return None if seq is None else self._asked.get(seq)
-
-    def asking(self) -> Iterator[m.Asked]:
-        """Yield all frames whose answers are awaited."""
-        yield from self._asked.values()
 
     def reply_to(self, request: int) -> m.Delivered | None:
         """Return the answer to one of the peer's requests, if it is kept."""
@@ -88,7 +85,7 @@ class Outbox:
     @property
     def settled(self) -> int:
         """The highest number up to which no frame's answer is awaited."""
-        return next(iter(self._asked), self.seq + 1) - 1
+        return next(iter(self.asked), self.seq + 1) - 1
 
     # -- the connection --------------------------------------------------------------------------
 
@@ -106,13 +103,13 @@ class Outbox:
     def replay(self, seen: int) -> None:
         """Send again what may have been lost, to a peer that has come back."""
         self.arrived(seen)
-        for seq in sorted({**self._kept, **self._asked}):
-            message = self._asked.get(seq) or self._kept[seq]
-            self._out.append((self.address, message))
+        for seq in sorted({**self._kept, **self.asked}):
+            message = self.asked.get(seq) or self._kept[seq]
+            self._out.messages.append((self.address, message))
 
     def close(self) -> None:
         """Send and keep nothing any more."""
         self.present = False
         self.reliable = True
         self._kept.clear()
-        self._asked.clear()
+        self.asked.clear()

@@ -234,7 +234,7 @@ class Requests:
     def _forget(self, request: Request) -> None:
         del self._all[request.message.id]
         request.deadline = FOREVER
-        request.peer.outbox.answered(request.message.seq)
+        request.peer.outbox.asked.pop(request.message.seq, None)
 
     # -- given up --------------------------------------------------------------------------------
 

@@ -213,7 +213,7 @@ class Runs:
         """Take the word of a program that it cannot play a match."""
         match = self._matches[asked.match]
         if isinstance(asked, m.Open):
-            match.environment.outbox.answered(match.asked)
+            match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
         self.finish(self._runs[match.run], "failed", text, now)
 

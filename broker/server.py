@@ -131,7 +131,7 @@ class Server:
             timeout = 0.0
         if self._socket is not None:
             self._read(timeout, now)
-        elif timeout > 0 and not core.tables.out and not self._held:
+        elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
             core.tick(now)
@@ -184,7 +184,7 @@ class Server:
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
         tables = self.core.tables
-        while tables.out or tables.records or self._held:
+        while tables.out.messages or tables.records or self._held:
             records, out = self.core.take()
             if self._held:
                 if now < self._retry and not records:

@@ -56,7 +56,7 @@ class Sessions:
                 return
             holders = self._holders(hello)
         except ProtocolError as error:
-            self._tables.out.append((address, m.Error(error.code, str(error))))
+            self._tables.out.messages.append((address, m.Error(error.code, str(error))))
             return
         for holder in holders:
             self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
@@ -193,7 +193,7 @@ class Sessions:
         patience = self._tables.settings.peer_timeout
         if silence <= patience or peer.role not in ("environment", "agent"):
             return False
-        asking = [each for each in peer.outbox.asking() if not isinstance(each, m.Init)]
+        asking = [each for each in peer.outbox.asked.values() if not isinstance(each, m.Init)]
         if any(isinstance(each, TURNS) for each in asking):
             return False
         return not asking or silence >= AT_WORK * patience

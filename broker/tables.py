@@ -35,7 +35,7 @@ class Tables:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.out: Out = []
+        self.out = Out()
         self.records: list[AnyRecord] = []
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""

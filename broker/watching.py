@@ -13,25 +13,24 @@ class Watching:
     """The peers that watch; nothing else changes what they see."""
 
     def __init__(self) -> None:
-        self._peers: list[Peer] = []
+        self.peers: list[Peer] = []
+        """Those who watch any run."""
 
     def watch(self, peer: Peer, run: int | None, *, on: bool) -> None:
         """Begin or end to send a peer the turns of a run, or of all runs."""
         if on:
             peer.watching.add(run)
-            if peer not in self._peers:
-                self._peers.append(peer)
+            if peer not in self.peers:
+                self.peers.append(peer)
         else:
             peer.watching.discard(run)
             self._leave()
 
     def of(self, run: Run) -> list[Peer]:
         """Return who watches a run."""
-        if not self._peers or run.asked.secret:
+        if not self.peers or run.asked.secret:
             return []
-        return [
-            peer for peer in self._peers if None in peer.watching or run.number in peer.watching
-        ]
+        return [peer for peer in self.peers if None in peer.watching or run.number in peer.watching]
 
     def tell(self, run: Run, message: m.Progress | m.Done) -> None:
         """Tell those who watch a run, but its own experiment; it may be lost."""
@@ -41,7 +40,7 @@ class Watching:
 
     def over(self, run: Run) -> None:
         """Take a run off everybody's list."""
-        for peer in self._peers:
+        for peer in self.peers:
             peer.watching.discard(run.number)
         self._leave()
 
@@ -51,7 +50,7 @@ class Watching:
         self._leave()
 
     def _leave(self) -> None:
-        self._peers = [peer for peer in self._peers if peer.watching]
+        self.peers = [peer for peer in self.peers if peer.watching]
 
 
 def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:

@@ -33,7 +33,7 @@ def sole_action(actions: Mapping[int, Any], seat: int, *, over: bool) -> Any:
     """Return the action of the one seat that must act.
 
     Raises:
-        IllegalAction: the game is over, or others act, or nobody.
+        IllegalAction: the game is over, or other seats act.
     """
     if over:
         raise IllegalAction("the game is over; no action is legal", seat)
@@ -51,10 +51,9 @@ class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
 class Environment:
     """The rules of a game.
 
-    ``start`` and ``step`` return a ``Turn``: ``to_act`` and one ``View`` for each seat in it
-    (observation, legal actions) and for each seat that earned a reward; when ``terminated`` or
-    ``truncated`` it has a ``View`` with the final observation of every seat, and the ``outcome``.
-    Arrays that were handed out must not be changed afterwards.
+    ``start`` and ``step`` return a ``Turn``, made by one of three constructors: ``Turn.ask`` (one
+    seat must act), ``Turn.simultaneous`` (several) or ``Turn.end`` (the episode is over).  Do not
+    change an array after you have handed it out.
     """
 
     name: ClassVar[str] = ""
@@ -103,7 +102,7 @@ class Environment:
     def fork(self, seat: int, seed: int) -> Self:
         """Return a copy of the episode as ``seat`` knows it, to be played on by itself.
 
-        What the seat cannot know, and chance to come, is drawn anew from ``seed``.  Right as it is
+        What the seat cannot know, and chance to come, is drawn from ``seed``.  Right as it is
         for games that hide nothing and have no chance.
         """
         return copy.deepcopy(self)
@@ -120,4 +119,4 @@ class Environment:
         return None
 
     def cleanup(self) -> None:
-        """Let go of resources; nothing is called afterwards."""
+        """Release resources.  No method is called after this one."""

@@ -30,7 +30,7 @@ class _Open:
     """An environment made for a match, and its episode in progress."""
 
     __slots__ = (
-        *("environment", "episode", "match", "seats", "seq", "to_act", "turn"),
+        *("before", "environment", "episode", "match", "seats", "seq", "to_act", "turn"),
         *("wants", "watched"),
     )
 
@@ -44,6 +44,8 @@ class _Open:
         self.to_act: list[int] = []
         self.seq = 0
         """The number of the frame that the last turn answers."""
+        self.before = 0
+        """That of the one before, whose answer has arrived."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
 
@@ -78,16 +80,17 @@ class EnvironmentHost:
         ``between`` is called with the answers so far, from which it may take, after each message.
         """
         out: list[m.Message] = []
+        inbox = self._inbox
         for message in incoming:
             if between is not None and out:
                 between(out)
             if type(message) is m.EnvironmentStep:
-                if self._inbox.take(message.seq, out):
+                if inbox.take(message.seq, out):
                     self._step(message, out)
             elif type(message) is m.EnvironmentStart:
-                if self._inbox.take(message.seq, out):
+                if inbox.take(message.seq, out):
                     self._start(message, out)
-            elif self._inbox.take(getattr(message, "seq", 0), out):
+            elif inbox.take(getattr(message, "seq", 0), out):
                 self._other(message, out)
         return out
 
@@ -104,8 +107,7 @@ class EnvironmentHost:
             text = f"episode {message.episode} is not at turn {message.turn}"
             self._fail(message.seq, "unknown", text, out)
             return
-        self._inbox.forget(place.seq)
-        place.seq = message.seq
+        place.before, place.seq = place.seq, message.seq
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
@@ -122,12 +124,11 @@ class EnvironmentHost:
         if place is None:
             self._fail(message.seq, "unknown", f"match {message.match} is not open", out)
             return
-        self._inbox.forget(place.seq)
         self._episodes.pop(place.episode, None)
         self._episodes[message.episode] = place
         place.episode = message.episode
         place.turn = -1
-        place.seq = message.seq
+        place.before, place.seq = place.seq, message.seq
         place.wants = message.wants
         place.watched = message.watched
         try:
@@ -171,7 +172,9 @@ class EnvironmentHost:
             return
         place.turn = number
         place.to_act = turn.to_act
-        self._inbox.answer(place.seq, turn, out)
+        out.append(turn)
+        if self._inbox.keeping:
+            self._inbox.keep(place.seq, turn, place.before)
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:

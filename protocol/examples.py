@@ -593,3 +593,31 @@ def exchange() -> list[tuple[str, str, m.Message]]:
         if receiver != broker and isinstance(message, m.Numbered):
             sent[receiver] = message.seq = sent[receiver] + 1
     return said
+
+
+def interrupted() -> list[tuple[str, str, m.Message | str]]:
+    """Return the same episode with the agent's connection lost while it decides: its first two decisions.
+
+    A text stands for what happens between messages.
+    """
+    said: list[tuple[str, str, m.Message | str]] = list(exchange())
+    again = m.Hello(
+        *(1, "agent", "player", [m.Offer("taker", instance=True)]),
+        resume=_TOKENS[1],
+        seen=3,
+    )
+    inits, (_, _, first), action = said[10:12], said[14], said[15]
+    at_once = ("agent", "broker", m.Pong(1, 4))
+    return [
+        *said[:15],
+        ("", "", "the connection is lost while the agent decides: its action does not arrive"),
+        ("agent", "broker", again),
+        ("broker", "agent", msgspec.structs.replace(_welcome(1, "player"), resumed=True)),
+        *inits,
+        ("broker", "agent", first),
+        action,
+        *said[16:19],
+        ("broker", "agent", m.Ping(1, settled=1)),
+        at_once,
+        *said[19:],
+    ]

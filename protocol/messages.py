@@ -8,7 +8,8 @@ I/O or keeps state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import Meta, Raw, Struct
 
@@ -408,6 +409,81 @@ class Turn(Message):
     """If watched: the position as text, as everyone may see it."""
     info: Payload = NIL
     """For debugging; the broker does not pass it on."""
+
+    @classmethod
+    def ask(
+        cls,
+        seat: int,
+        observation: Any,
+        legal: Legal = None,
+        reward: float = 0.0,
+        *,
+        others: Iterable[View] = (),
+    ) -> Self:
+        """Return the turn of one seat.
+
+        Args:
+            seat: that must act.
+            observation: what it sees.
+            legal: its legal actions; None allows its whole action space.
+            reward: what it earned in the transition.
+            others: views of other seats that earned a reward.
+        """
+        return cls(to_act=[seat], seats=[View(seat, observation, legal, reward), *others])
+
+    @classmethod
+    def simultaneous(
+        cls,
+        observations: Mapping[int, Any],
+        legal: Mapping[int, Legal] | None = None,
+        rewards: Mapping[int, float] | None = None,
+    ) -> Self:
+        """Return the turn of several seats at once.
+
+        Args:
+            observations: by seat: what each seat that must act sees.
+            legal: by seat: legal actions; a seat that is missing may use its whole action space.
+            rewards: by seat: what it earned in the transition; 0 if missing.
+        """
+        legal, rewards = legal or {}, rewards or {}
+        views = [
+            View(seat, seen, legal.get(seat), rewards.get(seat, 0.0))
+            for seat, seen in observations.items()
+        ]
+        return cls(to_act=list(observations), seats=views)
+
+    @classmethod
+    def end(
+        cls,
+        observations: Iterable[Any],
+        rewards: Sequence[float],
+        *,
+        winners: Sequence[int] | None = None,
+        outcome: list[float] | None = None,
+        truncated: bool = False,
+    ) -> Self:
+        """Return the end of an episode.
+
+        Args:
+            observations: what each seat sees at the end, in the order of the seats.
+            rewards: what each seat earned in the last transition.
+            winners: the seats that share the win, every seat if it is a draw; None if the game has no
+                winners or ``outcome`` says it.
+            outcome: the score of each seat, where it is not an equal share of the win.
+            truncated: whether a limit ended the episode instead of the rules.
+
+        >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
+        [1.0, 0.0]
+        >>> Turn.end([None, None], [0.0, 0.0], winners=[0, 1]).outcome
+        [0.5, 0.5]
+        """
+        views = [
+            View(seat, seen, None, reward)
+            for seat, (seen, reward) in enumerate(zip(observations, rewards, strict=True))
+        ]
+        if winners is not None:
+            outcome = [1 / len(winners) if seat in winners else 0.0 for seat in range(len(views))]
+        return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)
 
 
 # -- broker and agent --------------------------------------------------------------------------

@@ -97,6 +97,15 @@ class Machine(Generic[State]):
         self.state = self._table[self.state][event]
 
 
+def column(table: Table[State], event: str) -> Mapping[State, State]:
+    """Return where an event leads from each state that names it.
+
+    ``machine.state = COLUMN[machine.state]`` is ``machine.on(event)`` without the call, for what
+    happens at every turn.
+    """
+    return {state: row[event] for state, row in table.items() if event in row}
+
+
 def follow(table: Table[State], state: State, event: str) -> State | None:
     """Return the state after ``event``, or None if the table does not name it."""
     return table[state].get(event)

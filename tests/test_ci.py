@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 COLD = Path(__file__).resolve().parents[1] / ".ci" / "cold"
 CACHES = ("CARGO_HOME", "GOMODCACHE", "GOCACHE", "npm_config_cache", "PIP_CACHE_DIR")
 LOOK = (
@@ -34,3 +36,25 @@ def test_a_cold_command_has_empty_caches_and_its_configuration(tmp_path: Path) -
         *("maven", "cargo", "go-modules", "go-build", "npm", "pip")
     }
     assert not root.exists(), "the caches are left behind"
+
+
+SHOW = 'show: ; @echo "$$LANG $(CLIENT) $(MAKEOVERRIDES)"'
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["LANG=go"], "C.UTF-8 go"),
+        (["LANG=go", "PYTHON=py"], "C.UTF-8 go PYTHON=py"),
+        ([], "de_DE.UTF-8"),
+    ],
+)
+def test_a_language_of_the_clients_is_not_taken_for_a_locale(given: list[str], shown: str) -> None:
+    env = {**os.environ, "LANG": "de_DE.UTF-8"}
+    for name in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"):
+        env.pop(name, None)
+    command = ["make", "--no-print-directory", "--eval", SHOW, "show", *given]
+    done = subprocess.run(
+        command, cwd=COLD.parents[1], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == shown.split(), done.stderr

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episode
 
@@ -29,7 +29,13 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "fail"
 
 
-class Recorded(Agent):
+class _Place(Struct):
+    """A seat's episode: how many of its actions were played; None once it is off the record."""
+
+    played: int | None = 0
+
+
+class Recorded(Agent[RecordedParameters]):
     """Plays what was played at its seat in an episode of a broker's journal.
 
     With the seeds and the opponents of then it makes the same game; against another opponent it follows the record as
@@ -40,15 +46,12 @@ class Recorded(Agent):
     """
 
     name = "recorded"
-    Parameters = RecordedParameters
-    parameters: RecordedParameters
+    Memory = _Place
     capacity = 0
 
     def __init__(self, parameters: RecordedParameters, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._game = episode(Path(parameters.journal), str(parameters.episode))[1]
-        self._places: dict[tuple[int, int], int | None] = {}
-        """By episode and seat: how many of its actions were played; None once it is off the record."""
 
     def init(self, seat: Seat) -> None:
         game = self._game
@@ -60,15 +63,15 @@ class Recorded(Agent):
 
     def step(self, decision: Decision) -> Any:
         seat = decision.seat.seat
-        key = (decision.episode, seat)
-        place = self._places.get(key, 0)
+        memory: _Place = decision.memory
+        place = memory.played
         legal = decision.legal
         if place is not None:
             played = [a for turn in self._game.actions for who, a in turn if who == seat]
-            self._places[key] = place + 1
+            memory.played = place + 1
             if place < len(played) and (legal is None or played[place] in legal):
                 return played[place]
-            self._places[key] = None
+            memory.played = None
             if self.parameters.off == "fail" or legal is None:
                 raise DovetailError(
                     f"recorded: action {played[place]} of decision {place} is not legal here"
@@ -77,6 +80,3 @@ class Recorded(Agent):
                 )
         assert legal is not None
         return decision.rng.choice(legal)
-
-    def end(self, end: End) -> None:
-        self._places.pop((end.episode, end.seat.seat), None)

@@ -52,11 +52,13 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     )
     illegal: Annotated[
         Literal["random", "fail"],
-        Meta(description="If its action is not legal: play one by lot, or let the broker judge."),
+        Meta(
+            description="If its action is not legal: play one at random, or let the broker judge."
+        ),
     ] = "random"
 
 
-class SB3(Agent):
+class SB3(Agent[SB3Parameters]):
     """Seats a policy trained with Stable-Baselines3, if that is installed (``pip install dovetail[sb3]``).
 
     It plays and does not learn.  What a seat observes goes to ``predict`` as it is, so the policy must have been
@@ -68,8 +70,6 @@ class SB3(Agent):
     """
 
     name = "sb3"
-    Parameters = SB3Parameters
-    parameters: SB3Parameters
     capacity = 0
 
     def __init__(self, parameters: SB3Parameters, seed: int = 0) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End
+from dovetail.agent_servers.agent import Agent, Decision
 from dovetail.protocol.errors import DovetailError
 
 
@@ -23,25 +23,28 @@ class ScriptedParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "fail"
 
 
-class Scripted(Agent):
+class _Place(Struct):
+    """A seat's episode: how many actions it has played."""
+
+    played: int = 0
+
+
+class Scripted(Agent[ScriptedParameters]):
     """Plays given actions, such as those of a recorded game."""
 
     name = "scripted"
-    Parameters = ScriptedParameters
-    parameters: ScriptedParameters
+    Memory = _Place
     capacity = 0
 
     def __init__(self, parameters: ScriptedParameters, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._places: dict[tuple[int, int], int] = {}
         if not parameters.actions and parameters.after == "repeat":
             raise DovetailError("agent scripted, option 'actions': nothing cannot be repeated")
 
     def step(self, decision: Decision) -> Any:
         given = self.parameters
-        key = (decision.episode, decision.seat.seat)
-        place = self._places.get(key, 0)
-        self._places[key] = place + 1
+        place = decision.memory.played
+        decision.memory.played += 1
         if place < len(given.actions):
             return given.actions[place]
         if given.after == "repeat":
@@ -49,6 +52,3 @@ class Scripted(Agent):
         if given.after == "random" and decision.legal:
             return decision.rng.choice(decision.legal)
         raise DovetailError(f"scripted has no action for decision {place}; it was given {place}")
-
-    def end(self, end: End) -> None:
-        self._places.pop((end.episode, end.seat.seat), None)

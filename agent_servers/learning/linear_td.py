@@ -6,20 +6,19 @@ features; after each step the weights move by ``rate * (target - value) * featur
 
 from __future__ import annotations
 
-import random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs
+from dovetail.agent_servers.saving import pack, unpack
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
 LARGEST = 1e9
-"""A weight beyond this is no evaluation any more."""
+"""A weight beyond this means that learning has diverged."""
 
 
 class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,16 +41,10 @@ class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 50
 
 
-class LinearState(Struct, tag_field="agent", tag="dovetail.linear-td", forbid_unknown_fields=True):
-    """What ``save`` writes, as MessagePack; numbers are little-endian doubles."""
-
-    version: Literal[1]
-    name: str
-    parameters: dict[str, Any]
-    weights: bytes
-    snapshots: bytes
+class _Settings(Struct, forbid_unknown_fields=True):
     updates: int
     extra: dict[bytes, int]
+    """What a game's rate remembers."""
 
 
 class Considered(Struct, frozen=True):
@@ -66,20 +59,28 @@ class Considered(Struct, frozen=True):
     """The value after the chosen action and the reply that is expected."""
 
 
-class LinearTD(Agent):
+class _Pending(Struct):
+    """A seat's episode: the features of its last position, which wait for their target."""
+
+    features: Array | None = None
+
+
+P = TypeVar("P", bound=LinearTDParameters)
+
+
+class LinearTD(Agent[P]):
     """Chooses by search, learns by TD(0)."""
 
+    Memory = _Pending
+    needs = Needs(seats=2, legal="list")
     capacity = 1
-    parameters: Any
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.weights: Array = np.array(self.first_weights(), np.float64)
         self.updates = 0
         self.snapshots: list[Array] = []
         """The weights after every ``snapshot_every`` updates."""
-        self._last: dict[tuple[int, int], Array] = {}
-        """By episode and seat: the features that wait for their target."""
 
     # -- what a game adds ------------------------------------------------------------------------------
 
@@ -105,6 +106,10 @@ class LinearTD(Agent):
         """Return the value of a game that is over."""
         raise NotImplementedError
 
+    def beyond(self, end: End) -> float:
+        """Return the value of the last position of a game that was truncated."""
+        raise NotImplementedError
+
     def rate(self, features: Array) -> float:
         """Return the step size of the update that comes."""
         raise NotImplementedError
@@ -123,17 +128,18 @@ class LinearTD(Agent):
             assert found.predicted is not None
             self._update(found.features, found.predicted - found.value)
         elif learn:
-            key = decision.episode, decision.seat.seat
-            last = self._last.get(key)
+            last = decision.memory.features
             if last is not None:
                 self._update(last, found.value - self.value(last))
-            self._last[key] = found.features
+            decision.memory.features = found.features
         return found.action
 
     def end(self, end: End) -> None:
-        last = self._last.pop((end.episode, end.seat.seat), None)
+        last = end.memory.features
         if last is not None and not end.interrupted:
-            self._update(last, self.result(end) - self.value(last))
+            cut = end.reason == "truncated" and end.observation is not None
+            target = self.beyond(end) if cut else self.result(end)
+            self._update(last, target - self.value(last))
 
     def _update(self, features: Array, error: float) -> None:
         step = self.rate(features) * error * features
@@ -165,42 +171,20 @@ class LinearTD(Agent):
 
     def save(self) -> bytes:
         """Return weights, counters, snapshots and parameters."""
-        state = LinearState(
-            1,
-            self.name,
-            msgspec.to_builtins(self.parameters),
-            self.weights.astype("<f8").tobytes(),
-            np.array(self.snapshots, "<f8").tobytes(),
-            self.updates,
-            self.memory(),
-        )
-        return msgspec.msgpack.encode(state)
+        count = len(self.weights)
+        snapshots = np.array(self.snapshots, np.float64).reshape(-1, count)
+        arrays = {"weights": self.weights, "snapshots": snapshots}
+        settings = _Settings(self.updates, self.memory())
+        return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved: its parameters take the place of this one's."""
-        try:
-            found = msgspec.msgpack.decode(state, type=LinearState)
-            if found.name != self.name:
-                raise ValueError(f"it is a {found.name}")
-            parameters = msgspec.convert(found.parameters, type(self).Parameters)
-            weights = np.frombuffer(found.weights, "<f8")
-            snapshots = np.frombuffer(found.snapshots, "<f8").reshape(-1, len(self.weights))
-            if len(weights) != len(self.weights):
-                raise ValueError(f"{len(weights)} weights")
-        except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved {self.name}: {error}") from None
-        self.parameters = parameters
+        saved = unpack(self.name, state, 1, type(self).Parameters, _Settings)
+        weights = saved.array("weights", "<f8", self.weights.shape)
+        snapshots = saved.array("snapshots", "<f8", (-1, len(self.weights)))
+        self.parameters = saved.parameters  # type: ignore[assignment]
+        self.seed = saved.seed
         self.weights[:] = weights
-        self.snapshots = [row.copy() for row in snapshots]
-        self.updates = found.updates
-        self.remember(found.extra)
-        self._last.clear()
-
-    def cleanup(self) -> None:
-        self._last.clear()
-
-
-def pick(actions: list[int], values: list[float], rng: random.Random) -> int:
-    """Return an action of the highest value; equal ones are drawn by lot."""
-    best = max(values)
-    return rng.choice([a for a, value in zip(actions, values, strict=True) if value == best])
+        self.snapshots = list(snapshots)
+        self.updates = saved.settings.updates
+        self.remember(saved.settings.extra)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import string
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from dovetail.protocol.spaces import (
     Tuple,
 )
 
+T = TypeVar("T")
 _CHARACTERS = string.ascii_letters + string.digits
 
 
@@ -83,8 +85,17 @@ def _whole(low: float, high: float, dtype: np.dtype[Any], rng: random.Random) ->
 
 
 def best(values: list[float], rng: random.Random) -> int:
-    """Return the place of the largest value; equal ones are drawn by lot."""
+    """Return the place of the largest value; equal ones are drawn at random."""
     most = max(values)
     if values.count(most) < 2:
         return values.index(most)
     return rng.choice([place for place, value in enumerate(values) if value == most])
+
+
+def pick(members: Sequence[T], values: Sequence[float], rng: random.Random) -> T:
+    """Return a member of the largest value; equal ones are drawn at random.
+
+    Unlike ``best`` it draws from ``rng`` even if only one has it.
+    """
+    most = max(values)
+    return rng.choice([each for each, value in zip(members, values, strict=True) if value == most])

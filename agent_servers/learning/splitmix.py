@@ -8,19 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.learning import finaliser
+
 Array = NDArray[Any]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True, nogil=True)
-def scatter(z: np.uint64) -> np.uint64:
-    """Return 64 bits that depend on all of another 64."""
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return np.uint64(z ^ (z >> np.uint64(31)))
+scatter = njit(cache=True, nogil=True)(finaliser.scatter)
 
 
 @njit(cache=True, nogil=True)
@@ -31,7 +24,7 @@ def bits(state: Array) -> np.uint64:
         state: uint64, shape (1,); the seed at first.
     """
     state[0] += GOLDEN
-    return scatter(state[0])
+    return np.uint64(scatter(state[0]))
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,6 @@ from dovetail.env_servers.environment import (
     Scene,
     Spec,
     Turn,
-    View,
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
@@ -127,11 +126,11 @@ class Amazons(Environment):
         board = self.board
         if not board.over:
             mover = board.mover
-            return Turn(to_act=[mover], seats=[View(mover, self.observation(mover), board.legal())])
+            return Turn.ask(mover, self.observation(mover), board.legal())
         winner = board.winner
+        assert winner is not None
         rewards = [1.0 if seat == winner else -1.0 for seat in (0, 1)]
-        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
-        return Turn(seats=views, terminated=True, outcome=[max(0.0, reward) for reward in rewards])
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (3 or 4, rows, columns)."""

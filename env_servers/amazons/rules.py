@@ -120,7 +120,7 @@ class Board:
         if self.over:
             raise IllegalAction("the game is over; no move is legal", self.mover)
         if type(action) is not int:
-            raise IllegalAction(f"{action!r} is no action here", self.mover)
+            raise IllegalAction(f"{action!r} is not an action of this game", self.mover)
         if self.steps:
             self._step(action)
             return
@@ -152,7 +152,7 @@ class Board:
             return
         arrow = action - size * size
         if not 0 <= arrow < size or not kernels.clear(board, self.columns, self.shooter, arrow):
-            raise IllegalAction(f"{action} is no arrow from square {self.shooter}", self.mover)
+            raise IllegalAction(f"{action} is not an arrow from square {self.shooter}", self.mover)
         board[arrow] = ARROW
         self.last, self.shooter = (*self.last, arrow), None
         self.mover = 1 - self.mover
@@ -164,7 +164,7 @@ class Board:
         move, arrow = (action, 0) if self.steps else divmod(action, size)
         source, target = divmod(move, size)
         if not 0 <= source < size:
-            return f"{action!r} is no action here"
+            return f"{action!r} is not an action of this game"
         if self.squares[source] != self.mover + 1:
             return f"seat {self.mover} has no amazon on square {source}"
         if not kernels.clear(self.squares, self.columns, source, target):

@@ -16,7 +16,6 @@ from dovetail.env_servers.environment import (
     Scene,
     Spec,
     Turn,
-    View,
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
@@ -96,15 +95,12 @@ class ConnectFour(Environment):
         board = self.board
         if not board.over:
             mover = board.mover
-            return Turn(to_act=[mover], seats=[View(mover, self.observation(mover), board.legal())])
-        winner = board.winner
+            return Turn.ask(mover, self.observation(mover), board.legal())
         rewards = [0.0, 0.0]
-        outcome = [0.5, 0.5]
-        if winner is not None:
-            rewards[winner], rewards[1 - winner] = 1.0, -1.0
-            outcome = [1.0 - winner, float(winner)]
-        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
-        return Turn(seats=views, terminated=True, outcome=outcome)
+        winners = [0, 1] if board.winner is None else [board.winner]
+        if board.winner is not None:
+            rewards[board.winner], rewards[1 - board.winner] = 1.0, -1.0
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (2, rows, columns), own discs first."""

@@ -1,6 +1,6 @@
 """The rules of Connect Four on a board of any size, as bitboards.
 
-Players drop discs in turn; a disc falls to the lowest free square of its column.  Whoever first
+Players drop discs in turn; a disc falls to the lowest free square of its column.  The first player
 has ``connect`` of their own in a row, across, up or diagonally, wins; a full board is a draw.
 
 Square (column c, row r), row 0 at the bottom, is bit ``c * (rows + 1) + r``.  The spare bit on top
@@ -123,7 +123,7 @@ class Board:
         if self.over:
             return "the game is over; no move is legal"
         if type(column) is not int or not 0 <= column < self.columns:
-            return f"{column!r} is no column; the columns are 0 to {self.columns - 1}"
+            return f"{column!r} is not a column; the columns are 0 to {self.columns - 1}"
         return f"column {column} is full; legal are {self._free}"
 
     def wins(self, discs: int) -> bool:

@@ -57,7 +57,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     tie: Annotated[
         Tie,
         Meta(
-            description="among equal points: fair: who had fewer turns, then by lot; shared; "
+            description="among equal points: fair: who had fewer turns, then at random; shared; "
             "highest-seat"
         ),
     ] = "fair"
@@ -128,6 +128,7 @@ class Dominion(Environment):
             action_spaces=[Discrete(ACTIONS)],
             reward_range=(-1.0, 1.0) if kind == "win" else limits,
             perfect_information=False,
+            chance=True,
             forfeit=(-worst, worst / (count - 1)),
         )
 
@@ -149,16 +150,17 @@ class Dominion(Environment):
             rewards[actor] = float(CARDS[game.bought].points)
         if not game.over:
             seat = game.seat
-            views = [View(seat, self.observation(seat), game.legal(), rewards[seat])]
+            others = []
             if actor != seat and rewards[actor]:
-                views.append(View(actor, self.observation(actor), None, rewards[actor]))
-            return Turn(to_act=[seat], seats=views)
+                others.append(View(actor, self.observation(actor), None, rewards[actor]))
+            seen = self.observation(seat)
+            return Turn.ask(seat, seen, game.legal(), rewards[seat], others=others)
         outcome = None
         if not game.cut:
             outcome = game.outcome(self.configuration.tie)
             rewards = [a + b for a, b in zip(rewards, self._final(outcome), strict=True)]
-        views = [View(s, self.observation(s), None, rewards[s]) for s in range(len(rewards))]
-        return Turn(seats=views, terminated=not game.cut, truncated=game.cut, outcome=outcome)
+        seen_by_all = map(self.observation, range(len(rewards)))
+        return Turn.end(seen_by_all, rewards, outcome=outcome, truncated=game.cut)
 
     def _final(self, outcome: list[float]) -> list[float]:
         count = len(outcome)
@@ -192,7 +194,7 @@ class Dominion(Environment):
         return np.array(found, np.int16)
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy in which what a seat does not know is drawn anew.
+        """Return a copy in which what a seat does not know is drawn again.
 
         That is the order of its own deck, and what the others have in hand and deck.
         """

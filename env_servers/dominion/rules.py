@@ -147,7 +147,7 @@ class Game:
         return [*found, PASS]
 
     def act(self, action: int) -> None:
-        """Let the player to act do something, and go on to the next decision.
+        """Let the player to act do something, and continue to the next decision.
 
         Raises:
             IllegalAction: the action is not legal; nothing has changed.
@@ -293,7 +293,7 @@ class Game:
         """Return the score of each seat: 1 for the winner, shared or decided among equals.
 
         Args:
-            tie: ``fair``: of those with most points, who had fewer turns, and else by lot;
+            tie: ``fair``: of those with most points, who had fewer turns, and else at random;
                 ``shared``: each an equal part; ``highest-seat``: the last of them.
         """
         points = [player.points() for player in self.players]

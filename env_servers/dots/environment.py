@@ -108,18 +108,21 @@ class Dots(Environment):
             rewards = [float(gained[0] - gained[1]), float(gained[1] - gained[0])]
         if not board.over:
             mover = board.mover
-            views = [View(mover, self.observation(mover), board.legal(), rewards[mover])]
-            if rewards[1 - mover]:
-                views.append(View(1 - mover, self.observation(1 - mover), None, rewards[1 - mover]))
-            return Turn(to_act=[mover], seats=views)
+            other = View(1 - mover, self.observation(1 - mover), None, rewards[1 - mover])
+            return Turn.ask(
+                mover,
+                self.observation(mover),
+                board.legal(),
+                rewards[mover],
+                others=[other] if other.reward else (),
+            )
         lead = board.scores[0] - board.scores[1]
         sign = (lead > 0) - (lead < 0)
         if kind != "boxes":
             rewards[0] = float(sign if kind == "win" else lead)
             rewards[1] = -rewards[0] or 0.0
-        outcome = [(1 + sign) / 2, (1 - sign) / 2]
-        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
-        return Turn(seats=views, terminated=True, outcome=outcome)
+        winners = {1: [0], 0: [0, 1], -1: [1]}[sign]
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (lines + 2 boxes + 1,)."""

@@ -1,6 +1,6 @@
 """The rules of dots and boxes on a grid of any size.
 
-Players draw lines between neighbouring dots in turn; whoever draws the fourth line of a box owns
+Players draw lines between neighbouring dots in turn; the player who draws the fourth line of a box owns
 it and draws again.  When all lines are drawn, the most boxes win (study *TD learning for dots and
 boxes*).
 
@@ -128,7 +128,7 @@ class Board:
         """
         if type(line) is not int or not 0 <= line < self.grid.lines:
             raise IllegalAction(
-                f"{line!r} is no line; the lines are 0 to {self.grid.lines - 1}", self.mover
+                f"{line!r} is not a line; the lines are 0 to {self.grid.lines - 1}", self.mover
             )
         drawn = self.drawn | 1 << line
         if drawn == self.drawn:

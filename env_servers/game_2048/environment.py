@@ -16,7 +16,6 @@ from dovetail.env_servers.environment import (
     Scene,
     Spec,
     Turn,
-    View,
     sole_action,
 )
 from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
@@ -84,6 +83,7 @@ class Game2048(Environment):
             action_spaces=[Discrete(4)],
             reward_range=(0.0, float(options.rows * options.columns * 2**self.exponents)),
             perfect_information=True,
+            chance=True,
             afterstates=True,
             symmetries=self._symmetries(),
         )
@@ -121,8 +121,9 @@ class Game2048(Environment):
 
     def _turn(self, reward: float) -> Turn:
         legal = self.board.legal()
-        view = View(0, self.observation(0), legal or None, reward)
-        return Turn(to_act=[0] if legal else [], seats=[view], terminated=not legal)
+        if legal:
+            return Turn.ask(0, self.observation(0), legal, reward)
+        return Turn.end([self.observation(0)], [reward])
 
     def _encode(self, rows: Rows) -> NDArray[np.uint8]:
         exponents = np.array(rows, np.uint8)

@@ -121,7 +121,7 @@ class Board:
             IllegalAction: the move changes nothing, or is none; nothing has changed.
         """
         if type(move) is not int or not 0 <= move < 4:
-            raise IllegalAction(f"{move!r} is no move; 0 is up, 1 right, 2 down, 3 left", 0)
+            raise IllegalAction(f"{move!r} is not a move; 0 is up, 1 right, 2 down, 3 left", 0)
         found = self.after().get(move)
         if found is None:
             raise IllegalAction(f"moving {MOVES[move]} changes nothing", 0)

@@ -70,8 +70,8 @@ class RLGame(Environment):
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square outside the
     bases a flag for either player's pawn there, four flags each for the share of pawns in base, and one each for who
-    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  There
-    is no chance in it.
+    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  The game has
+    no chance.
     """
 
     name = "rlgame"
@@ -134,7 +134,7 @@ class RLGame(Environment):
     def start(self, seed: int) -> Turn:
         self.board = self._new()
         mover = self.board.mover
-        return Turn(to_act=[mover], seats=[self._view(mover)])
+        return Turn.ask(mover, self.observation(mover), self.board.legal())
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board, options = self.board, self.configuration
@@ -146,25 +146,21 @@ class RLGame(Environment):
             lead = board.alive(mover) - board.alive(1 - mover)
             rewards[mover] = options.pawn_reward * lead / options.pawns
         if board.winner is None and not self._cut:
-            views = [self._view(1 - mover)]
-            if rewards[mover]:
-                views.append(View(mover, self.observation(mover), None, rewards[mover]))
-            return Turn(to_act=[1 - mover], seats=views)
-        outcome = None
+            paid = rewards[mover]
+            others = [View(mover, self.observation(mover), None, paid)] if paid else ()
+            seen = self.observation(1 - mover)
+            return Turn.ask(1 - mover, seen, board.legal(), others=others)
+        winners = None
         if board.winner is not None:
             rewards[board.winner] = options.win_reward
             rewards[1 - board.winner] = -options.win_reward
-            outcome = [1.0 - board.winner, float(board.winner)]
-        views = [View(seat, self.observation(seat), None, rewards[seat]) for seat in (0, 1)]
-        over = board.winner is not None
-        return Turn(seats=views, terminated=over, truncated=not over, outcome=outcome)
+            winners = [board.winner]
+        seen_by_both = map(self.observation, (0, 1))
+        return Turn.end(seen_by_both, rewards, winners=winners, truncated=winners is None)
 
     @property
     def _cut(self) -> bool:
         return self.board.moves >= int(self.configuration.max_moves)
-
-    def _view(self, seat: int) -> View:
-        return View(seat, self.observation(seat), self.board.legal())
 
     def _encode(self, pawns: Array, cells: Array, seat: int) -> Array:
         """Return stacked positions as a seat sees them."""

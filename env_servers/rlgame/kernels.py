@@ -120,7 +120,7 @@ def play(
     ordered: bool,
     bases: bool,
 ) -> int:
-    """Make a legal move; return the winner, or -1 while the game goes on."""
+    """Make a legal move; return the winner, or -1 while the game continues."""
     squares = cells.shape[0]
     if action >= 4 * squares:
         target = exits[player, action - 4 * squares]
@@ -202,7 +202,7 @@ def planes(pawns: Array, cells: Array, turn: bool, first: int, out: Array) -> No
             if square == BASE:
                 inside += 1
             elif square == HOME:
-                # Nobody else can stand in the enemy's base.
+                # No other player can stand in the enemy's base.
                 corner = squares - 1 if player == 0 else 0
                 out[order, squares - 1 - corner if turn else corner] = 1
         out[2 + order, :] = inside / size

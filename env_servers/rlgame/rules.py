@@ -184,7 +184,7 @@ class Board:
             raise IllegalAction("the game is over; no move is legal", self.mover)
         legal = self.legal()
         if type(action) is not int or action not in legal:
-            raise IllegalAction(f"{action!r} is no legal move; legal are {legal}", self.mover)
+            raise IllegalAction(f"{action!r} is not a legal move; legal are {legal}", self.mover)
         shape = self.geometry
         winner = kernels.play(
             action,

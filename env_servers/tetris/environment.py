@@ -16,7 +16,6 @@ from dovetail.env_servers.environment import (
     Scene,
     Spec,
     Turn,
-    View,
     sole_action,
 )
 from dovetail.env_servers.tetris import kernels
@@ -86,6 +85,7 @@ class Tetris(Environment):
             action_spaces=[Discrete(4 * options.width)],
             reward_range=(0.0, 4.0),
             perfect_information=True,
+            chance=True,
             afterstates=True,
             max_turns=options.max_pieces or None,
         )
@@ -110,14 +110,9 @@ class Tetris(Environment):
 
     def _turn(self, reward: float) -> Turn:
         board = self.board
-        over = board.over or self._cut
-        view = View(0, self.observation(0), None if over else board.legal(), reward)
-        return Turn(
-            to_act=[] if over else [0],
-            seats=[view],
-            terminated=board.over,
-            truncated=over and not board.over,
-        )
+        if board.over or self._cut:
+            return Turn.end([self.observation(0)], [reward], truncated=not board.over)
+        return Turn.ask(0, self.observation(0), board.legal(), reward)
 
     def observation(self, seat: int) -> dict[str, Any]:
         """Return what the seat sees; see the class."""

@@ -81,7 +81,7 @@ class Board:
             self.width - SHAPES[name][rotation].width
         ):
             raise IllegalAction(
-                f"{action!r} is no placement of {name}: rotations 0 to {len(SHAPES[name]) - 1} "
+                f"{action!r} is not a placement of {name}: rotations 0 to {len(SHAPES[name]) - 1} "
                 f"times {self.width}, plus a column where it fits",
                 0,
             )

@@ -15,13 +15,15 @@ from dovetail.protocol.generate.model import contract
 
 TOP = Path(__file__).resolve().parents[2]
 CONTRACT = TOP / "protocol"
-SPEC = CONTRACT / "SPEC.md"
 
 
 def files() -> dict[Path, str]:
     """Return the text of every generated file."""
     written = {
-        SPEC: document.spec(SPEC.read_text(encoding="utf-8")),
+        **{
+            CONTRACT / name: document.document(name, (CONTRACT / name).read_text(encoding="utf-8"))
+            for name in document.BLOCKS
+        },
         CONTRACT / "schema.json": schema.schema(),
         CONTRACT / "vectors" / "valid.json": vectors.valid_vectors(),
         CONTRACT / "vectors" / "malformed.json": vectors.malformed_vectors(),

@@ -1,4 +1,4 @@
-"""The tables of SPEC.md; its prose between them is written by hand."""
+"""The generated blocks of SPEC.md and the documents beside it; the prose is written by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -56,7 +56,7 @@ _WORDS = {
     "Seconds": "number ≥ 0",
     "Shape": "array of integer ≥ 0",
     "Bound": "number or nested arrays of number",
-    "Space": "[space](#spaces)",
+    "Space": "[space](SPEC.md#spaces)",
 }
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
@@ -194,33 +194,59 @@ def _who(kind: type) -> str:
         return "any peer" if len(roles) == len(ROLES) else " or ".join(roles)
 
     ways = [f"{listed(up)} → broker"] if up else []
-    ways += [f"broker → {listed(down)}"] if down else []
+    numbered = ", numbered" if kind in get_args(messages.Numbered) else ""
+    ways += [f"broker → {listed(down)}{numbered}"] if down else []
     return "; ".join(ways)
 
 
-def _fields(fields: list[Field]) -> Iterator[str]:
+_NAMES = {"id", "match", "episode", "seat", "run", "instance"}
+"""Numbers that name what a message is about, which is said once for all."""
+
+
+def _fields(fields: list[Field], known: Mapping[Field, str] | None = None) -> Iterator[str]:
+    """Yield the table of some fields; those that are ``known`` from another table are named only."""
+    fields = [field for field in fields if field.name != "seq"]  # said once, as "numbered"
     if not fields:
         yield "No fields."
         return
-    yield "| field | type | | meaning |"
-    yield "|---|---|---|---|"
+    yield "| field | type | meaning |"
+    yield "|---|---|---|"
+    names = [field for field in fields if field.name in _NAMES and field.default is None]
+    if names:
+        yield f"| {_listed(names)} | integer | what it is about |"
+    seen: dict[str, list[Field]] = {}
     for field in fields:
-        need = "required" if field.default is None else f"default {field.default}"
-        yield f"| `{field.name}` | {field.type} | {need} | {field.meaning} |"
+        if field in names:
+            continue
+        if known is not None and field in known:
+            seen.setdefault(known[field], []).append(field)
+            continue
+        default = "" if field.default is None else f" = {field.default}"
+        yield f"| `{field.name}` | {field.type}{default} | {field.meaning} |"
+    for where, same in seen.items():
+        yield f"| {_listed(same)} | | as in {where} |"
+
+
+def _listed(fields: Iterable[Field]) -> str:
+    return ", ".join(f"`{field.name}`" for field in fields)
 
 
 def _of(names: list[str]) -> Callable[[], Iterator[str]]:
     def lines() -> Iterator[str]:
         described = describe(messages)
+        known: dict[Field, str] = {}
         for name in names:
             kind = getattr(messages, name)
+            fields = described[name].fields
             yield f"### {_heading(kind)}"
             yield ""
             who = f"*{_who(kind)}.* " if issubclass(kind, messages.Message) else ""
             yield who + described[name].summary
             yield ""
-            yield from _fields(described[name].fields)
+            yield from _fields(fields, known)
             yield ""
+            for field in fields:
+                known.setdefault(field, f"[{_heading(kind)}](#{_anchor(kind)})")
 
     return lines
 
@@ -245,7 +271,7 @@ def _accepted() -> Iterator[str]:
     yield "| sender | receiver | message types |"
     yield "|---|---|---|"
     for sender, receiver, kinds in examples.directions():
-        names = ", ".join(f"[`{tag(kind)}`](#{_anchor(kind)})" for kind in kinds)
+        names = ", ".join(f"[`{tag(kind)}`](MESSAGES.md#{_anchor(kind)})" for kind in kinds)
         yield f"| {sender} | {receiver} | {names} |"
 
 
@@ -298,21 +324,22 @@ EVENTS = {
 def _states(name: str) -> Callable[[], Iterator[str]]:
     def lines() -> Iterator[str]:
         table, otherwise = TABLES[name]
-        yield "| state | message or event | next state |"
-        yield "|---|---|---|"
+        yield "| state | message or event → next state |"
+        yield "|---|---|"
         for state, row in table.items():
-            if not row:
-                yield f"| {state} | nothing; this is the end | |"
-            for event, following in row.items():
-                what = f"*{event}*" if event in EVENTS else f"`{event}`"
-                yield f"| {state} | {what} | {following} |"
+            moves = [
+                f"{f'*{event}*' if event in EVENTS else f'`{event}`'} → {following}"
+                for event, following in row.items()
+            ]
+            yield f"| {state} | {', '.join(moves) or 'nothing; this is the end'} |"
         yield ""
         yield otherwise
 
     return lines
 
 
-def _example() -> Iterator[str]:
+def _bytes() -> Iterator[str]:
+    """Yield the whole worked exchange, with the bytes."""
     for number, (sender, receiver, message) in enumerate(examples.exchange(), 1):
         frame = codec.encode(message)
         text = json.dumps(reading(codec.decode(frame)), ensure_ascii=False)
@@ -327,31 +354,60 @@ def _example() -> Iterator[str]:
         yield ""
 
 
-BLOCKS: dict[str, Callable[[], Iterator[str]]] = {
-    "accepted": _accepted,
-    "messages of a session": _of(_SESSION),
-    "messages of an environment": _of(_ENVIRONMENT),
-    "messages of an agent": _of(_AGENT),
-    "messages of an experiment": _of(_EXPERIMENT),
-    "scenes": _scenes,
-    "spaces": _spaces,
-    **{f"states of a {name}": _states(name) for name in TABLES},
-    "exchange": _example,
+def _brief(message: Any) -> str:
+    """Return the JSON reading of a message, without what a reader need not see to follow."""
+    shown = reading(codec.decode(codec.encode(message)))
+    if "spec" in shown:
+        shown["spec"] = ...
+    if "limits" in shown:
+        del shown["limits"]
+    return json.dumps(shown, ensure_ascii=False, default=lambda _: "...").replace('"..."', "{…}")
+
+
+def _lines(said: Iterable[tuple[str, str, Any]]) -> Iterator[str]:
+    """Yield what an agent hears (``<``) and says (``>``)."""
+    yield "```"
+    for sender, receiver, message in said:
+        if isinstance(message, str):
+            yield f"  ({message})"
+        elif "agent" in (sender, receiver):
+            yield f"{'>' if sender == 'agent' else '<'} {_brief(message)}"
+    yield "```"
+
+
+BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
+    "SPEC.md": {
+        "an agent's episode": lambda: _lines(examples.exchange()),
+        "an agent's lost connection": lambda: _lines(examples.interrupted()[14:26]),
+        "accepted": _accepted,
+        "spaces": _spaces,
+        **{f"states of a {name}": _states(name) for name in TABLES},
+    },
+    "MESSAGES.md": {
+        "messages of a session": _of(_SESSION),
+        "messages of an environment": _of(_ENVIRONMENT),
+        "messages of an agent": _of(_AGENT),
+        "messages of an experiment": _of(_EXPERIMENT),
+    },
+    "SCENES.md": {"scenes": _scenes},
+    "EXCHANGE.md": {"exchange": _bytes},
 }
+"""The generated blocks of each document."""
 
 
-def spec(text: str) -> str:
-    """Return SPEC.md with its generated blocks made anew.
+def document(name: str, text: str) -> str:
+    """Return a document with its generated blocks written again.
 
     Raises:
         ValueError: a block is missing, unknown or there twice.
     """
+    blocks = BLOCKS[name]
     names = [match.group(2) for match in _BLOCK.finditer(text)]
-    if sorted(names) != sorted(BLOCKS):
-        raise ValueError(f"SPEC.md must have each of {sorted(BLOCKS)} once, and has {names}")
+    if sorted(names) != sorted(blocks):
+        raise ValueError(f"{name} must have each of {sorted(blocks)} once, and has {names}")
 
     def block(match: re.Match[str]) -> str:
-        body = "\n".join(BLOCKS[match.group(2)]()).strip()
+        body = "\n".join(blocks[match.group(2)]()).strip()
         return f"{match.group(1)}\n{body}\n\n{match.group(3)}"
 
     return _BLOCK.sub(block, text)

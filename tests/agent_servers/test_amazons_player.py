@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
@@ -194,7 +195,7 @@ def test_a_game_that_is_lost_is_worth_minus_100() -> None:
 
 
 def seated(parameters: dict[str, Any]) -> tuple[AmazonsPlayer, Seat]:
-    player = AmazonsPlayer(msgspec.convert(parameters, AmazonsParameters))
+    player = remembering(AmazonsPlayer(msgspec.convert(parameters, AmazonsParameters)))
     seat = Seat(1, 0, Amazons(Configuration(rows=5, columns=5)).init())
     player.init(seat)
     return player, seat
@@ -214,7 +215,7 @@ def over(seat: Seat, total: float) -> End:
 
 def test_the_predicted_target_by_hand() -> None:
     """w += rate F(s) (V(s') - V(s)), s' after the move that was made and the reply that is best."""
-    parameters = {"weights": "mp", "epsilon": 0.0, "playouts": False, "learning_rate": 0.25}
+    parameters = {"weights": "mp", "epsilon": 0.0, "rollouts": False, "learning_rate": 0.25}
     player, seat = seated(parameters)
     environment = game(5, 5, 2, 4)
     position = Position(environment.observation(0), Geometry(5, 5))
@@ -240,7 +241,7 @@ def test_the_predicted_target_by_hand() -> None:
 
 def test_the_actual_target_by_hand() -> None:
     parameters = {
-        **{"weights": "mp", "epsilon": 0.0, "playouts": False, "learning_rate": 0.25},
+        **{"weights": "mp", "epsilon": 0.0, "rollouts": False, "learning_rate": 0.25},
         **{"target": "actual", "depth": 1, "halving": 1},
     }
     player, seat = seated(parameters)
@@ -265,7 +266,7 @@ def test_the_actual_target_by_hand() -> None:
 
 def test_td_leaf_learns_from_the_leaves() -> None:
     parameters = {
-        **{"weights": "mp", "epsilon": 0.0, "playouts": False, "learning_rate": 0.25},
+        **{"weights": "mp", "epsilon": 0.0, "rollouts": False, "learning_rate": 0.25},
         **{"target": "leaf", "halving": 0},
     }
     player, seat = seated(parameters)
@@ -311,17 +312,17 @@ def tournament(
 
 @pytest.mark.parametrize("name", ["mp", "mp-vs-mcmp", "ones-vs-abmp", "mp-vs-random"])
 def test_published_weights_beat_random(name: str) -> None:
-    assert sum(tournament({"weights": name, "playouts": False}, "random", 10)) == 10
+    assert sum(tournament({"weights": name, "rollouts": False}, "random", 10)) == 10
 
 
-def test_playouts_choose_among_the_winners() -> None:
-    assert sum(tournament({"weights": "mp"}, {"weights": "mp", "playouts": False}, 20)) >= 11
+def test_rollouts_choose_among_the_winners() -> None:
+    assert sum(tournament({"weights": "mp"}, {"weights": "mp", "rollouts": False}, 20)) >= 11
 
 
 def test_learning_from_zeros_finds_the_way_to_beat_random() -> None:
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         learner = experiment.create(
-            "amazons-player", parameters={"weights": "zeros", "playouts": False}, seed=1
+            "amazons-player", parameters={"weights": "zeros", "rollouts": False}, seed=1
         )
         random_player = experiment.create("random", seed=2)
         size = {"rows": 6, "columns": 6}
@@ -355,9 +356,9 @@ def test_save_load_and_continue_is_as_if_uninterrupted() -> None:
             environment = game(5, 5, turn % 7, turn)
             player.step(decision(environment, seat, turn, seed=turn))
 
-    whole, seat = seated({"weights": "ones", "playouts": False, "snapshot_every": 3})
+    whole, seat = seated({"weights": "ones", "rollouts": False, "snapshot_every": 3})
     play(whole, 0, 14)
-    half, _ = seated({"weights": "ones", "playouts": False, "snapshot_every": 3})
+    half, _ = seated({"weights": "ones", "rollouts": False, "snapshot_every": 3})
     play(half, 0, 7)
     rest, _ = seated({})
     rest.load(half.save())

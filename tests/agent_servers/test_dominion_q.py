@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from tests.agent_servers.memory import remembering
 
 from dovetail import Decision, DovetailError, InProcess, Spec
 from dovetail.agent_servers.agent import End, Seat
@@ -88,7 +89,9 @@ def test_rewards_are_counted_from_what_is_seen() -> None:
     first.discard += [PROVINCE] * 3
     second.in_play += [PROVINCE]
     third.discard += [PROVINCE] * 2
-    agent = DominionQ(DominionQParameters(reward="margin", learning_rate=1.0, forced=0))
+    agent = remembering(
+        DominionQ(DominionQParameters(reward="margin", learning_rate=1.0, min_visits=0))
+    )
     seat = Seat(1, 0, Spec(name="dominion", seats=3))
     legal = [BUY + PROVINCE, PASS]
     rng = random.Random(1)
@@ -138,7 +141,7 @@ def decision(agent: DominionQ, observation: Any, legal: list[int], episode: int 
 
 def test_updates_by_hand() -> None:
     """Only what can be bought counts; a turn later with gamma; at the end without a future."""
-    agent = DominionQ(DominionQParameters(version="12", forced=0, epsilon=0.0))
+    agent = remembering(DominionQ(DominionQParameters(version="12", min_visits=0, epsilon=0.0)))
     values = agent.table.values.reshape(-1)
     values[:] = 0.0
     values[:9] = [0, 0, 0, 5, 9, 9, 0, 0, 0]  # Estate is best of what is affordable
@@ -154,7 +157,7 @@ def test_updates_by_hand() -> None:
 
 
 def test_forced_exploration_tries_what_is_rare_first() -> None:
-    agent = DominionQ(DominionQParameters(version="12", forced=3, epsilon=0.0))
+    agent = remembering(DominionQ(DominionQParameters(version="12", min_visits=3, epsilon=0.0)))
     agent.table.values[0] = [0, 0, 0, 9, 0, 0, 0, 0, 0]
     legal = [BUY + COPPER, BUY + ESTATE, PASS]
     chosen = [agent.step(decision(agent, observed(0), legal, n)) for n in range(12)]
@@ -171,7 +174,7 @@ def rate(experiment: Any, agent: int, other: int, games: int) -> float:
 
 def test_it_learns_and_evaluation_changes_nothing() -> None:
     with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
-        fast = {"learning_rate": 1.0, "rate_power": 0.5, "forced": 2}
+        fast = {"learning_rate": 1.0, "rate_power": 0.5, "min_visits": 2}
         agent = experiment.create("dominion-q", parameters=fast, seed=1)
         other = experiment.create("dominion-random")
         before = rate(experiment, agent, other, 60)
@@ -188,7 +191,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         other = experiment.create("dominion-random")
 
         def learn(agent: int, first: int, count: int) -> None:
-            options = {"configuration": TWO, "first": first, "episodes": count, "seed": 1}
+            options = {"configuration": TWO, "first_index": first, "episodes": count, "seed": 1}
             experiment.run("dominion", [agent, other], **options).wait()
 
         whole = experiment.create("dominion-q", seed=3)
@@ -202,11 +205,11 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 
 def test_what_it_refuses() -> None:
     with pytest.raises(DovetailError, match="2,150,400 states need 296 MiB, but 10 are allowed"):
-        DominionQ(DominionQParameters(version="23-2", memory=10))
+        DominionQ(DominionQParameters(version="23-2", table_mib=10))
     with pytest.raises(DovetailError, match="not a saved dominion-q"):
         DominionQ().load(b"x")
     with pytest.raises(DovetailError, match="plays dominion only"):
-        DominionQ().init(Seat(1, 0, Spec(name="chess")))
+        DominionQ.needs.check("dominion-q", Spec(name="chess"))
 
 
 def test_first_values_follow_from_the_seed() -> None:
@@ -220,7 +223,7 @@ def test_the_environments_reward_reaches_the_purchase_that_earned_it() -> None:
     tables = []
     for reward in ("points", "environment"):
         with InProcess([Dominion], [DominionQ, DominionRandom]) as experiment:
-            parameters = {"version": "23-2", "table": "sparse", "reward": reward, "forced": 1}
+            parameters = {"version": "23-2", "table": "sparse", "reward": reward, "min_visits": 1}
             agent = experiment.create("dominion-q", parameters=parameters, seed=1)
             other = experiment.create("dominion-random")
             options = {"rewards": "purchase"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
@@ -135,7 +136,7 @@ def test_two_by_three_boxes_from_a_few_lines_on() -> None:
 
 
 def seated(**parameters: Any) -> tuple[DotsPlayer, Seat]:
-    player = DotsPlayer(DotsParameters(**parameters))
+    player = remembering(DotsPlayer(DotsParameters(**parameters)))
     seat = Seat(1, 0, Dots(Configuration(rows=3, columns=3)).init())
     player.init(seat)
     return player, seat

@@ -12,10 +12,10 @@ from dovetail.peer import plugins
 
 SMALL: dict[str, dict[str, Any]] = {
     "alpha-beta": {"depth": 1},
-    "continuations": {"depth": 1, "candidates": 2, "playout_depth": 1, "playout_actions": 1},
+    "rollouts": {"depth": 1, "candidates": 2, "rollout_depth": 1, "rollout_actions": 1},
     "mcts": {"simulations": 1},
     "scripted": {"actions": [0], "after": "random"},
-    "amazons-player": {"playouts": False, "depth": 1},
+    "amazons-player": {"rollouts": False, "depth": 1},
 }
 """So that a decision takes milliseconds."""
 BOARDS: dict[str, dict[str, Any]] = {

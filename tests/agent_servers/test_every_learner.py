@@ -17,7 +17,7 @@ LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
     "td-rlgame": ("rlgame", {}, {"size": 5, "pawns": 3, "win_reward": 1.0, "pawn_reward": 0.01}, 4),
     "amazons-player": (
         "amazons",
-        {"playouts": False, "depth": 1, "learning_rate": 0.01},
+        {"rollouts": False, "depth": 1, "learning_rate": 0.01},
         {"rows": 5, "columns": 5},
         3,
     ),

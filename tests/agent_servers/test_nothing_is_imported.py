@@ -35,7 +35,7 @@ NOT_MADE = {"recorded", "sb3"}
 NAMING = {
     "q-learning": "encoder",
     "alpha-beta": "evaluation",
-    "continuations": "evaluation",
+    "rollouts": "evaluation",
     "dominion-q": "reward",
     "sb3": "algorithm",
     "amazons": "position",

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers.memory import remembering
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Decision, Seat
+from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.games.game_2048 import NTuple2048, kernels, saved
 from dovetail.agent_servers.games.game_2048.networks import Layout, images, layout, lines
 from dovetail.env_servers.connect_four import ConnectFour
@@ -162,7 +163,7 @@ def test_agent_and_training_learn_alike() -> None:
     """One game of the trainer, told to the agent decision by decision."""
     network = layout("lines", 2, 2)
     weights = network.zeros()
-    agent = NTuple2048(saved.NTupleParameters(learning_rate=0.25))
+    agent = remembering(NTuple2048(saved.NTupleParameters(learning_rate=0.25)))
     environment = Game2048(msgspec.convert({"rows": 2, "columns": 2}, Game2048.Configuration))
     seat = Seat(1, 0, environment.init())
     agent.init(seat)
@@ -183,7 +184,7 @@ def test_agent_and_training_learn_alike() -> None:
         tiles = np.array(after[agent.step(decision)][0]).ravel()
         kernels.appear(tiles, state)
         turn += 1
-    agent._learn(1, 0.0)
+    agent.end(End(seat, 1, 0.0, None, None, "terminated", None, 0.0, turn, "learn"))
     list(train.chunks(network, weights, 2, 2, 1, 4, train.Rule(0.25, False)))
     assert agent.weights == pytest.approx(weights)
     assert weights.any()
@@ -240,7 +241,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         half = experiment.create("ntuple-2048", seed=3)
         experiment.run("2048", [half], configuration=SMALL, episodes=20, seed=1).wait()
         again = experiment.create("ntuple-2048", seed=3, state=experiment.save(half))
-        options = {"configuration": SMALL, "episodes": 20, "first": 20, "seed": 1}
+        options = {"configuration": SMALL, "episodes": 20, "first_index": 20, "seed": 1}
         experiment.run("2048", [again], **options).wait()
         assert experiment.save(again) == experiment.save(whole)
 
@@ -248,7 +249,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 def test_what_it_refuses() -> None:
     with InProcess([Game2048, ConnectFour], [NTuple2048]) as experiment:
         agent = experiment.create("ntuple-2048")
-        with pytest.raises(DovetailError, match="plays 2048 by exponents only"):
+        with pytest.raises(DovetailError, match="plays 2048 only"):
             experiment.run("connect_four", [agent, agent]).wait()
         experiment.run("2048", [agent], configuration=SMALL).wait()
         with pytest.raises(DovetailError, match="has learned boards of"):

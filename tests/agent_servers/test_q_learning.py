@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.agent import Decision, End, Seat
@@ -99,7 +100,9 @@ SPEC = Spec(
 
 
 def seated(seat: int = 0, **parameters: Any) -> tuple[QLearning, Seat]:
-    agent = QLearning(QLearningParameters(**({"forced": 0, "epsilon": 0.0} | parameters)))
+    agent = remembering(
+        QLearning(QLearningParameters(**({"min_visits": 0, "epsilon": 0.0} | parameters)))
+    )
     place = Seat(1, seat, SPEC)
     agent.init(place)
     return agent, place
@@ -393,7 +396,7 @@ def worth(moves: tuple[int, ...]) -> float:
 
 def test_it_learns_the_optimal_value_of_connect_three_against_random() -> None:
     expected = worth(())
-    parameters = {"rate_power": 0.8, "learning_rate": 1.0, "discount": 1.0, "forced": 20}
+    parameters = {"rate_power": 0.8, "learning_rate": 1.0, "discount": 1.0, "min_visits": 20}
     with InProcess([ConnectFour], [QLearning, Random]) as experiment:
         agent = experiment.create("q-learning", parameters=parameters, seed=1)
         other = experiment.create("random", seed=2)
@@ -439,7 +442,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         play(whole, seat, 0, 40)
         half, _ = seated(table=table, rate_power=0.5, spread=2.0, initial=-1.0)
         play(half, seat, 0, 15)
-        rest = QLearning(seed=77)
+        rest = remembering(QLearning(seed=77))
         rest.load(half.save())
         assert rest.save() == half.save()
         rest.init(seat)
@@ -452,11 +455,11 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
 def test_a_full_table_ends_the_episode_with_one_line() -> None:
     """2048 has more boards than 1 MiB holds."""
     with InProcess([Game2048], [QLearning]) as experiment:
-        agent = experiment.create("q-learning", parameters={"memory": 1})
+        agent = experiment.create("q-learning", parameters={"table_mib": 1})
         run = experiment.run("2048", [agent], episodes=60, seed=1)
         crashed = [each for each in run if each.reason == "crashed"]
     assert crashed
-    assert "option 'memory': the 1 MiB that are allowed are full with" in crashed[0].message
+    assert "option 'table_mib': the 1 MiB that are allowed are full with" in crashed[0].message
     assert "\n" not in crashed[0].message
 
 
@@ -512,7 +515,7 @@ def test_a_dense_table_has_no_place_for_negative_observations() -> None:
     spec = Spec(name="toy", observation_spaces=below, action_spaces=[spaces.Discrete(2)])
     with pytest.raises(DovetailError, match="Discrete observations from 0; take sparse"):
         QLearning(QLearningParameters(table="dense")).init(Seat(1, 0, spec))
-    agent = QLearning()
+    agent = remembering(QLearning())
     agent.init(Seat(1, 0, spec))
     assert decide(agent, Seat(1, 0, spec), -2, [1]) == 1
 
@@ -522,5 +525,5 @@ def test_it_refuses_another_game_than_the_one_it_learned() -> None:
     with pytest.raises(DovetailError, match="has learned another game than grid: its table has 3"):
         agent.init(Seat(1, 0, Grid().init()))
     box = Spec(name="box", action_spaces=[spaces.Box([1])], observation_spaces=[spaces.Discrete(2)])
-    with pytest.raises(DovetailError, match="needs discrete actions, as many for all seats; box"):
-        QLearning().init(Seat(1, 0, box))
+    with pytest.raises(DovetailError, match="needs the same discrete actions for all seats; box"):
+        QLearning.needs.check("q-learning", box)

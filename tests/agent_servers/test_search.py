@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search import continuations
+from dovetail.agent_servers.general.search import rollouts
 from dovetail.agent_servers.general.search.agents import (
     AlphaBetaAgent,
-    Continuations,
     Greedy,
     MCTSAgent,
+    Rollouts,
 )
 from dovetail.agent_servers.general.search.alpha_beta import AlphaBeta, Result
 from dovetail.agent_servers.general.search.evaluations import open_fours
@@ -282,7 +282,7 @@ def test_a_placed_environment_plays_on_as_the_one_it_came_from(game: Any) -> Non
 
 
 def games(agent: str, parameters: dict[str, Any], environment: Any, count: int, **run: Any) -> Any:
-    with InProcess([environment], [AlphaBetaAgent, Continuations, MCTSAgent, Random]) as experiment:
+    with InProcess([environment], [AlphaBetaAgent, Rollouts, MCTSAgent, Random]) as experiment:
         player = experiment.create(agent, seed=1, parameters=parameters)
         other = experiment.create("random")
         run = {"episodes": count, "seed": 5, "rotate": True, **run}
@@ -300,7 +300,7 @@ def won(results: Any) -> float:
     [
         ("alpha-beta", {"depth": 2, "quiescence": 1}),
         ("mcts", {"simulations": 20}),
-        ("continuations", {"candidates": 2, "playout_depth": 1}),
+        ("rollouts", {"candidates": 2, "rollout_depth": 1}),
     ],
 )
 def test_asking_and_having_the_rules_give_the_same_games(
@@ -397,13 +397,13 @@ def test_continuations_choose_by_the_rule_of_the_study(
     node = decision_of(game, game.start(0))
     found = {
         LocalRules().run(
-            continuations.search(
+            rollouts.search(
                 node,
                 random.Random(seed),
                 lambda node, seat: 0.0,
                 depth=1,
                 candidates=candidates,
-                playout_depth=1,
+                rollout_depth=1,
                 table=False,
             )
         )

@@ -1,10 +1,11 @@
 import math
 import random
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
 import pytest
+from tests.agent_servers.memory import remembering
 
 from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.general.td import TD, RLGameTD, TDBatch, TDParameters
@@ -41,6 +42,14 @@ def end(
     reason: Reason = "terminated",
 ) -> End:
     return End(SEATS[seat], episode, reward, None, None, reason, None, reward, 1, mode)
+
+
+A = TypeVar("A", bound=TD)
+
+
+def held(kind: type[A], *arguments: Any, **options: Any) -> A:
+    """Return an agent with memory, as the host holds it."""
+    return remembering(kind(*arguments, **options))
 
 
 # -- toys ------------------------------------------------------------------------------------------
@@ -84,7 +93,7 @@ def score(agent: TD, games: int = 200) -> float:
 
 
 def trained(episodes: int, seed: int = 1, **parameters: Any) -> TD:
-    agent = TD(TDParameters(hidden=16, **parameters), seed)
+    agent = held(TD, TDParameters(hidden=16, **parameters), seed)
     for episode in range(episodes):
         toe([agent, agent], episode, episode)
     return agent
@@ -104,7 +113,7 @@ def test_two_steps_by_hand() -> None:
         activation="relu",
         output="linear",
     )
-    agent, rng = TD(p), random.Random(1)
+    agent, rng = held(TD, p), random.Random(1)
     agent._make(1).weights[:] = [1.0, 0.0, 1.0, 0.0]  # w1, b1, w2, b2
     agent.step(turn([[1.0]], rng))
     assert agent.network is not None
@@ -181,14 +190,14 @@ def test_the_update_is_that_of_plain_loops(traces: Traces) -> None:
     p = TDParameters(
         hidden=3,
         learning_rate=0.1,
-        half_life=0,
+        decay_episodes=0,
         trace_decay=0.8,
         discount=0.9,
         epsilon=0.3,
         traces=traces,
         activation="tanh",
     )
-    agent, rng, data = TD(p, 5), random.Random(2), np.random.default_rng(3)
+    agent, rng, data = held(TD, p, 5), random.Random(2), np.random.default_rng(3)
     net = agent._make(4)
     net.weights[:] = data.normal(0, 0.5, net.weights.size)
     slow = Slow(p, net.weights.tolist(), 4)
@@ -222,7 +231,7 @@ def test_true_online_is_the_forward_view() -> None:
         hidden=0,
         output="linear",
         learning_rate=alpha,
-        half_life=0,
+        decay_episodes=0,
         trace_decay=lam,
         discount=gamma,
         epsilon=0,
@@ -231,7 +240,7 @@ def test_true_online_is_the_forward_view() -> None:
     data = np.random.default_rng(5)
     rows = np.hstack([data.normal(0, 1, (steps, inputs)), np.ones((steps, 1))]).astype(np.float32)
     rewards = data.normal(0, 1, steps)  # after each row; the last one at the end
-    agent, rng = TD(p, 1), random.Random(1)
+    agent, rng = held(TD, p, 1), random.Random(1)
 
     values_then: list[np.ndarray[Any, Any]] = [np.zeros(inputs + 1)]  # the weights after t steps
 
@@ -268,13 +277,13 @@ def test_with_the_opponents_target_both_seats_share_a_trail() -> None:
         hidden=0,
         output="linear",
         learning_rate=0.5,
-        half_life=0,
+        decay_episodes=0,
         trace_decay=0.5,
         discount=1,
         epsilon=0,
         target="opponent",
     )
-    agent, rng = TD(p, 1), random.Random(1)
+    agent, rng = held(TD, p, 1), random.Random(1)
     agent._make(1).weights[:] = [1.0, 0.0]
     assert agent.network is not None
     agent.step(turn([[1.0]], rng, seat=0))
@@ -288,12 +297,12 @@ def test_with_the_opponents_target_both_seats_share_a_trail() -> None:
     agent.end(end(1.0, seat=1))
     step = 0.5 * 2.75
     assert agent.network.weights.tolist() == [-0.25 + 1.5 * step, -1.25 + 0.5 * step]
-    assert (agent.episodes, agent._trails) == (1, {})
+    assert (agent.episodes, agent.slots) == (1, {})
 
 
 def test_against_another_the_opponents_target_is_the_own_one() -> None:
     def play(target: Any) -> bytes:
-        agent = TD(TDParameters(hidden=4, target=target), 1)
+        agent = held(TD, TDParameters(hidden=4, target=target), 1)
         for episode in range(20):
             toe([agent, None], episode, episode)
         assert agent.network is not None
@@ -304,17 +313,17 @@ def test_against_another_the_opponents_target_is_the_own_one() -> None:
 
 def test_the_opponents_target_needs_two_seats() -> None:
     seat = Seat(1, 0, Spec(name="maze", seats=1, afterstates=True))
-    with pytest.raises(DovetailError, match="needs two seats; maze has 1"):
-        TD(TDParameters(target="opponent")).init(seat)
+    with pytest.raises(DovetailError, match="needs a game with 2 seats; maze has 1"):
+        held(TD, TDParameters(target="opponent")).init(seat)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"traces": "true-online"}, {"rates": "fan-in"}])
 def test_a_batch_of_one_is_a_step_and_a_batch_adds_up(parameters: dict[str, Any]) -> None:
     data = np.random.default_rng(2)
-    p = TDParameters(hidden=3, epsilon=0, half_life=0, activation="tanh", **parameters)
+    p = TDParameters(hidden=3, epsilon=0, decay_episodes=0, activation="tanh", **parameters)
     rows = data.normal(0, 1, (3, 2, 4, 5)).astype(np.float32)  # time, episode, action, input
     apart: list[Any] = []
-    batch = TDBatch(p, 1)
+    batch = held(TDBatch, p, 1)
     batch._make(5)
     assert batch.network is not None
     first = batch.network.weights.copy()
@@ -325,7 +334,7 @@ def test_a_batch_of_one_is_a_step_and_a_batch_adds_up(parameters: dict[str, Any]
         change = np.zeros_like(before)
         for e in range(2):
             if time == 0:
-                apart.append(TD(p, 1))
+                apart.append(held(TD, p, 1))
                 apart[e]._make(5).weights[:] = first
             apart[e].network.weights[:] = before
             assert apart[e].step(turns[e]) == actions[e]
@@ -341,7 +350,7 @@ def test_a_batch_of_one_is_a_step_and_a_batch_adds_up(parameters: dict[str, Any]
 
 
 def test_the_preset_of_the_study() -> None:
-    agent = RLGameTD()
+    agent = held(RLGameTD)
     agent.step(turn(np.zeros((2, 122)), random.Random(1)))
     assert agent.network is not None
     assert (agent.network.hidden, agent.network.weights.size) == (61, 123 * 61 + 62)
@@ -349,18 +358,18 @@ def test_the_preset_of_the_study() -> None:
     assert (p.discount, p.trace_decay, p.epsilon, p.traces) == (0.95, 0.5, 0.1, "replacing")
     assert agent._scale is not None
     assert sorted(set(agent._scale.tolist())) == pytest.approx([1 / 122, 1 / 61])
-    again = RLGameTD()
+    again = held(RLGameTD)
     again.load(agent.save())
     assert again.save() == agent.save()
 
 
 def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
     p = TDParameters(hidden=2, epsilon=0)
-    both, rng = TD(p, 1), random.Random(1)
+    both, rng = held(TD, p, 1), random.Random(1)
     for seat, row in ((0, [1.0, 0.0]), (1, [0.0, 1.0])):
         both.step(turn([row], rng, seat=seat))
     both.end(end(1.0, seat=0))
-    one = TD(p, 1)
+    one = held(TD, p, 1)
     one.step(turn([[1.0, 0.0]], rng))
     one.end(end(1.0))
     assert both.network is not None
@@ -368,11 +377,11 @@ def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
     assert both.network.weights.tobytes() == one.network.weights.tobytes()
     both.end(end(-1.0, seat=1))
     assert both.network.weights.tobytes() != one.network.weights.tobytes()
-    assert not both._trails
+    assert not both._target.slots
 
 
 def test_rates_wane_by_episodes() -> None:
-    agent = TD(TDParameters(hidden=2, learning_rate=0.4, half_life=2), 1)
+    agent = held(TD, TDParameters(hidden=2, learning_rate=0.4, decay_episodes=2), 1)
     rates = []
     for episode in range(5):
         rates.append(agent._rate)
@@ -387,7 +396,9 @@ def test_rates_wane_by_episodes() -> None:
 def test_ties_and_explorations_are_drawn_evenly_and_the_best_is_taken_otherwise() -> None:
     rows = [[1.0], [2.0], [2.0], [0.0]]
     agent, rng = (
-        TD(TDParameters(hidden=1, epsilon=0.4, averaging=0, activation="relu", output="linear")),
+        held(
+            TD, TDParameters(hidden=1, epsilon=0.4, averaging=0, activation="relu", output="linear")
+        ),
         random.Random(1),
     )
     agent._make(1).weights[:] = [1.0, 0.0, 1.0, 0.0]
@@ -422,9 +433,9 @@ def test_an_evaluation_changes_nothing_even_amid_a_learning_episode() -> None:
 
 
 def test_an_agent_that_was_only_evaluated_is_as_new() -> None:
-    agent = TD(seed=1)
+    agent = held(TD, seed=1)
     toe([agent, agent], 1, 1, "evaluate")
-    assert agent.save() == TD(seed=1).save()
+    assert agent.save() == held(TD, seed=1).save()
 
 
 # -- repetition, save and load -------------------------------------------------------------------------
@@ -436,10 +447,10 @@ def test_the_same_seeds_learn_the_same() -> None:
 
 
 def test_saving_and_loading_goes_on_bit_for_bit() -> None:
-    parameters: dict[str, Any] = {"half_life": 20.0, "traces": "replacing", "epsilon": 0.2}
+    parameters: dict[str, Any] = {"decay_episodes": 20.0, "traces": "replacing", "epsilon": 0.2}
     whole = trained(60, **parameters)
     first = trained(30, **parameters)
-    second = TD(seed=99)
+    second = held(TD, seed=99)
     toe([second, second], 1, 1)
     second.load(first.save())
     assert second.save() == first.save()
@@ -450,14 +461,22 @@ def test_saving_and_loading_goes_on_bit_for_bit() -> None:
 
 
 def test_an_agent_saved_before_its_first_turn_keeps_its_seed() -> None:
-    other = TD(seed=3)
-    other.load(TD(TDParameters(hidden=16), 1).save())
+    other = held(TD, seed=3)
+    other.load(held(TD, TDParameters(hidden=16), 1).save())
     for episode in range(5):
         toe([other, other], episode, episode)
     assert other.save() == trained(5).save()
 
 
 GOOD = trained(2).save()
+
+
+def changed(settings: dict[str, Any] | None = None, weights: dict[str, Any] | None = None) -> bytes:
+    """Return a saved agent with something in it that does not fit."""
+    state = msgspec.msgpack.decode(GOOD)
+    state["settings"] |= settings or {}
+    state["arrays"]["weights"] |= weights or {}
+    return msgspec.msgpack.encode(state)
 
 
 @pytest.mark.parametrize(
@@ -469,15 +488,18 @@ GOOD = trained(2).save()
         GOOD + b"\x00",
         msgspec.msgpack.encode({"agent": "other"}),
         msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"version": 2}),
-        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"inputs": 7}),
-        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"inputs": -1, "weights": b""}),
-        msgspec.msgpack.encode(msgspec.msgpack.decode(GOOD) | {"weights": b"1234"}),
+        changed(settings={"inputs": 7}),
+        changed(settings={"inputs": -1}),
+        changed(settings={"inputs": 1 << 40}),
+        changed(weights={"data": b"1234"}),
+        changed(weights={"dtype": "|O"}),
+        changed(weights={"shape": [1, -7]}),
     ],
 )
 def test_foreign_bytes_are_refused_in_one_line_and_change_nothing(state: bytes) -> None:
     agent = trained(3)
     before = agent.save()
-    with pytest.raises(DovetailError, match="these bytes are not a saved td agent") as caught:
+    with pytest.raises(DovetailError, match="these bytes are not a saved td") as caught:
         agent.load(state)
     assert "\n" not in str(caught.value)
     assert agent.save() == before
@@ -487,31 +509,26 @@ def test_foreign_bytes_are_refused_in_one_line_and_change_nothing(state: bytes) 
 
 
 def test_it_needs_afterstates() -> None:
-    with pytest.raises(DovetailError, match="td needs afterstates; environment maze offers none"):
-        TD().init(Seat(1, 0, Spec(name="maze")))
-    TD().init(SEATS[0])
-    lacking = turn([[1.0]], random.Random(1))
-    lacking.afterstates = None
-    with pytest.raises(DovetailError, match="td needs afterstates; environment toy sent none"):
-        TD().step(lacking)
+    with pytest.raises(DovetailError, match="td needs afterstates; maze provides none"):
+        TD.needs.check("td", Spec(name="maze"))
+    held(TD).init(SEATS[0])
+    assert TD.needs.missing([0], None) == "afterstates"
 
 
 def test_it_needs_a_list_of_legal_actions() -> None:
-    lacking = turn([[1.0]], random.Random(1))
-    lacking.legal = None
-    with pytest.raises(DovetailError, match="td needs a list of legal actions"):
-        TD().step(lacking)
+    assert TD.needs.missing(None, [[1.0]]) == "a list of legal actions"
+    assert TD.needs.missing([0], [[1.0]]) == ""
 
 
 def test_it_needs_an_output_that_reaches_the_rewards() -> None:
     seat = Seat(1, 0, Spec(name="rlgame", afterstates=True, reward_range=(-100.0, 100.0)))
     with pytest.raises(DovetailError, match="reach from -100 to 100; set its option output"):
-        TD().init(seat)
-    TD(TDParameters(output="linear")).init(seat)
+        held(TD).init(seat)
+    held(TD, TDParameters(output="linear")).init(seat)
 
 
 def test_it_needs_rows_of_one_size() -> None:
-    agent, rng = TD(), random.Random(1)
+    agent, rng = held(TD), random.Random(1)
     agent.step(turn([[1.0, 0.0]], rng))
     for rows, legal in (([[1.0]], [0]), ([[1.0, 0.0]], [0, 1]), (np.zeros((0, 2)), [])):
         with pytest.raises(DovetailError, match="td needs 2 numbers for each of"):
@@ -519,7 +536,9 @@ def test_it_needs_rows_of_one_size() -> None:
 
 
 def test_it_says_when_it_diverges() -> None:
-    agent = TD(TDParameters(hidden=2, learning_rate=10, output="linear", activation="relu"), 1)
+    agent = held(
+        TD, TDParameters(hidden=2, learning_rate=10, output="linear", activation="relu"), 1
+    )
     rng = random.Random(1)
 
     def play() -> None:
@@ -536,12 +555,12 @@ def test_it_says_when_it_diverges() -> None:
 
 @pytest.mark.parametrize("reason", ["cancelled", "environment-failed", "disconnected", "crashed"])
 def test_an_interrupted_episode_teaches_no_last_step(reason: Reason) -> None:
-    agent = TD(TDParameters(hidden=2), 1)
+    agent = held(TD, TDParameters(hidden=2), 1)
     agent.step(turn([[1.0]], random.Random(1)))
     before = agent.save()
     agent.end(end(0.0, reason=reason))
     assert agent.save() == before
-    assert not agent._trails
+    assert not agent.slots
 
 
 def test_every_parameter_is_described_and_bounded() -> None:
@@ -558,7 +577,11 @@ def test_every_parameter_is_described_and_bounded() -> None:
 def test_it_learns_the_values_of_a_random_walk() -> None:
     """Five places between a loss and a win, as in Sutton and Barto: values of -2/3 to 2/3."""
     agent, rng = (
-        TD(TDParameters(hidden=8, epsilon=0, learning_rate=0.1, half_life=100, discount=1), 1),
+        held(
+            TD,
+            TDParameters(hidden=8, epsilon=0, learning_rate=0.1, decay_episodes=100, discount=1),
+            1,
+        ),
         random.Random(1),
     )
     for episode in range(2_000):
@@ -595,25 +618,25 @@ def test_it_evaluates_with_the_mean_of_the_weights_after_each_episode() -> None:
             seen.append(agent.network.weights.copy())
         return seen
 
-    whole = TD(TDParameters(hidden=3, averaging=100), 5)
+    whole = held(TD, TDParameters(hidden=3, averaging=100), 5)
     after = play(whole)
     assert whole.averaged is not None
     np.testing.assert_allclose(whole.averaged.weights, np.mean(after, axis=0), rtol=1e-5)
-    short = TD(TDParameters(hidden=3, averaging=2), 5)
+    short = held(TD, TDParameters(hidden=3, averaging=2), 5)
     play(short)
     mean = after[0].copy()
     for weights, length in zip(after[1:], (2, 2, 2, 2, 2), strict=True):
         mean += (weights - mean) / length
     assert short.averaged is not None
     np.testing.assert_allclose(short.averaged.weights, mean, rtol=1e-5)
-    latest = TD(TDParameters(hidden=3, averaging=0), 5)
+    latest = held(TD, TDParameters(hidden=3, averaging=0), 5)
     play(latest)
     assert latest.averaged is latest.network
 
 
 def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
     spec = Spec(seats=2, afterstates=True, symmetries=[Symmetry([1, 0])])
-    agent = TD(TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
+    agent = held(TD, TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
     seat = Seat(3, 0, spec)
     agent.init(seat)
     rng, turned = random.Random(1), 0
@@ -621,14 +644,30 @@ def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
         images = set()
         for rows in ([[1.0, 2.0]], [[3.0, 4.0]]):
             agent.step(Decision(seat, episode, 0, None, [0], 0.0, "learn", rng, np.array(rows)))
-            row = agent._trails[episode, 0].row.tolist()
+            row = agent.slots[episode, 0].pending.row.tolist()
             assert row in (rows[0], rows[0][::-1])
             images.add(row == rows[0])
         assert len(images) == 1
         turned += False in images
         agent.end(End(seat, episode, 0.0, None, None, "cancelled", None, 0.0, 2, "learn"))
     assert 70 < turned < 130
-    plain = TD(TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
+    plain = held(TD, TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
     plain.init(Seat(3, 0, Spec(seats=2, afterstates=True)))
     plain.step(Decision(seat, 1, 0, None, [0], 0.0, "learn", rng, np.array([[1.0, 2.0]])))
-    assert plain._trails[1, 0].row.tolist() == [1.0, 2.0]
+    assert plain.slots[1, 0].pending.row.tolist() == [1.0, 2.0]
+
+
+def test_a_truncated_episode_bootstraps_from_its_last_observation() -> None:
+    """w += rate (r + discount V(last observation) - V(s)) s, for a linear function."""
+    given = {"hidden": 0, "output": "linear", "epsilon": 0, "averaging": 0, "trace_decay": 0}
+    agent = held(TD, TDParameters(**given, learning_rate=0.5, discount=0.9, decay_episodes=0), 1)
+    agent.step(turn([[1.0, 0.0]], random.Random(1)))
+    network = agent.network
+    assert network is not None
+    network.weights[:] = [2.0, 3.0, 0.0][: len(network.weights)]
+    value = network.values(np.array([[1.0, 0.0], [0.0, 1.0]], network.dtype))
+    over = end(0.25, reason="truncated")
+    over.observation = np.array([0.0, 1.0])
+    agent.end(over)
+    expected = 2.0 + 0.5 * (0.25 + 0.9 * value[1] - value[0])
+    assert float(network.weights[0]) == pytest.approx(expected)

@@ -40,7 +40,7 @@ def test_an_episode_has_its_limit_and_each_decision_adds_to_it() -> None:
     assert clock.shown() == Clock(None, 7.0, 4.0)
     clock.ask(100.0)
     assert clock.deadline == 107.0
-    clock.spend(109.0)  # overdue; below nothing there is nothing
+    clock.answer(109.0)  # overdue; below nothing there is nothing
     assert clock.left == 1.0
     clock.ask(200.0)
     assert clock.deadline == 201.0

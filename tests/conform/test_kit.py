@@ -71,7 +71,7 @@ def test_names_are_unique() -> None:
     for cases in kit.CASES.values():
         names = [each.name for each in cases]
         assert len(set(names)) == len(names)
-        assert all(each.rule and each.section for each in cases)
+        assert all(each.rule and each.rules for each in cases)
 
 
 def dovetail(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -84,7 +84,7 @@ def test_the_report_names_the_rule_and_the_bytes(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     found = dovetail("agent", "--only", "an-episode", "--json", str(report), "--", *wrong)
     assert found.returncode == 1
-    assert "section 9" in found.stdout
+    assert "S6.4" in found.stdout
     assert "expected action with turn 0" in found.stdout
     assert "got action with turn 1" in found.stdout
     assert "a474797065a6616374696f6e" in found.stdout

@@ -43,11 +43,10 @@ def test_what_is_answered_is_answered_again() -> None:
 
 def test_what_has_arrived_may_be_forgotten() -> None:
     inbox = Inbox()
-    taken(inbox, 3)
+    taken(inbox, 3, 5)
     inbox.answer(3, m.Reply(9), [])
-    inbox.forget(3)
-    inbox.forget(3)
-    assert taken(inbox, 3) == ([False], [])
+    inbox.keep(5, m.Reply(10), before=3)
+    assert taken(inbox, 3, 5) == ([False, False], [m.Reply(10)])
 
 
 def test_another_session_counts_from_one_and_the_same_goes_on() -> None:

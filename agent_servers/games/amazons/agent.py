@@ -8,9 +8,11 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Decision, End, Seat
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.amazons.position import FEATURES, Geometry, Position, Search
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
+from dovetail.agent_servers.learning.sampling import pick
+from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.protocol.errors import DovetailError
@@ -52,17 +54,17 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
         Meta(
             ge=1,
             le=100,
-            description="With playouts: how many of the best moves are played out.",
+            description="With rollouts: how many of the best moves are played out.",
         ),
     ] = 5
-    playouts: Annotated[
+    rollouts: Annotated[
         bool,
         Meta(
-            description="Play each of the best moves out by search on both sides, and choose by lot "
+            description="Play each of the best moves out by search on both sides, and choose at random "
             "among those that won (the study's Monte Carlo); else the best move is played."
         ),
     ] = True
-    playout_depth: Annotated[int, Meta(ge=1, le=4, description="Plies of search in playouts.")] = 2
+    rollout_depth: Annotated[int, Meta(ge=1, le=4, description="Plies of search in rollouts.")] = 2
     mobility: Annotated[
         Literal["queen", "full"],
         Meta(description="What moves count as mobility: queen moves, or with each arrow."),
@@ -76,8 +78,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
     ] = 5000
 
 
-class AmazonsPlayer(LinearTD):
-    """Amazons by alpha-beta over twelve features, with the study's simulated continuations; it learns its weights.
+class AmazonsPlayer(LinearTD[AmazonsParameters]):
+    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts; it learns its weights.
 
     The features are the study's, section 4.2: of the searching player and of the opponent, mobility, amazons in
     corners, with one free direction, unhindered, trapped, and one in each quadrant; all from 0 to 1.
@@ -85,8 +87,7 @@ class AmazonsPlayer(LinearTD):
     """
 
     name = "amazons-player"
-    Parameters = AmazonsParameters
-    parameters: AmazonsParameters
+    needs = Needs(game="amazons", seats=2, legal="list")
 
     def __init__(self, parameters: AmazonsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -103,9 +104,7 @@ class AmazonsPlayer(LinearTD):
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
-        if seat.spec.name != "amazons" or not isinstance(space, Box):
-            raise DovetailError(f"amazons-player plays amazons only, not {seat.spec.name}")
-        if space.shape[0] != 3:
+        if not isinstance(space, Box) or space.shape[0] != 3:
             raise DovetailError(
                 'amazons-player needs whole moves; set the environment\'s option action to "move"'
             )
@@ -155,11 +154,11 @@ class AmazonsPlayer(LinearTD):
     def _choose(self, decision: Decision, position: Position, search: Search) -> int:
         given = self.parameters
         rng = decision.rng
-        if not given.playouts:
+        if not given.rollouts:
             moves, values = search.root(position, given.depth)
-            return int(rng.choice(moves[values == values.max()].tolist()))
+            return int(pick(moves.tolist(), values.tolist(), rng))
         moves, values = search.root(position, given.depth, given.candidates)
-        # By value, and equal ones in an order drawn by lot.
+        # By value, and equal ones in random order.
         lots = np.array([rng.random() for _ in range(len(moves))])
         best = moves[np.lexsort((lots, -values))][: given.candidates].tolist()
         if len(best) == 1:
@@ -167,7 +166,7 @@ class AmazonsPlayer(LinearTD):
         good = [
             move
             for move in best
-            if search.wins(position, move, given.playout_depth, rng.getrandbits(31))
+            if search.wins(position, move, given.rollout_depth, rng.getrandbits(31))
         ]
         return int(rng.choice(good or best))
 
@@ -175,10 +174,14 @@ class AmazonsPlayer(LinearTD):
         won = DOMINATING if self.parameters.terminal_dominates else WON
         return won if end.total > 0 else -won
 
+    def beyond(self, end: End) -> float:
+        planes = np.asarray(end.observation)
+        geometry, search = self._ready(*planes.shape[1:])
+        return float(search.value(Position(planes, geometry))[0])
+
     def rate(self, features: Array) -> float:
         given = self.parameters
-        halved = self.updates // given.halving if given.halving else 0
-        return given.learning_rate / 2.0**halved
+        return StepSize(given.learning_rate, halving=given.halving).at(self.updates)
 
     def load(self, state: bytes) -> None:
         super().load(state)

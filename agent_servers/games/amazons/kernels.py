@@ -381,7 +381,7 @@ def swap(board: Array, where: Array) -> None:
 
 
 @njit(cache=True)
-def playout(
+def rollout(
     board: Array,
     where: Array,
     depth: int,
@@ -398,7 +398,7 @@ def playout(
 ) -> bool:
     """Play on with player 1 to move, each by its own search of ``depth``; return whether 0 wins.
 
-    Equal moves are drawn by lot from ``seed``.  The board is changed.
+    Equal moves are drawn at random from ``seed``.  The board is changed.
     """
     np.random.seed(seed)
     player = 0

@@ -189,7 +189,7 @@ class Search:
         self._ready(position)
         after = position.copy()
         after.play(move)
-        won: bool = kernels.playout(
+        won: bool = kernels.rollout(
             after.board,
             after.where,
             depth,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs
 from dovetail.env_servers.dominion.cards import (
     CARDS,
     CHAPEL,
@@ -20,7 +20,6 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH
-from dovetail.protocol.errors import DovetailError
 
 PROVINCES_LEFT = 4
 """With fewer Provinces than this, Blacksmith buys victory cards only."""
@@ -44,11 +43,8 @@ class Seen:
 class DominionBot(Agent):
     """What the five have in common."""
 
+    needs = Needs(game="dominion", legal="list")
     capacity = 0
-
-    def init(self, seat: Seat) -> None:
-        if seat.spec.name != "dominion":
-            raise DovetailError(f"{self.name} plays dominion only, not {seat.spec.name}")
 
     def step(self, decision: Decision) -> int:
         legal = decision.legal or []

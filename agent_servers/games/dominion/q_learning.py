@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs
 from dovetail.agent_servers.games.dominion.bots import DominionChapel, Seen
-from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters, Where
+from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail.agent_servers.general.q_learning.table import MIB, Entries, Table, entries, restore
+from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
     CARDS,
@@ -233,27 +234,26 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     ] = 1.0
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.dominion-q", forbid_unknown_fields=True):
-    version: Literal[2]
-    parameters: DominionQParameters
-    seed: int
+class _Settings(Struct, forbid_unknown_fields=True):
     entries: Entries
     episodes: int
 
 
-class _Purchase(Struct, gc=False):
+class _Purchase(Pending):
     """A seat's last purchase."""
 
-    turn: int
-    reward: float
+    turn: int = -1
+    """In which it was made; -1 before the first."""
+    reward: float = 0.0
+    """What it has earned so far."""
 
 
-class DominionQ(Agent):
+class DominionQ(Agent[DominionQParameters]):
     """Dominion: learns what to buy by Q-learning with forced exploration (the study's RL player)."""
 
     name = "dominion-q"
-    Parameters = DominionQParameters
-    parameters: DominionQParameters
+    Memory = _Purchase
+    needs = Needs(game="dominion", legal="list")
     capacity = 1
 
     def __init__(self, parameters: DominionQParameters | None = None, seed: int = 0) -> None:
@@ -268,7 +268,7 @@ class DominionQ(Agent):
             self.name,
             self.coder.actions,
             self.coder.states if given.table == "dense" else None,
-            given.memory * MIB,
+            given.table_mib * MIB,
             self.seed,
             0.0,
             given.initial,
@@ -276,19 +276,13 @@ class DominionQ(Agent):
         )
         self.learner = Learner(given, self.table)
         self.episodes = 0
-        self._purchases: dict[Where, _Purchase] = {}
         self._chapel = DominionChapel()
-
-    def init(self, seat: Seat) -> None:
-        if seat.spec.name != "dominion":
-            raise DovetailError(f"dominion-q plays dominion only, not {seat.spec.name}")
 
     def step(self, decision: Decision) -> int:
         seen = Seen(decision.observation)
         legal = decision.legal or []
-        where = (decision.episode, decision.seat.seat)
-        last = self._purchases.get(where)
-        if last is not None and self.reward is None:
+        last: _Purchase = decision.memory
+        if self.reward is None:
             last.reward += decision.reward  # what a purchase earned may be told at any decision
         if seen.trashing:
             return self._chapel.trash(seen)
@@ -300,22 +294,17 @@ class DominionQ(Agent):
         columns.append(len(kinds))
         if decision.mode == "evaluate":
             return self._action(self.learner.greedy(state, columns, decision.rng))
-        earned = 0.0 if last is None else last.reward
         # Purchases of one turn follow each other at once.
-        same = last is not None and last.turn == seen.turns
-        discount = 1.0 if same else self.parameters.discount
-        column = self.learner.step(where, state, columns, earned, discount, decision.rng)
-        reward = 0.0
+        discount = 1.0 if last.turn == seen.turns else self.parameters.discount
+        column = self.learner.step(last, state, columns, last.reward, discount, decision.rng)
+        last.turn, last.reward = seen.turns, 0.0
         if self.reward is not None and column < len(kinds):
-            reward = self.reward.card[kinds[column]]
-        self._purchases[where] = _Purchase(seen.turns, reward)
+            last.reward = self.reward.card[kinds[column]]
         return self._action(column)
 
     def end(self, end: End) -> None:
-        where = (end.episode, end.seat.seat)
-        last = self._purchases.pop(where, None)
-        if last is None or end.reason not in ("terminated", "truncated"):
-            self.learner.forget(where)
+        last: _Purchase = end.memory
+        if last.turn < 0 or end.reason not in ("terminated", "truncated"):
             return
         target = last.reward
         if self.reward is None:
@@ -325,7 +314,7 @@ class DominionQ(Agent):
             if self.reward.points or self.reward.margin:
                 own, other = _points(end.observation, end.seat.spec.seats)
             target += self.reward.end(end.outcome[end.seat.seat], own, other)
-        self.learner.end(where, target)
+        self.learner.end(last, target)
         self.episodes += 1
 
     def _action(self, column: int) -> int:
@@ -333,20 +322,16 @@ class DominionQ(Agent):
 
     def save(self) -> bytes:
         """Return the entries that were ever tried, and counters; the others follow from the seed."""
-        return msgspec.msgpack.encode(
-            _State(2, self.parameters, self.seed, entries(self.table), self.episodes)
-        )
+        settings = _Settings(entries(self.table), self.episodes)
+        return pack(self.name, 3, self.parameters, self.seed, settings)
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved."""
-        try:
-            found = msgspec.msgpack.decode(state, type=_State)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved dominion-q: {error}") from None
-        other = DominionQ(found.parameters, found.seed)
-        restore(other.table, found.entries)  # what is refused changes nothing here
-        other.episodes = found.episodes
-        vars(self).update(vars(other))
+        saved = unpack(self.name, state, 3, DominionQParameters, _Settings)
+        other = DominionQ(saved.parameters, saved.seed)
+        restore(other.table, saved.settings.entries)
+        other.episodes = saved.settings.episodes
+        become(self, other)
 
 
 def _points(observation: Any, seats: int) -> tuple[int, int]:

@@ -9,10 +9,12 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Decision, End, Seat
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.dots.kernels import MOST_LINES
 from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search
-from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters, pick
+from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
+from dovetail.agent_servers.learning.sampling import pick
+from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.env_servers.dots.rules import Grid, grid
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box, Discrete
@@ -70,7 +72,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
     ] = 0
 
 
-class DotsPlayer(LinearTD):
+class DotsPlayer(LinearTD[DotsParameters]):
     """Dots and boxes by alpha-beta over the study's seven features; it learns their weights.
 
     The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and always 1.
@@ -78,8 +80,7 @@ class DotsPlayer(LinearTD):
     """
 
     name = "dots-player"
-    Parameters = DotsParameters
-    parameters: DotsParameters
+    needs = Needs(game="dots", seats=2, legal="list")
 
     def __init__(self, parameters: DotsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -98,8 +99,8 @@ class DotsPlayer(LinearTD):
 
     def init(self, seat: Seat) -> None:
         seen, act = seat.spec.observation_spaces[0], seat.spec.action_spaces[0]
-        if seat.spec.name != "dots" or not isinstance(seen, Box) or not isinstance(act, Discrete):
-            raise DovetailError(f"dots-player plays dots only, not {seat.spec.name}")
+        if not isinstance(seen, Box) or not isinstance(act, Discrete):
+            raise DovetailError("dots-player: these are not the spaces of dots")
         lines, boxes = act.n, (seen.shape[0] - act.n - 1) // 2
         if lines > MOST_LINES:
             raise DovetailError(f"dots-player plays with at most {MOST_LINES} lines, not {lines}")
@@ -147,10 +148,14 @@ class DotsPlayer(LinearTD):
             seen[lines + boxes : lines + 2 * boxes].sum()
         )
 
+    def beyond(self, end: End) -> float:
+        position = Position(end.observation, self._grids[end.seat.match])
+        return float(self._search.value(position))
+
     def rate(self, features: Array) -> float:
         key = features.astype(np.int16).tobytes()
         self._met[key] = self._met.get(key, 0) + 1
-        return self.parameters.learning_rate / self._met[key]
+        return StepSize(self.parameters.learning_rate, power=1.0).at(self._met[key])
 
     def memory(self) -> dict[bytes, int]:
         return self._met

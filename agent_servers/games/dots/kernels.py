@@ -91,7 +91,7 @@ def value(
 ) -> float:
     """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
-    The depth counts turns: whoever completes a box draws again within the same turn, so that no position is
+    The depth counts turns: a player who completes a box draws again within the same turn, so that no position is
     valued in the middle of a chain.  Who acts says whether a position is maximised, not its depth.
 
     ``best_line`` gets the line of best play: its length, then its lines.  ``keys`` and ``stored`` are the table of

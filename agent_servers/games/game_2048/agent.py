@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
 from dovetail.agent_servers.games.game_2048 import kernels
 from dovetail.agent_servers.games.game_2048.networks import Layout, layout
 from dovetail.agent_servers.games.game_2048.saved import NTupleParameters, dump, parse
@@ -18,7 +20,13 @@ from dovetail.protocol.spaces import Box
 Array = NDArray[Any]
 
 
-class NTuple2048(Agent):
+class _Pending(Struct):
+    """A seat's episode: the board after its last slide, whose value is learned next."""
+
+    tiles: Array | None = None
+
+
+class NTuple2048(Agent[NTupleParameters]):
     """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of the next
@@ -27,21 +35,21 @@ class NTuple2048(Agent):
     """
 
     name = "ntuple-2048"
-    Parameters = NTupleParameters
-    parameters: NTupleParameters
+    Memory = _Pending
+    needs = Needs(game="2048", legal="list")
     capacity = 1
 
     def __init__(self, parameters: NTupleParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.episodes = 0
         self.shape: tuple[int, int] | None = None
-        self._last: dict[int, Array] = {}
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
-        if seat.spec.name != "2048" or not isinstance(space, Box) or len(space.shape) != 2:
+        if not isinstance(space, Box) or len(space.shape) != 2:
             raise DovetailError(
-                f"ntuple-2048 plays 2048 by exponents only, not {seat.spec.name} with {space}"
+                f"ntuple-2048 needs 2048 by exponents, not {space}; set the environment's option "
+                'encoding to "exponents"'
             )
         self._prepare((space.shape[0], space.shape[1]))
 
@@ -61,31 +69,40 @@ class NTuple2048(Agent):
         )
 
     def step(self, decision: Decision) -> int:
-        rows = tuple(tuple(int(tile) for tile in row) for row in decision.observation)
+        best, chosen, worth = self._best(decision.observation, decision.legal)
+        assert best is not None
+        if decision.mode == "learn":
+            self._learn(decision.memory.tiles, worth)
+            decision.memory.tiles = best
+        return chosen
+
+    def _best(
+        self, observation: Any, legal: Sequence[int] | None
+    ) -> tuple[Array | None, int, float]:
+        """Return the board after the best move, the move, and its reward plus value."""
+        rows = tuple(tuple(int(tile) for tile in row) for row in observation)
         after = after_moves(rows)
         best, chosen, worth = None, -1, 0.0
-        for move in decision.legal or ():
+        if legal is None:
+            legal = [move for move, (board, _) in enumerate(after) if board != rows]
+        for move in legal:
             board, reward = after[move]
             tiles = np.array(board, np.int64).ravel()
             found = reward + self._value(tiles)
             if best is None or found > worth:
                 best, chosen, worth = tiles, move, found
-        assert best is not None
-        if decision.mode == "learn":
-            self._learn(decision.episode, worth)
-            self._last[decision.episode] = best
-        return chosen
+        return best, chosen, worth
 
     def end(self, end: End) -> None:
-        ended = end.reason in ("terminated", "truncated")
-        if ended and end.mode == "learn" and end.episode in self._last:
-            if end.reason == "terminated":
-                self._learn(end.episode, end.reward)
-            self.episodes += 1
-        self._last.pop(end.episode, None)
+        if end.mode != "learn" or end.interrupted or end.memory.tiles is None:
+            return
+        worth = end.reward
+        if end.reason == "truncated" and end.observation is not None:
+            worth += self._best(end.observation, None)[2]
+        self._learn(end.memory.tiles, worth)
+        self.episodes += 1
 
-    def _learn(self, episode: int, target: float) -> None:
-        last = self._last.get(episode)
+    def _learn(self, last: Array | None, target: float) -> None:
         if last is None:
             return
         network = self.network
@@ -103,4 +120,3 @@ class NTuple2048(Agent):
         self.parameters, self.shape, network, weights, self.episodes = parse(state)
         if network is not None and weights is not None:
             self.network, self.weights = network, weights
-        self._last.clear()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import msgspec
-import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.game_2048.networks import Layout, Name, layout
+from dovetail.agent_servers.saving import pack, unpack, wrong
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
@@ -28,17 +26,14 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             description="lines: the 17 four-tuples of Szubert and Jaskowski, for boards of any size; "
             "fives: six five-tuples in all turns and mirror images, for 4 x 4; sixes: four six-tuples "
-            "likewise, too large to be saved in a message of the usual limit"
+            "also in all turns and mirror images, too large to be saved in a message of the usual limit"
         ),
     ] = "lines"
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.ntuple-2048", forbid_unknown_fields=True):
-    version: Literal[2]
-    parameters: NTupleParameters
-    shape: list[int]
-    weights: bytes
-    """Little-endian float32, compressed by zlib."""
+class _Settings(Struct, forbid_unknown_fields=True):
+    shape: list[Annotated[int, Meta(ge=1, le=10)]]
+    """Rows and columns; empty before the first board."""
     episodes: int
 
 
@@ -53,9 +48,9 @@ def dump(
         weights: of that board's network, float32.
         games: episodes that it has learned from.
     """
-    packed = b"" if weights is None else zlib.compress(weights.astype("<f4").tobytes(), 1)
-    state = _State(2, parameters, [] if shape is None else list(shape), packed, games)
-    return msgspec.msgpack.encode(state)
+    settings = _Settings(list(shape or ()), games)
+    arrays = {} if weights is None else {"weights": weights}
+    return pack("ntuple-2048", 3, parameters, 0, settings, arrays, compress=True)
 
 
 def parse(
@@ -66,20 +61,21 @@ def parse(
     Raises:
         DovetailError: the bytes are something else.
     """
-    wrong = "these bytes are not a saved ntuple-2048"
+    saved = unpack("ntuple-2048", data, 3, NTupleParameters, _Settings)
+    found = saved.settings
+    if not found.shape:
+        return saved.parameters, None, None, None, found.episodes
+    if len(found.shape) != 2:
+        raise wrong("ntuple-2048", f"a board of {found.shape}")
+    shape = (found.shape[0], found.shape[1])
     try:
-        found = msgspec.msgpack.decode(data, type=_State)
-        if not found.shape:
-            return found.parameters, None, None, None, found.episodes
-        if len(found.shape) != 2 or not all(1 <= side <= 10 for side in found.shape):
-            raise DovetailError(f"{wrong}: a board of {found.shape}")
-        shape = (found.shape[0], found.shape[1])
-        network = layout(found.parameters.network, *shape)
-        size = 4 * network.shape[0] * network.shape[1]
-        raw = zlib.decompressobj().decompress(found.weights, size + 1)
-    except (msgspec.DecodeError, ValueError, zlib.error) as error:
-        raise DovetailError(f"{wrong}: {error}") from None
-    if len(raw) != size:
-        raise DovetailError(f"{wrong}: wrong size of tables")
-    weights = np.frombuffer(raw, "<f4").reshape(network.shape).astype(np.float32)
-    return found.parameters, shape, network, weights, found.episodes
+        network = layout(saved.parameters.network, *shape)
+    except DovetailError as error:
+        raise wrong("ntuple-2048", str(error)) from None
+    return (
+        saved.parameters,
+        shape,
+        network,
+        saved.array("weights", "<f4", network.shape),
+        found.episodes,
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
 from dovetail.agent_servers.games.tetris import kernels
 from dovetail.agent_servers.games.tetris.weights import (
     KINDS,
@@ -35,19 +35,19 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     weights: Annotated[
         list[float] | None,
         Meta(
-            description="Weights of one's own instead, in the order of `features`. A state that "
+            description="Your own weights instead, in the order of `features`. A state that "
             "training has saved takes the place of both."
         ),
     ] = None
     features: Annotated[
         Features,
         Meta(
-            description="Of one's own weights: Dellacherie's and Thiery's eight; those and pattern "
+            description="Of your own weights: Dellacherie's and Thiery's eight; those and pattern "
             "diversity; Bertsekas and Tsitsiklis' (22 on ten columns); or all of them."
         ),
     ] = "dt"
     reward: Annotated[
-        float, Meta(description="With one's own weights: the weight of the rows cleared.")
+        float, Meta(description="With your own weights: the weight of the rows cleared.")
     ] = 0.0
     avoid_end: Annotated[
         bool,
@@ -55,7 +55,7 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = True
 
 
-class TetrisPlayer(Agent):
+class TetrisPlayer(Agent[TetrisPlayerParameters]):
     """Tetris: places each piece where a weighted sum of features is largest; the first of equals.
 
     Features and weights are those of the study, section 2, of MdpTetris, and of the papers that
@@ -63,8 +63,7 @@ class TetrisPlayer(Agent):
     """
 
     name = "tetris-player"
-    Parameters = TetrisPlayerParameters
-    parameters: TetrisPlayerParameters
+    needs = Needs(game="tetris", legal="list")
     capacity = 0
 
     def __init__(self, parameters: TetrisPlayerParameters | None = None, seed: int = 0) -> None:
@@ -93,8 +92,8 @@ class TetrisPlayer(Agent):
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
         board = space.spaces.get("board") if isinstance(space, Dict) else None
-        if seat.spec.name != "tetris" or not isinstance(board, Box):
-            raise DovetailError(f"tetris-player plays tetris only, not {seat.spec.name}")
+        if not isinstance(board, Box):
+            raise DovetailError("tetris-player: these are not the observations of tetris")
         self.evaluation.check(board.shape[1])
 
     def step(self, decision: Decision) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs
 from dovetail.agent_servers.general.feature_network import handmade, kernels
 from dovetail.agent_servers.general.feature_network.saved import Genome
 from dovetail.protocol.errors import DovetailError
@@ -64,7 +64,7 @@ def boards(afterstates: Any, observation: Any) -> Array:
     return np.stack([change, after, after], 1)
 
 
-class FeatureNetwork(Agent):
+class FeatureNetwork(Agent[FeatureNetworkParameters]):
     """Takes the action whose board the network values most; the first of equals.
 
     The network is the study's: a weighted sum of units, each a small program chosen by genes.  It knows no
@@ -72,9 +72,7 @@ class FeatureNetwork(Agent):
     """
 
     name = "feature-network"
-    Parameters = FeatureNetworkParameters
-    parameters: FeatureNetworkParameters
-    wants = ("afterstates",)
+    needs = Needs(afterstates=True, legal="list")
     capacity = 0
 
     def __init__(self, parameters: FeatureNetworkParameters | None = None, seed: int = 0) -> None:
@@ -84,12 +82,6 @@ class FeatureNetwork(Agent):
         given = self.parameters.genome
         if given is not None and not all(0 <= gene <= 1 for gene in given):
             raise DovetailError("agent feature-network, option 'genome': genes are from 0 to 1")
-
-    def init(self, seat: Seat) -> None:
-        if not seat.spec.afterstates:
-            raise DovetailError(
-                f"feature-network needs afterstates; {seat.spec.name or 'this game'} has none"
-            )
 
     def tables(self, planes: int, rows: int, columns: int) -> Tables:
         """Return the network for a kind of board, compiled code's way.
@@ -112,10 +104,7 @@ class FeatureNetwork(Agent):
 
     def step(self, decision: Decision) -> int:
         legal = decision.legal
-        if decision.afterstates is None or legal is None:
-            raise DovetailError(
-                f"feature-network needs afterstates; {decision.seat.spec.name} sent none"
-            )
+        assert legal is not None
         found = boards(decision.afterstates, decision.observation)
         values = kernels.values(found, *self.tables(*found.shape[1:]))
         return legal[int(values.argmax())]

@@ -140,7 +140,7 @@ def decode(genome: Sequence[float] | NDArray[Any], planes: int, rows: int, colum
         columns: of a board.
 
     Raises:
-        DovetailError: the genome has another length, or a gene is no number.
+        DovetailError: the genome has another length, or a gene is not a number.
     """
     each = genes(rows, columns)
     values = np.asarray(genome, np.float64).ravel()

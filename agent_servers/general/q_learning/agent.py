@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeGuard
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
 from dovetail.agent_servers.general.q_learning.encoders import (
     Component,
     Encode,
@@ -18,7 +17,7 @@ from dovetail.agent_servers.general.q_learning.encoders import (
     key_of,
     whole,
 )
-from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters
+from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters, Pending
 from dovetail.agent_servers.general.q_learning.table import (
     MIB,
     Entries,
@@ -27,6 +26,7 @@ from dovetail.agent_servers.general.q_learning.table import (
     entries,
     restore,
 )
+from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
@@ -66,15 +66,12 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     ] = 0.0
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.q-learning", forbid_unknown_fields=True):
-    version: Literal[1]
-    parameters: QLearningParameters
-    seed: int
+class _Settings(Struct, forbid_unknown_fields=True):
     episodes: int
     entries: Entries | None
 
 
-class QLearning(Agent):
+class QLearning(Agent[QLearningParameters]):
     """Learns the value of each action in each state, in a table.
 
     With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state now, each decision
@@ -89,8 +86,8 @@ class QLearning(Agent):
     """
 
     name = "q-learning"
-    Parameters = QLearningParameters
-    parameters: QLearningParameters
+    Memory = Pending
+    needs = Needs(actions="discrete")
     capacity = 0
 
     def __init__(self, parameters: QLearningParameters | None = None, seed: int = 0) -> None:
@@ -123,13 +120,11 @@ class QLearning(Agent):
 
     def init(self, seat: Seat) -> None:
         spec = seat.spec
-        actions = {(each.n, each.start) for each in spec.action_spaces if _discrete(each)}
-        if len(actions) != 1 or not all(map(_discrete, spec.action_spaces)):
-            raise DovetailError(
-                f"{self.name} needs discrete actions, as many for all seats; {spec.name} has others"
-            )
-        for space in spec.observation_spaces:
-            size = int(np.prod(space.shape)) if isinstance(space, spaces.Box) else None
+        space = spec.action_spaces[0]
+        assert isinstance(space, spaces.Discrete)
+        count = space.n
+        for seen in spec.observation_spaces:
+            size = int(np.prod(seen.shape)) if isinstance(seen, spaces.Box) else None
             for each in self.parameters.components:
                 if size is not None and each.at >= size:
                     raise DovetailError(
@@ -137,7 +132,6 @@ class QLearning(Agent):
                         f"{size} numbers, the first at 0; there is none at {each.at}"
                     )
         found = self._states(seat)
-        ((count, _),) = actions
         if self.learner is None:
             self._make(count, found)
         table = self.learner.table  # type: ignore[union-attr]
@@ -173,7 +167,7 @@ class QLearning(Agent):
             self.name,
             actions,
             states,
-            given.memory * MIB,
+            given.table_mib * MIB,
             self.seed,
             given.initial,
             given.spread,
@@ -205,25 +199,19 @@ class QLearning(Agent):
         key = self._state_of(decision.observation, seat)
         if decision.mode == "evaluate":
             return self.learner.greedy(key, columns, decision.rng) + space.start
-        where = (decision.episode, seat.seat)
         discount = self.parameters.discount
-        column = self.learner.step(where, key, columns, decision.reward, discount, decision.rng)
+        column = self.learner.step(
+            decision.memory, key, columns, decision.reward, discount, decision.rng
+        )
         return column + space.start
 
     def end(self, end: End) -> None:
-        where = (end.episode, end.seat.seat)
-        if self.learner is None:
-            return
-        if end.interrupted:
-            self.learner.forget(where)
+        if self.learner is None or end.interrupted:
             return
         later = 0.0
         if end.reason == "truncated" and end.observation is not None:
-            table = self.learner.table
-            row = table.find(self._state_of(end.observation, end.seat))
-            if row is not None and table.visits[row].any():
-                later = float(table.values[row][table.visits[row] > 0].max())
-        if self.learner.end(where, end.reward + self.parameters.discount * later):
+            later = self.learner.beyond(self._state_of(end.observation, end.seat))
+        if self.learner.end(end.memory, end.reward + self.parameters.discount * later):
             self.episodes += 1
 
     def message(self, body: Any) -> Any:
@@ -237,20 +225,18 @@ class QLearning(Agent):
     def save(self) -> bytes:
         """Return the entries that were ever tried, and counters.  Episodes in progress are not among them."""
         found = None if self.learner is None else entries(self.learner.table)
-        return msgspec.msgpack.encode(_State(1, self.parameters, self.seed, self.episodes, found))
+        return pack(self.name, 1, self.parameters, self.seed, _Settings(self.episodes, found))
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved."""
-        try:
-            found = msgspec.msgpack.decode(state, type=_State)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved q-learning: {error}") from None
-        other = QLearning(found.parameters, found.seed)
+        saved = unpack(self.name, state, 1, QLearningParameters, _Settings)
+        found = saved.settings
+        other = QLearning(saved.parameters, saved.seed)
         if found.entries is not None:
             other._make(found.entries.actions, found.entries.states)
             restore(other.learner.table, found.entries)  # type: ignore[union-attr]
         other.episodes = found.episodes
-        vars(self).update(vars(other))  # what is refused has changed nothing here
+        become(self, other)
 
 
 def _discrete(space: spaces.Space) -> TypeGuard[spaces.Discrete]:

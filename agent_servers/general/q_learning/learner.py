@@ -14,9 +14,7 @@ from msgspec import Meta, Struct
 
 from dovetail.agent_servers.general.q_learning.table import Key, Table
 from dovetail.agent_servers.learning.sampling import best
-
-Where = tuple[int, int]
-"""An episode and a seat."""
+from dovetail.agent_servers.learning.step_size import StepSize
 
 
 class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +40,7 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
     ] = 0.2
-    forced: Annotated[
+    min_visits: Annotated[
         int,
         Meta(
             ge=0,
@@ -50,24 +48,24 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "plain epsilon-greedy.",
         ),
     ] = 10
-    memory: Annotated[int, Meta(ge=1, le=1 << 20, description="MiB that the table may take.")] = (
-        1024
-    )
+    table_mib: Annotated[
+        int, Meta(ge=1, le=1 << 20, description="MiB that the table may take.")
+    ] = 1024
 
 
 def explore(
     values: list[float],
     visits: Sequence[int],
-    forced: int,
+    min_visits: int,
     epsilon: float,
     rng: random.Random,
 ) -> int:
     """Return the place of the action to take while learning.
 
-    One of those visited fewer than ``forced`` times, by lot (forced exploration, section 2.6 of the Dominion
+    One of those visited fewer than ``min_visits`` times, at random (forced exploration, section 2.6 of the Dominion
     study); if there is none, with probability ``epsilon`` any, else the best.
     """
-    rare = [place for place, count in enumerate(visits) if count < forced]
+    rare = [place for place, count in enumerate(visits) if count < min_visits]
     if rare:
         return rng.choice(rare)
     if rng.random() < epsilon:
@@ -75,19 +73,22 @@ def explore(
     return best(values, rng)
 
 
-class _Trail(Struct, gc=False):
-    """A seat's last decision, to be updated when the next one comes."""
+class Pending(Struct):
+    """A seat's last decision in an episode, to be updated when the next one comes."""
 
-    row: int
-    column: int
+    row: int = -1
+    """Of the table; -1 before the first decision."""
+    column: int = -1
 
 
 class Learner:
-    """Chooses by a table and updates it; each seat of each episode has its own last decision."""
+    """Chooses by a table and updates it; each seat of each episode has a ``Pending`` of its own."""
 
     def __init__(self, parameters: LearnerParameters, table: Table) -> None:
         self.parameters, self.table = parameters, table
-        self._trails: dict[Where, _Trail] = {}
+        self._step_size = StepSize(
+            parameters.learning_rate, power=parameters.rate_power, floor=parameters.least_rate
+        )
 
     def greedy(self, key: Key, columns: Sequence[int], rng: random.Random) -> int:
         """Return the best column, and change nothing."""
@@ -97,7 +98,7 @@ class Learner:
 
     def step(
         self,
-        where: Where,
+        pending: Pending,
         key: Key,
         columns: Sequence[int],
         reward: float,
@@ -107,7 +108,7 @@ class Learner:
         """Update the last decision, and choose and count the next one.
 
         Args:
-            where: the episode and the seat.
+            pending: the seat's last decision; it becomes this one.
             key: the state.
             columns: what is legal.
             reward: what the last decision has earned since.
@@ -117,31 +118,33 @@ class Learner:
         table, given = self.table, self.parameters
         row = table.row(key)
         chosen = list(columns)
-        trail = self._trails.get(where)
-        if trail is not None:
-            self._update(trail, reward + discount * float(table.values[row, chosen].max()))
+        if pending.row >= 0:
+            self._update(pending, reward + discount * float(table.values[row, chosen].max()))
         values, visits = table.values[row, chosen].tolist(), table.visits[row, chosen].tolist()
-        column = columns[explore(values, visits, given.forced, given.epsilon, rng)]
+        column = columns[explore(values, visits, given.min_visits, given.epsilon, rng)]
         table.visits[row, column] += 1
-        self._trails[where] = _Trail(row, column)
+        pending.row, pending.column = row, column
         return column
 
-    def end(self, where: Where, target: float) -> bool:
+    def end(self, pending: Pending, target: float) -> bool:
         """Update the last decision of an episode towards ``target``; return whether there was one."""
-        trail = self._trails.pop(where, None)
-        if trail is not None:
-            self._update(trail, target)
-        return trail is not None
+        if pending.row < 0:
+            return False
+        self._update(pending, target)
+        return True
 
-    def forget(self, where: Where) -> None:
-        """Learn nothing from the last decision of an episode."""
-        self._trails.pop(where, None)
+    def beyond(self, key: Key) -> float:
+        """Return what a state is worth in which an episode was truncated.
 
-    def _update(self, trail: _Trail, target: float) -> None:
-        given, table = self.parameters, self.table
-        rate = given.learning_rate
-        if given.rate_power > 0:
-            visits = float(table.visits[trail.row, trail.column])
-            rate = max(given.least_rate, rate / visits**given.rate_power)
-        error = target - float(table.values[trail.row, trail.column])
-        table.values[trail.row, trail.column] += table.dtype.type(rate * error)
+        It is the value of the best action that was ever tried there; 0 if none was.
+        """
+        row = self.table.find(key)
+        if row is None or not self.table.visits[row].any():
+            return 0.0
+        return float(self.table.values[row][self.table.visits[row] > 0].max())
+
+    def _update(self, pending: Pending, target: float) -> None:
+        table = self.table
+        rate = self._step_size.at(float(table.visits[pending.row, pending.column]))
+        error = target - float(table.values[pending.row, pending.column])
+        table.values[pending.row, pending.column] += table.dtype.type(rate * error)

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from dovetail.agent_servers.learning.finaliser import mix, scatter
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
@@ -20,24 +21,14 @@ STATE = 120
 _MASK = (1 << 64) - 1
 
 
-def mix(number: int) -> int:
-    """Return 64 bits scattered by another 64 (the end of splitmix64, Steele et al. 2014)."""
-    z = number & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
 def _fractions(seed: int, first: int, count: int) -> Array:
     """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape (count,)."""
     z = np.arange(count, dtype=np.uint64) + np.uint64(first & _MASK)
     z += np.uint64(1)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(mix(seed))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return (z >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    found: Array = (scatter(z) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    return found
 
 
 class Table:
@@ -81,7 +72,7 @@ class Table:
         needed = size * self.width
         if needed > memory:
             raise DovetailError(
-                f"agent {who}, option 'memory': {size:,} states need {-(-needed // MIB):,} MiB, but "
+                f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} MiB, but "
                 f"{memory // MIB:,} are allowed; allow more, or take a sparse table"
             )
         self.values: Array = np.empty((size, actions), self.dtype)
@@ -140,7 +131,7 @@ class Table:
         size = min(max(1024, 2 * now), most)
         if size <= now:
             raise DovetailError(
-                f"agent {self.who}, option 'memory': the {self.memory // MIB:,} MiB that are allowed are full "
+                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are allowed are full "
                 f"with {now:,} states; allow more, or take coarser states"
             )
         self.resize(size)

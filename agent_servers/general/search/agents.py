@@ -1,15 +1,15 @@
-"""Alpha-beta, simulated continuations and Monte Carlo tree search as agents."""
+"""Alpha-beta, simulated rollouts and Monte Carlo tree search as agents."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, Seat
-from dovetail.agent_servers.general.search import alpha_beta, continuations, mcts
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
+from dovetail.agent_servers.general.search import alpha_beta, mcts, rollouts
 from dovetail.agent_servers.general.search.evaluations import EVALUATIONS
 from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search, asked, root
 from dovetail.env_servers.environment import Environment
@@ -35,13 +35,16 @@ class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
 
 
-class Searcher(Agent):
+S = TypeVar("S", bound=SearcherParameters)
+
+
+class Searcher(Agent[S]):
     """What players that search have in common: where positions come from."""
 
-    Parameters: ClassVar[type[Struct]] = SearcherParameters
+    needs = Needs(legal="list")
     capacity = 0
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: S | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._rules: dict[int, Environment | None] = {}
         """By match: an environment to be placed, or None to ask."""
@@ -79,8 +82,7 @@ class Searcher(Agent):
 
     def step(self, decision: Decision) -> Any:
         legal = decision.legal
-        if legal is None:
-            raise DovetailError(f"{self.name} needs a list of legal actions")
+        assert legal is not None
         if len(legal) == 1:
             return legal[0]
         seat = decision.seat.seat
@@ -147,10 +149,13 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
     ] = 0
 
 
-class Evaluated(Searcher):
+E = TypeVar("E", bound=EvaluatedParameters)
+
+
+class Evaluated(Searcher[E]):
     """What searchers with a horizon have in common."""
 
-    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+    def __init__(self, parameters: E | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.evaluate: alpha_beta.Evaluate = alpha_beta.nothing
         if self.parameters.evaluation:
@@ -162,15 +167,13 @@ class Evaluated(Searcher):
             )
 
 
-class AlphaBetaAgent(Evaluated):
-    """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
+class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
+    """Looks ahead by alpha-beta and plays one of the best actions, drawn at random.
 
     At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
     """
 
     name = "alpha-beta"
-    Parameters = AlphaBetaParameters
-    parameters: AlphaBetaParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
@@ -187,53 +190,51 @@ class AlphaBetaAgent(Evaluated):
         return alpha_beta.pick(found, decision.rng)
 
 
-class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``Continuations``; defaults are the Amazons study's."""
+class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Rollouts``; defaults are the Amazons study's."""
 
     depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
     candidates: Annotated[
         int, Meta(ge=1, description="How many of the best actions are played out.")
     ] = 5
-    playout_depth: Annotated[
-        int, Meta(ge=1, le=100, description="Plies of search in the continuations.")
+    rollout_depth: Annotated[
+        int, Meta(ge=1, le=100, description="Plies of search in the rollouts.")
     ] = 2
-    playout_actions: Annotated[
+    rollout_actions: Annotated[
         int,
         Meta(
             ge=0,
-            description="Actions of a continuation at most, then who has earned most has won; 0 plays to the end.",
+            description="Actions of a rollout at most, then who has earned most has won; 0 plays to the end.",
         ),
     ] = 0
 
 
-class Continuations(Evaluated):
+class Rollouts(Evaluated[RolloutsParameters]):
     """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
 
-    The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
+    The Amazons study's player, for any game: five candidates, depth 2 everywhere; at random among those that won, or
     among all five if none did.
     """
 
-    name = "continuations"
-    Parameters = ContinuationsParameters
-    parameters: ContinuationsParameters
+    name = "rollouts"
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
-        found = continuations.search(
+        found = rollouts.search(
             start,
             decision.rng,
             self.evaluate,
             depth=given.depth,
             candidates=given.candidates,
-            playout_depth=given.playout_depth,
-            playout_actions=given.playout_actions,
+            rollout_depth=given.rollout_depth,
+            rollout_actions=given.rollout_actions,
             table=decision.seat.spec.perfect_information,
         )
         return (yield from found)
 
 
-class Greedy(Searcher):
-    """Takes what earns most at once, and one of the equal actions by lot."""
+class Greedy(Searcher[SearcherParameters]):
+    """Takes what earns most at once, and one of the equal actions at random."""
 
     name = "greedy"
 
@@ -257,12 +258,10 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
     ] = 0.0
 
 
-class MCTSAgent(Searcher):
+class MCTSAgent(Searcher[MCTSParameters]):
     """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), played out at random."""
 
     name = "mcts"
-    Parameters = MCTSParameters
-    parameters: MCTSParameters
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters

@@ -64,7 +64,7 @@ class AlphaBeta:
             seat to act is the whole position.
         limit: positions to expand at the most; 0 for no limit.
         quiescence: plies beyond the horizon in which actions are followed that earn something at once or end the
-            game; whoever acts may also leave it at the position's worth.
+            game; the seat that acts may also leave it at the position's worth.
         exact: how many root actions get their exact value, the best ones.
     """
 
@@ -223,5 +223,5 @@ class AlphaBeta:
 
 
 def pick(result: Result, rng: random.Random) -> int:
-    """Return one of the best actions, drawn by lot."""
+    """Return one of the best actions, drawn at random."""
     return result.best[0] if len(result.best) == 1 else rng.choice(result.best)

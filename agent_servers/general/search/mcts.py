@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Generator
 
 from dovetail.agent_servers.general.search.tree import Expand, Node
+from dovetail.agent_servers.learning.sampling import pick
 
 
 class _Branch:
@@ -71,7 +72,6 @@ def search(
             each.visits += 1
             for seat, reward in enumerate(node.rewards):
                 each.total[seat] += reward
-    most = max(child.visits for child in root.children)
-    best = [child for child in root.children if child.visits == most]
-    action: int = rng.choice(best).node.line[-1]
+    most = pick(root.children, [child.visits for child in root.children], rng)
+    action: int = most.node.line[-1]
     return action

@@ -5,58 +5,30 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Any, Literal
 
-import msgspec
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import BatchAgent, Decision, End, Seat
+from dovetail.agent_servers.agent import BatchAgent, Decision, End, Needs, Seat
 from dovetail.agent_servers.general.td.parameters import RLGameParameters, TDParameters
+from dovetail.agent_servers.general.td.targets import Image, Opponent, Pending, Slot, Target
 from dovetail.agent_servers.learning.network import Array, Linear, Network, size
 from dovetail.agent_servers.learning.sampling import best
+from dovetail.agent_servers.learning.step_size import StepSize
+from dovetail.agent_servers.learning.traces import TRACES
+from dovetail.agent_servers.saving import become, pack, unpack, wrong
 from dovetail.protocol.errors import DovetailError
 
 
-class _State(Struct, tag_field="agent", tag="dovetail.td", forbid_unknown_fields=True):
-    """What ``save`` writes, as MessagePack."""
-
-    version: Literal[1]
-    parameters: TDParameters
-    seed: int
+class _Settings(Struct, forbid_unknown_fields=True):
     inputs: int
-    weights: bytes
-    averaged: bytes
+    """Numbers in a row; 0 before the first."""
     episodes: int
     steps: int
 
 
-Image = NDArray[np.int64]
-"""For each place of a symmetric row, the place of the row it comes from."""
-
-
-class _Trail:
-    """What is remembered of an episode in progress: of a seat, or of both."""
-
-    __slots__ = ("heard", "image", "old", "row", "seat", "sign", "trace")
-
-    def __init__(self, image: Image | None, size: int, dtype: Any) -> None:
-        self.image = image
-        """How the rows of this episode are turned; None leaves them."""
-        self.trace: Array = np.zeros(size, dtype)
-        self.row: Array | None = None
-        """After the last action, whose value is learned next."""
-        self.old = 0.0
-        """The value of ``row`` when it was chosen."""
-        self.seat = 0
-        """Whose action it was."""
-        self.sign = 1
-        """How errors reach back from ``row``: 1, or -1 to an action of the other seat, or 0 for not at all."""
-        self.heard = [0.0, 0.0]
-        """The rewards that each seat has been told of, with both seats in one trail."""
-
-
+MOST_INPUTS = 1 << 24
+"""Of a saved network; more would not fit into a message."""
 _Change = tuple[Array, float]
 """A direction of the weights, and how far."""
 
@@ -68,14 +40,14 @@ class _Turn(Struct):
     rows: Array
     first: int
     """Of its rows in the forward pass."""
-    trail: _Trail
+    pending: Pending
 
 
-class TD(BatchAgent):
+class TD(BatchAgent[TDParameters]):
     """Learns the value of the positions that its actions lead to, by TD(lambda).
 
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
-    plays the action with the highest value; equal ones are drawn by lot, and while learning a
+    plays the action with the highest value; equal ones are drawn at random, and while learning a
     share ``epsilon`` of all actions is uniformly random.  With ``s`` the position after the last
     action, ``s'`` the one after the best new action and ``r`` the reward in between, each
     decision does, with the weights ``w`` as they are now::
@@ -83,7 +55,8 @@ class TD(BatchAgent):
         e <- discount * trace_decay * e + gradient of V(s) by w
         w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
 
-    At the end the target is ``r`` alone.  Each seat of each episode has its own ``s`` and ``e``,
+    At the end the target is ``r`` alone; if the episode was truncated, ``V`` of the last observation
+    stands for what would have followed.  Each seat of each episode has its own ``s`` and ``e``,
     all share ``w``: an agent with all seats has one network for both, two agents have one each.
 
     With the target ``opponent`` and the agent in both seats of a zero-sum game, ``s'`` is the position after the other
@@ -93,7 +66,7 @@ class TD(BatchAgent):
     online TD(lambda) of the same paper is exact for linear functions (``hidden`` 0, ``output`` linear),
     for a network it takes the gradient in place of the features.
 
-    After a random action the trace is cut: ``e`` becomes zero and begins anew at the position
+    After a random action the trace is cut: ``e`` becomes zero and starts again at the position
     that the action made, so that no later reward is credited to what came before it.  The update
     just before still takes place, towards the best action instead of the random one (Watkins'
     Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
@@ -106,11 +79,9 @@ class TD(BatchAgent):
     """
 
     name = "td"
-    Parameters = TDParameters
-    wants = ("afterstates",)
+    Memory = Slot
+    needs = Needs(afterstates=True, legal="list")
     capacity = 1
-
-    parameters: TDParameters
 
     def __init__(self, parameters: TDParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -122,29 +93,25 @@ class TD(BatchAgent):
         """What learns; made when the first decision shows the size of a row."""
         self.averaged: Network | Linear | None = None
         """What evaluates; ``network`` itself without averaging."""
-        self._trails: dict[tuple[int, int], _Trail] = {}
         self._images: dict[int, list[Image]] = {}
         """By match: its symmetries."""
         self._scale: Array | None = None
         """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
-        self._prepare()
+        given = self.parameters
+        self._decay = given.discount * given.trace_decay
+        self._trace = TRACES[given.traces]
+        self._target = Opponent() if given.target == "opponent" else Target()
+        self._step_size = StepSize(given.learning_rate, decay=given.decay_episodes)
+        self._rate = given.learning_rate
 
     def init(self, seat: Seat) -> None:
-        if not seat.spec.afterstates:
-            raise DovetailError(
-                f"{self.name} needs afterstates; environment {seat.spec.name} offers none"
-            )
         limits = seat.spec.reward_range
         if self.parameters.output == "tanh" and limits and max(-limits[0], limits[1]) > 1:
             raise DovetailError(
                 f"{self.name} expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
-        if self._both and seat.spec.seats != 2:
-            raise DovetailError(
-                f'{self.name}, option target: "opponent" needs two seats; {seat.spec.name} has '
-                f"{seat.spec.seats}"
-            )
+        Needs(seats=self._target.seats).check(self.name, seat.spec)
         if self.parameters.symmetric:
             found = seat.spec.symmetries
             self._images[seat.match] = [np.array(each.observation) for each in found]
@@ -182,21 +149,22 @@ class TD(BatchAgent):
         first = 0
         for decision in decisions:
             rows = self._rows(decision)
-            trail = self._trails.get(self._key(decision.episode, decision.seat.seat))
-            image = self._image(decision) if trail is None else trail.image
-            if image is not None:
-                rows = rows[:, image]
-            if trail is None:
-                trail = _Trail(image, self._network.weights.size, self._network.dtype)
-                self._trails[self._key(decision.episode, decision.seat.seat)] = trail
-            turns.append(_Turn(decision, rows, first, trail))
+            slot = self._target.slot(decision.episode, decision.memory)
+            pending = slot.pending
+            if pending is None:
+                image = self._image(decision)
+                pending = Pending(image, self._network.weights.size, self._network.dtype)
+                slot.pending = pending
+            if pending.image is not None:
+                rows = rows[:, pending.image]
+            turns.append(_Turn(decision, rows, first, pending))
             parts.append(rows)
-            if trail.row is not None:
-                parts.append(trail.row[None])
-            first += len(rows) + (trail.row is not None)
+            if pending.row is not None:
+                parts.append(pending.row[None])
+            first += len(rows) + (pending.row is not None)
         network = self._network
         if len(turns) == 1:
-            values = network.values(turns[0].rows, turns[0].trail.row)
+            values = network.values(turns[0].rows, turns[0].pending.row)
         else:
             values = network.values(np.concatenate(parts))
         answers = [self._turn(turn, values, network) for turn in turns]
@@ -209,105 +177,76 @@ class TD(BatchAgent):
         self, turn: _Turn, values: list[float], network: Network | Linear
     ) -> tuple[int, _Change | None]:
         """Choose, and return the action and what the weights shall change by."""
-        decision, trail, count = turn.decision, turn.trail, len(turn.rows)
+        decision, pending, count = turn.decision, turn.pending, len(turn.rows)
         assert decision.legal is not None
-        rng = decision.rng
+        rng, seat = decision.rng, decision.seat.seat
         own = values[turn.first : turn.first + count]
         explore = rng.random() < self.parameters.epsilon
         greedy = best(own, rng)
         chosen = rng.randrange(count) if explore else greedy
-        seat = decision.seat.seat
-        sign = 1
-        reward = decision.reward
-        if self._both:
-            trail.heard[seat] += reward
-            if trail.seat != seat:
-                sign = -1
-                reward = -trail.heard[seat] - trail.heard[trail.seat]
+        reward, sign = self._target.earned(pending, seat, decision.reward)
         change = None
-        if trail.row is not None:
+        if pending.row is not None:
             last = turn.first + count
             target = reward + sign * self.parameters.discount * own[greedy]
-            change = self._learn(network, trail, last, target, values[last])
-        trail.row = network.row(turn.first + chosen)
-        trail.old, trail.seat, trail.sign = own[chosen], seat, 0 if explore else sign
+            change = self._learn(network, pending, last, target, values[last])
+        pending.row = network.row(turn.first + chosen)
+        pending.old, pending.seat, pending.sign = own[chosen], seat, 0 if explore else sign
         return decision.legal[chosen], change
 
     def end(self, end: End) -> None:
-        key = self._key(end.episode, end.seat.seat)
-        trail = self._trails.get(key)
-        if trail is None or (self._both and trail.seat != end.seat.seat):
+        pending = self._target.take(end.episode, end.seat.seat, end.memory)
+        network = self.network
+        if end.interrupted or network is None or pending is None or pending.row is None:
             return
-        del self._trails[key]
-        if end.interrupted or self.network is None or trail.row is None:
-            return
-        last = self.network.values(trail.row[None])[0]
-        self.network.apply(*self._learn(self.network, trail, 0, end.reward, last))
+        target = end.reward
+        if end.reason == "truncated":
+            target += self.parameters.discount * self._beyond(network, pending, end)
+        value = network.values(pending.row[None])[0]
+        network.apply(*self._learn(network, pending, 0, target, value))
         self.episodes += 1
-        self._average(self.network)
-        self._set_rate()
+        self._average(network)
+        self._rate = self._step_size.at(self.episodes)
+
+    def _beyond(self, network: Network | Linear, pending: Pending, end: End) -> float:
+        """Return the value of the last observation; 0 if it does not look like an afterstate."""
+        seen: Array = np.asarray(end.observation)
+        if seen.dtype.kind not in "biuf" or seen.size != network.inputs:
+            return 0.0
+        row = seen.reshape(1, -1)
+        return network.values(row if pending.image is None else row[:, pending.image])[0]
 
     def save(self) -> bytes:
         """Return weights, counters and parameters.  Episodes in progress are not among them."""
         # Untouched weights follow from the seed; leaving them out makes an agent that has only
         # been evaluated the same as a new one.
         network = self.network if self.steps else None
-        state = _State(
-            1,
-            self.parameters,
-            self.seed,
-            0 if network is None else network.inputs,
-            _bytes(network),
-            _bytes(None if network is None or self.averaged is network else self.averaged),
-            self.episodes,
-            self.steps,
-        )
-        return msgspec.msgpack.encode(state)
+        settings = _Settings(0 if network is None else network.inputs, self.episodes, self.steps)
+        arrays = {}
+        if network is not None:
+            arrays["weights"] = network.weights
+            if self.averaged is not None and self.averaged is not network:
+                arrays["averaged"] = self.averaged.weights
+        return pack(self.name, 1, self.parameters, self.seed, settings, arrays)
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved: its parameters take the place of this one's."""
-        try:
-            found = msgspec.msgpack.decode(state, type=_State)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise DovetailError(f"these bytes are not a saved {self.name} agent: {error}") from None
-        expected = (
-            size(found.inputs, found.parameters.units(found.inputs)) * 4 if found.inputs > 0 else 0
-        )
-        averaged = expected if found.parameters.averaging else 0
-        if found.inputs < 0 or (len(found.weights), len(found.averaged)) != (expected, averaged):
-            raise DovetailError(
-                f"these bytes are not a saved {self.name} agent: {len(found.weights)} and "
-                f"{len(found.averaged)} bytes of weights for {found.inputs} inputs and "
-                f"{found.parameters.units(found.inputs)} hidden units"
-            )
-        self.parameters = found.parameters
-        self.seed = found.seed
-        self.episodes = found.episodes
-        self.steps = found.steps
-        self.network = self.averaged = None
-        self._prepare()
+        saved = unpack(self.name, state, 1, type(self).Parameters, _Settings)
+        found = saved.settings
+        other = type(self)(saved.parameters, saved.seed)  # type: ignore[arg-type]
         if found.inputs:
-            network = self._make(found.inputs)
-            network.weights[:] = np.frombuffer(found.weights, "<f4")
-            if self.averaged is not None and self.averaged is not network:
-                self.averaged.weights[:] = np.frombuffer(found.averaged, "<f4")
-
-    def cleanup(self) -> None:
-        self._trails.clear()
-
-    def _prepare(self) -> None:
-        self._trails.clear()
-        self._decay = self.parameters.discount * self.parameters.trace_decay
-        self._both = self.parameters.target == "opponent"
-        self._set_rate()
-
-    def _key(self, episode: int, seat: int) -> tuple[int, int]:
-        return episode, -1 if self._both else seat
-
-    def _set_rate(self) -> None:
-        half_life = self.parameters.half_life
-        waned = 1 + self.episodes / half_life if half_life else 1.0
-        self._rate = self.parameters.learning_rate / waned
+            if not 0 < found.inputs <= MOST_INPUTS:
+                raise wrong(self.name, f"{found.inputs} inputs")
+            shape = (size(found.inputs, other.parameters.units(found.inputs)),)
+            weights = saved.array("weights", "<f4", shape)
+            averaged = saved.array("averaged", "<f4", shape) if other.parameters.averaging else None
+            other._make(found.inputs).weights[:] = weights
+            if averaged is not None and other.averaged is not None:
+                other.averaged.weights[:] = averaged
+        other.episodes, other.steps = found.episodes, found.steps
+        other._rate = other._step_size.at(other.episodes)
+        other._images = self._images
+        become(self, other)
 
     @property
     def _network(self) -> Network | Linear:
@@ -347,13 +286,13 @@ class TD(BatchAgent):
             mean += (network.weights - mean) / min(self.parameters.averaging, self.episodes)
 
     def _learn(
-        self, network: Network | Linear, trail: _Trail, index: int, target: float, last: float
+        self, network: Network | Linear, pending: Pending, index: int, target: float, last: float
     ) -> _Change:
         """Bring the trace up to a row of the last forward pass, and return the change of the weights.
 
         Args:
             network: that made the pass.
-            trail: whose ``row`` is learned.
+            pending: whose ``row`` is learned.
             index: of that row in the pass.
             target: what its value moves to.
             last: its value now.
@@ -365,22 +304,10 @@ class TD(BatchAgent):
                 f"than {self.parameters.learning_rate}"
             )
         gradient = network.gradient(index)
-        trace, traces = trail.trace, self.parameters.traces
-        np.multiply(trace, trail.sign * self._decay, out=trace)
-        if traces == "replacing":
-            np.copyto(trace, gradient, where=gradient != 0)
-        elif traces == "accumulating":
-            np.add(trace, gradient, out=trace)
-        else:
-            scaled = gradient if self._scale is None else gradient * self._scale
-            held = self._rate * float(np.dot(trace, scaled))
-            trace += (1 - held) * gradient
+        np.multiply(pending.trace, pending.sign * self._decay, out=pending.trace)
+        self._trace.join(pending.trace, gradient, self._rate, self._scale)
         self.steps += 1
-        change = trace
-        if traces == "true-online":
-            moved = last - trail.old
-            change = trace * (error + moved) - gradient * moved
-            error = 1.0
+        change, error = self._trace.change(pending.trace, gradient, error, last - pending.old)
         if self._scale is not None:
             change = change * self._scale
         return change, self._rate * error
@@ -388,13 +315,7 @@ class TD(BatchAgent):
     def _rows(self, decision: Decision) -> Array:
         """Return the afterstates of the legal actions, shape (actions, inputs)."""
         legal, rows = decision.legal, decision.afterstates
-        name = decision.seat.spec.name
-        if legal is None:
-            raise DovetailError(
-                f"{self.name} needs a list of legal actions; environment {name} gives none"
-            )
-        if rows is None:
-            raise DovetailError(f"{self.name} needs afterstates; environment {name} sent none")
+        assert legal is not None
         found: Array = np.asarray(rows)
         network = self.network
         if network is None:
@@ -429,7 +350,3 @@ class RLGameTD(TD):
 
     name = "td-rlgame"
     Parameters = RLGameParameters
-
-
-def _bytes(network: Network | Linear | None) -> bytes:
-    return b"" if network is None else network.weights.astype("<f4").tobytes()

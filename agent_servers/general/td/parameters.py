@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.learning.network import Activation, Output
-
-Traces = Literal["accumulating", "replacing", "dutch", "true-online"]
+from dovetail.agent_servers.learning.traces import Name as Traces
 
 
 class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,7 +30,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "inputs."
         ),
     ] = "one"
-    half_life: Annotated[
+    decay_episodes: Annotated[
         float,
         Meta(
             ge=0,
@@ -74,7 +73,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     symmetric: Annotated[
         bool,
         Meta(
-            description="Learn each episode turned or mirrored by lot, if the environment says what "
+            description="Learn each episode turned or mirrored at random, if the environment says what "
             "changes nothing."
         ),
     ] = False
@@ -103,7 +102,7 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
         Literal["one", "fan-in"],
         Meta(description="Whether each layer's step size is divided by the number of its inputs."),
     ] = "fan-in"
-    half_life: Annotated[
+    decay_episodes: Annotated[
         float, Meta(ge=0, description="Episodes until the step size is half; 0 keeps it.")
     ] = 0.0
     trace_decay: Annotated[float, Meta(ge=0, le=1, description="Lambda.")] = 0.5

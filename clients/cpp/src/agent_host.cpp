@@ -31,24 +31,17 @@ struct Play {
     std::int64_t seed = 0;
     Random random;
     std::int64_t turn = -1;
-    /// What was answered to the decision of `turn`; empty while there is no answer.
-    Frame answer;
+    /// The number of the frame that asks for the decision.
+    std::int64_t seq = 0;
     /// The question that the agent waits for, if it asked one.
     std::int64_t asked = 0;
     Frame question;
     std::shared_ptr<Lookahead> lookahead;
 };
 
-messages::Error play_failed(Code code, const Play& play, std::string text) {
-    messages::Error out = hosting::error(code, std::move(text));
-    out.episode = play.episode;
-    out.seat = play.holder.seat->seat;
-    return out;
-}
-
-std::vector<Position> positions(const Value& body) {
-    std::vector<Position> out;
-    for (const Value& each : body.as_list()) out.push_back(codec::from_value<Position>(each));
+std::vector<Preview> previews(const Value& body) {
+    std::vector<Preview> out;
+    for (const Value& each : body.as_list()) out.push_back(codec::from_value<Preview>(each));
     return out;
 }
 
@@ -94,7 +87,6 @@ struct AgentHost::Inside : hosting::Common {
     std::map<std::int64_t, Made> instances;
     std::map<Key, Holder> seats;  // by match and seat
     std::map<Key, Play> playing;  // by episode and seat
-    hosting::Recent<Key, bool> ended{4096};
     std::map<std::int64_t, Key> questions;
     std::int64_t asks = 0;
 
@@ -102,10 +94,9 @@ struct AgentHost::Inside : hosting::Common {
 
     void take(messages::AgentStart& message) {
         const Key key{message.episode, message.seat};
-        if (playing.count(key) == 0) {
-            const auto seat = seats.find({message.match, message.seat});
-            if (ended.find(key) != nullptr || seat == seats.end()) return;
-            Play& play = playing[key];
+        const auto seat = seats.find({message.match, message.seat});
+        if (seat != seats.end()) {
+            Play& play = playing[key] = Play();
             play.holder = seat->second;
             play.episode = message.episode;
             play.mode = message.mode;
@@ -117,21 +108,21 @@ struct AgentHost::Inside : hosting::Common {
 
     void take(messages::AgentStep& message) { turn(message, &Agent::step); }
 
-    /// Has an agent answer a decision, or repeats what it answered.
+    /// Has an agent answer a decision.
     template <class Message>
     void turn(Message& message, Answer (Agent::*method)(const Decision&)) {
         const auto found = playing.find({message.episode, message.seat});
-        if (found == playing.end()) return;
-        Play& play = found->second;
-        if (message.turn <= play.turn) {
-            if (message.turn != play.turn) return;
-            if (!play.answer.empty()) send(play.answer);
-            if (play.lookahead) send(play.question);
+        if (found == playing.end()) {
+            refuse(seq(), Code::unknown,
+                   "no agent here holds seat " + std::to_string(message.seat) + " of episode " +
+                       std::to_string(message.episode));
             return;
         }
+        Play& play = found->second;
         forget(play);
+        settled(play.seq);
         play.turn = message.turn;
-        play.answer.clear();
+        play.seq = seq();
         Decision decision(*play.holder.seat, play.random);
         decision.seed = play.seed;
         decision.episode = message.episode;
@@ -161,12 +152,11 @@ struct AgentHost::Inside : hosting::Common {
             action.turn = play.turn;
             action.seat = play.holder.seat->seat;
             action.action = std::move(answer.action);
-            play.answer = frame(action);
+            respond(play.seq, frame(action));
         } catch (...) {
             const std::string where = play.holder.made.type + " in turn " + std::to_string(play.turn);
-            play.answer = frame(play_failed(Code::crashed, play, crash(where, told)));
+            refuse(play.seq, Code::crashed, crash(where, told));
         }
-        send(play.answer);
     }
 
     // -- lookahead ------------------------------------------------------------------------------------
@@ -206,7 +196,7 @@ struct AgentHost::Inside : hosting::Common {
 
     void take(messages::Reply& message) {
         answered(message.id,
-                 [&](const Lookahead& lookahead) { return lookahead.then(positions(message.body)); });
+                 [&](const Lookahead& lookahead) { return lookahead.then(previews(message.body)); });
     }
 
     void take(messages::Error& message) {
@@ -220,25 +210,24 @@ struct AgentHost::Inside : hosting::Common {
     // -- the rest of an episode -------------------------------------------------------------------------
 
     void take(messages::End& message) {
-        const auto failed = end(message);
-        if (failed) send(frame(*failed));
+        const std::string failed = end(message);
+        if (!failed.empty()) refuse(seq(), Code::crashed, failed);
     }
 
-    /// Tells an agent of the end, once; returns what it failed with, if it did.
-    std::optional<messages::Error> end(messages::End& message) {
+    /// Tells an agent of the end; returns what it failed with, if it did.
+    std::string end(messages::End& message) {
         const Key key{message.episode, message.seat};
-        if (ended.find(key) != nullptr) return std::nullopt;
-        ended.keep(key, true);
         Play play;
         play.episode = message.episode;
         const auto found = playing.find(key);
         if (found != playing.end()) {
             forget(found->second);
+            settled(found->second.seq);
             play = std::move(found->second);
             playing.erase(found);
         } else {  // the episode ended before this seat had to decide
             const auto seat = seats.find({message.match, message.seat});
-            if (seat == seats.end()) return std::nullopt;
+            if (seat == seats.end()) return {};
             play.holder = seat->second;
         }
         End end(*play.holder.seat);
@@ -256,22 +245,15 @@ struct AgentHost::Inside : hosting::Common {
         try {
             play.holder.made.agent->end(end);
         } catch (...) {
-            return play_failed(Code::crashed, play,
-                               crash(play.holder.made.type + " at the end of an episode", told));
+            return crash(play.holder.made.type + " at the end of an episode", told);
         }
-        return std::nullopt;
+        return {};
     }
 
     void take(messages::Init& message) {
-        const auto refuse = [&](Code code, std::string text) {
-            messages::Error error = hosting::error(code, std::move(text));
-            error.seat = message.seat;
-            error.match = message.match;
-            send(frame(error));
-        };
         const Made made = find(message.instance);
         if (!made.agent) {
-            refuse(Code::unknown, "there is no agent " + std::to_string(message.instance));
+            refuse(seq(), Code::unknown, "there is no agent " + std::to_string(message.instance));
             return;
         }
         Holder& holder = seats[{message.match, message.seat}];
@@ -281,12 +263,13 @@ struct AgentHost::Inside : hosting::Common {
         seat.seat = message.seat;
         seat.spec = std::move(message.spec);
         seat.lookahead = message.lookahead;
+        seat.agent = std::move(message.agent);
         holder.made = made;
         holder.seat = std::make_shared<const Seat>(std::move(seat));
         try {
             made.agent->init(*holder.seat);
         } catch (...) {
-            refuse(Code::unavailable, refusal(made.type + " taking a seat", told));
+            refuse(seq(), Code::unavailable, refusal(made.type + " taking a seat", told));
         }
     }
 
@@ -315,9 +298,7 @@ struct AgentHost::Inside : hosting::Common {
 
     void take(messages::Create& message) {
         answer(message.id, message.agent + " in create", [&] {
-            if (instances.count(message.instance) == 0) {
-                instances[message.instance] = {make(message), message.agent};
-            }
+            instances[message.instance] = {make(message), message.agent};
             return hosting::reply();
         });
     }
@@ -360,6 +341,12 @@ struct AgentHost::Inside : hosting::Common {
 
     // -- a session that is lost -----------------------------------------------------------------------------
 
+    void resume() override {
+        for (const auto& each : playing) {
+            if (each.second.lookahead) send(each.second.question);
+        }
+    }
+
     void forget() override {
         std::vector<messages::End> ends;
         for (const auto& [key, play] : playing) {
@@ -372,7 +359,6 @@ struct AgentHost::Inside : hosting::Common {
         }
         for (messages::End& each : ends) end(each);
         seats.clear();
-        ended.clear();
         questions.clear();
         for (const auto& instance : instances) {
             try {

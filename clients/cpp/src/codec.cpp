@@ -214,10 +214,15 @@ messages::Error refusal(std::string_view frame, const ProtocolError& error) {
             read(*found, number);
             field = number;
         };
+        // An answer asks for nothing, and its `id` is a number of this peer's own.
+        const Object* type = Reader(object).find("type");
+        if (type != nullptr && type->type == msgpack::type::STR) {
+            const std::string_view kind(type->via.str.ptr, type->via.str.size);
+            if (kind == messages::Reply::type || kind == messages::Saved::type || kind == messages::Error::type)
+                return out;
+        }
         named("id", out.id);
-        named("episode", out.episode);
-        named("seat", out.seat);
-        named("match", out.match);
+        if (!out.id) named("seq", out.answers);
     } catch (const ProtocolError&) {
         // Then it names what could be read.
     }

@@ -14,7 +14,6 @@ namespace {
 struct Place {
     std::string name;
     std::unique_ptr<Environment> environment;
-    Frame spec;
     std::int64_t seats = 1;
     bool started = false;
     std::int64_t episode = 0;
@@ -22,13 +21,11 @@ struct Place {
     bool watched = false;
     /// The turn that the episode is at.
     std::int64_t turn = 0;
-    /// The number of the last `step` that was asked; -1: it was the `start`.
-    std::int64_t asked = -1;
+    /// The number of the frame that was answered last.
+    std::int64_t seq = 0;
     /// Whether that step was refused or failed.
     bool failed = false;
     std::vector<std::int64_t> to_act;
-    /// What was answered to it.
-    Frame answer;
 };
 
 bool wanted(const std::vector<Want>& wants, Want want) {
@@ -36,7 +33,7 @@ bool wanted(const std::vector<Want>& wants, Want want) {
 }
 
 /// Plays one entry of a line on; returns false, and says why in `error`, if it cannot be played.
-bool play_on(Environment& environment, messages::Position& position, const std::vector<Value>& actions) {
+bool play_on(Environment& environment, messages::Preview& position, const std::vector<Value>& actions) {
     if (position.to_act.empty()) {
         position.error = "the episode would be over";
         return false;
@@ -86,68 +83,53 @@ struct EnvironmentHost::Inside : hosting::Common {
 
     void take(messages::EnvironmentStep& message) {
         Place* const place = playing(message.episode);
-        if (place == nullptr) return;
-        if (message.turn == place->asked) {
-            send(place->answer);
+        if (place == nullptr || message.turn != place->turn) {
+            refuse(seq(), Code::unknown,
+                   "episode " + std::to_string(message.episode) + " is not at turn " +
+                       std::to_string(message.turn));
             return;
         }
-        if (message.turn != place->turn) return;
-        place->asked = message.turn;
-        play(*place, [&] { return place->environment->step(message.actions); });
+        play(*place, message.turn, [&] { return place->environment->step(message.actions); });
     }
 
     void take(messages::EnvironmentStart& message) {
         const auto found = open.find(message.match);
         if (found == open.end()) {
-            messages::Error error =
-                hosting::error(Code::unknown, "match " + std::to_string(message.match) + " is not open");
-            error.episode = message.episode;
-            send(frame(error));
+            refuse(seq(), Code::unknown, "match " + std::to_string(message.match) + " is not open");
             return;
         }
         Place& place = found->second;
-        if (place.started && place.episode == message.episode) {
-            if (place.asked < 0) send(place.answer);
-            return;
-        }
         if (place.started) episodes.erase(place.episode);
         episodes[message.episode] = message.match;
         place.started = true;
         place.episode = message.episode;
         place.wants = std::move(message.wants);
         place.watched = message.watched;
-        place.turn = -1;
-        place.asked = -1;
-        play(place, [&] { return place.environment->start(message.seed); });
+        play(place, -1, [&] { return place.environment->start(message.seed); });
     }
 
-    /// Lets an environment make the turn that follows on `asked`.
+    /// Lets an environment make the turn that follows `last`; -1 before the first.
     template <class Go>
-    void play(Place& place, Go go) {
-        const auto failed = [&](Code code, std::string text, std::optional<std::int64_t> seat) {
-            messages::Error error = hosting::error(code, std::move(text));
-            error.episode = place.episode;
-            error.seat = seat;
-            place.answer = frame(error);
-            place.failed = true;
-        };
+    void play(Place& place, std::int64_t last, Go go) {
+        settled(place.seq);
+        place.seq = seq();
+        place.failed = true;
         try {
             Turn turn = go();
             turn.episode = place.episode;
-            turn.turn = place.asked + 1;
+            turn.turn = last + 1;
             add_wanted(place, turn);
-            place.answer = frame(turn);
-            place.turn = place.asked + 1;
+            respond(seq(), frame(turn));
+            place.turn = last + 1;
             place.to_act = std::move(turn.to_act);
             place.failed = false;
         } catch (const IllegalAction& refused) {
-            failed(Code::illegal, utf8::line(refused.what()), refused.seat);
+            refuse(seq(), Code::illegal, utf8::line(refused.what()), refused.seat);
         } catch (...) {
             const std::string where =
-                place.name + (place.asked < 0 ? " in start" : " in turn " + std::to_string(place.asked));
-            failed(Code::crashed, crash(where, told), std::nullopt);
+                place.name + (last < 0 ? " in start" : " in turn " + std::to_string(last));
+            refuse(seq(), Code::crashed, crash(where, told));
         }
-        send(place.answer);
     }
 
     static void add_wanted(const Place& place, Turn& turn) {
@@ -168,11 +150,6 @@ struct EnvironmentHost::Inside : hosting::Common {
     // -- matches --------------------------------------------------------------------------------------
 
     void take(messages::Open& message) {
-        const auto known = open.find(message.match);
-        if (known != open.end()) {
-            send(known->second.spec);
-            return;
-        }
         try {
             Place place;
             place.name = message.environment;
@@ -180,15 +157,11 @@ struct EnvironmentHost::Inside : hosting::Common {
             Spec spec = place.environment->init();
             spec.match = message.match;
             if (spec.name.empty()) spec.name = message.environment;
-            place.spec = frame(spec);
             place.seats = spec.seats;
-            send(place.spec);
+            respond(seq(), frame(spec));
             open.emplace(message.match, std::move(place));
         } catch (...) {
-            messages::Error error =
-                hosting::error(Code::unavailable, refusal(message.environment + " in init", told));
-            error.match = message.match;
-            send(frame(error));
+            refuse(seq(), Code::unavailable, refusal(message.environment + " in init", told));
         }
     }
 
@@ -242,7 +215,7 @@ struct EnvironmentHost::Inside : hosting::Common {
             for (const auto& line : message.lines) {
                 // The same seed for each line, so that what is drawn is the same for all.
                 const auto copy = place->environment->fork(message.seat, message.seed);
-                messages::Position position;
+                messages::Preview position;
                 position.to_act = place->to_act;
                 position.rewards.assign(static_cast<std::size_t>(place->seats), 0.0);
                 for (const auto& actions : line) {

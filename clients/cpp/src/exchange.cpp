@@ -41,7 +41,11 @@ std::optional<Value> Exchange::answer(std::int64_t id) {
 }
 
 void Exchange::take(messages::Incoming message, std::vector<Frame>& out) {
-    std::visit([&](auto& each) { heard(each, out); }, message);
+    std::visit(
+        [&](auto& each) {
+            if (inbox_.take(hosting::seq_of(each), out)) heard(each, out);
+        },
+        message);
 }
 
 Exchange::RunState Exchange::follow(std::int64_t number, std::int64_t episodes) {
@@ -72,7 +76,7 @@ void Exchange::heard(messages::Welcome& message, std::vector<Frame>& out) {
         open_.clear();
         answers_.clear();
         early_.clear();
-        seen_.clear();  // another broker may count from the beginning
+        inbox_.clear();
         for (auto& [number, run] : runs_) {
             Done& done = run->done.emplace();
             done.run = number;
@@ -101,8 +105,6 @@ void Exchange::heard(messages::Error& message, std::vector<Frame>&) {
 }
 
 void Exchange::heard(Episode& message, std::vector<Frame>&) {
-    if (seen_.find(message.episode) != nullptr) return;
-    seen_.keep(message.episode, true);
     event(message.run, std::move(message));
 }
 

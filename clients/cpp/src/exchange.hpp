@@ -80,7 +80,7 @@ private:
     std::unordered_map<std::int64_t, std::variant<Value, messages::Error>> answers_;
     std::unordered_map<std::int64_t, RunState> runs_;
     std::unordered_map<std::int64_t, std::vector<Event>> early_;
-    hosting::Recent<std::int64_t, bool> seen_{200'000};
+    hosting::Inbox inbox_;
     Limits limits_;
     bool welcomed_ = false;
     bool lost_ = false;

@@ -1,6 +1,7 @@
 #include "dovetail/experiment.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "dovetail/names.hpp"
 #include "exchange.hpp"
@@ -27,7 +28,11 @@ bool offers(const Map& catalogue, const char* kind, const std::string& name) {
 }  // namespace
 
 struct Experiment::Inside {
-    explicit Inside(const Connect& how) : link(how.address, hello(how), how.wait) {}
+    explicit Inside(const Connect& how) : link(how.address, hello(how), how.wait) {
+        link.give_up = how.give_up;
+        link.warn = how.warn;
+        if (!link.warn) link.warn = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    }
 
     Link link;
     Exchange exchange;
@@ -115,7 +120,7 @@ void Experiment::expect(const std::vector<std::string>& environments, const std:
             if (!offers(present, "agents", name)) missing += (missing.empty() ? "" : ", ") + name;
         }
         if (missing.empty()) return;
-        if (now() > end) throw Error("nobody offers " + missing);
+        if (now() > end) throw Error("timed out: no connected program offers " + missing);
         poll(0.05);
     }
 }
@@ -134,10 +139,10 @@ Run Experiment::run(const std::string& environment,
     return Run(*this, inside_->exchange.follow(body.as_map().at("run").as_int(), episodes));
 }
 
-Bytes Experiment::save(std::int64_t instance, const std::optional<std::string>& keep) {
+Bytes Experiment::save(std::int64_t instance, const std::optional<std::string>& state_name) {
     messages::Save save;
     save.instance = instance;
-    save.keep = keep;
+    save.state_name = state_name;
     return ask(std::move(save)).as_bytes();
 }
 
@@ -148,10 +153,10 @@ void Experiment::load(std::int64_t instance, Bytes state) {
     ask(std::move(load));
 }
 
-void Experiment::load_kept(std::int64_t instance, const std::string& kept) {
+void Experiment::load_named(std::int64_t instance, const std::string& state_name) {
     messages::Load load;
     load.instance = instance;
-    load.kept = kept;
+    load.state_name = state_name;
     ask(std::move(load));
 }
 
@@ -250,8 +255,10 @@ void Run::cancel() {
     state_->asked_for = DoneReason::cancelled;
 }
 
-WatchedTurn Run::start() {
-    return codec::from_value<WatchedTurn>(command(messages::ExperimentStart()));
+WatchedTurn Run::start(bool abandon) {
+    messages::ExperimentStart start;
+    start.abandon = abandon;
+    return codec::from_value<WatchedTurn>(command(std::move(start)));
 }
 
 WatchedTurn Run::step() {

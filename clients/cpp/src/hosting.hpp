@@ -1,13 +1,13 @@
-// What both hosts need: errors of user code as one line, and answers that are remembered.
+// What both hosts need: errors of user code as one line, and the answers to numbered frames.
 #pragma once
 
 #include <cstddef>
 #include <cstdlib>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -71,34 +71,50 @@ inline std::string refusal(const std::string& where, const Told& told) {
     }
 }
 
-/// The last entries by their keys; the oldest is forgotten.
-template <class Key, class T>
-class Recent {
+template <class T, class = void>
+struct has_seq : std::false_type {};
+template <class T>
+struct has_seq<T, std::void_t<decltype(std::declval<T&>().seq)>> : std::true_type {};
+
+/// The number of a message within the session; 0 if it has none.
+template <class Message>
+std::int64_t seq_of(const Message& message) {
+    if constexpr (has_seq<const Message>::value) return message.seq;
+    return 0;
+}
+
+/// The rule for repeats: a numbered frame at or below the highest that was taken in came before, and gets the answer
+/// that it got, if there is one.
+class Inbox {
 public:
-    explicit Recent(std::size_t kept) : kept_(kept) {}
-    /// The entry of a key, or null if there is none.
-    const T* find(const Key& key) const {
-        const auto found = entries_.find(key);
-        return found == entries_.end() ? nullptr : &found->second;
-    }
-    /// Adds an entry whose key has none.
-    const T& keep(const Key& key, T entry) {
-        order_.push_back(key);
-        if (order_.size() > kept_) {
-            entries_.erase(order_.front());
-            order_.pop_front();
+    /// Whether a frame is new; appends the answer of one that is not to `out`.
+    bool take(std::int64_t seq, std::vector<Frame>& out) {
+        if (seq == 0) return true;
+        if (seq > seen_) {
+            seen_ = seq;
+            return true;
         }
-        return entries_[key] = std::move(entry);
+        const auto known = answers_.find(seq);
+        if (known != answers_.end()) out.push_back(known->second);
+        return false;
     }
+    /// Keeps the answer to a frame.
+    void keep(std::int64_t seq, const Frame& answer) {
+        if (seq != 0) answers_[seq] = answer;
+    }
+    /// Forgets one answer, which has arrived.
+    void forget(std::int64_t seq) { answers_.erase(seq); }
+    /// Forgets the answers up to a number, which have arrived.
+    void settle(std::int64_t settled) { answers_.erase(answers_.begin(), answers_.upper_bound(settled)); }
+    /// Begins another session.
     void clear() {
-        entries_.clear();
-        order_.clear();
+        seen_ = 0;
+        answers_.clear();
     }
 
 private:
-    std::size_t kept_;
-    std::map<Key, T> entries_;
-    std::deque<Key> order_;
+    std::int64_t seen_ = 0;
+    std::map<std::int64_t, Frame> answers_;
 };
 
 /// Throws Error for a frame that would cost the connection, and once more whenever it is sent again.
@@ -109,7 +125,7 @@ inline void check_size(const Frame& frame, const Limits& limits) {
     }
 }
 
-/// An `error`; the caller sets what it is about.
+/// An `error`; the caller sets what it answers.
 inline messages::Error error(Code code, std::string text) {
     messages::Error out;
     out.code = name_of(code);
@@ -139,7 +155,12 @@ public:
     template <class Inside>
     static void handle(Inside& inside, messages::Incoming& message, std::vector<Frame>& out) {
         inside.out_ = &out;
-        std::visit([&](auto& each) { inside.take(each); }, message);
+        std::visit(
+            [&](auto& each) {
+                inside.seq_ = seq_of(each);
+                if (inside.inbox_.take(inside.seq_, out)) inside.take(each);
+            },
+            message);
         inside.out_ = nullptr;
     }
 
@@ -152,12 +173,20 @@ protected:
 
     void take(messages::Welcome& message) {
         limits_ = message.limits;
-        if (message.resumed) return;
-        answers_.clear();
+        if (message.resumed) {
+            resume();
+            return;
+        }
         forget();
+        inbox_.clear();
     }
 
-    /// The session is lost, and the new one knows nothing: lets everything of it go.
+    void take(messages::Ping& message) { inbox_.settle(message.settled); }
+
+    /// The session continues after the connection was lost: sends again what the broker may not have got.
+    virtual void resume() {}
+
+    /// The session is lost, and the new one knows nothing: releases everything of it.
     virtual void forget() = 0;
 
     /// The one place where frames are made. Throws Error for what cannot be sent; an `error` always can.
@@ -169,25 +198,37 @@ protected:
     }
     void send(const Frame& frame) { out_->push_back(frame); }
 
-    /// Answers a request with the message that `act` returns, or as the first time if it comes again; `where`
-    /// is for a line about its failure.
+    /// The number of the message that is being taken.
+    std::int64_t seq() const { return seq_; }
+    /// Sends the answer to a numbered frame, and keeps it.
+    void respond(std::int64_t seq, const Frame& frame) {
+        inbox_.keep(seq, frame);
+        send(frame);
+    }
+    /// Answers a frame with an `error`.
+    void refuse(std::int64_t seq, Code code, std::string text, std::optional<std::int64_t> seat = {}) {
+        messages::Error failed = error(code, std::move(text));
+        failed.answers = seq;
+        failed.seat = seat;
+        respond(seq, frame(failed));
+    }
+    /// Forgets the answer to a frame, since what follows from it came.
+    void settled(std::int64_t seq) { inbox_.forget(seq); }
+
+    /// Answers a request with the message that `act` returns; `where` is for a line about its failure.
     template <class Do>
     void answer(std::int64_t id, const std::string& where, Do act) {
-        const Frame* known = answers_.find(id);
-        if (known == nullptr) {
-            Frame made;
-            try {
-                auto message = act();
-                message.id = id;
-                made = frame(message);
-            } catch (...) {
-                messages::Error failed = error(Code::crashed, refusal(where, told));
-                failed.id = id;
-                made = frame(failed);
-            }
-            known = &answers_.keep(id, std::move(made));
+        Frame made;
+        try {
+            auto message = act();
+            message.id = id;
+            made = frame(message);
+        } catch (...) {
+            messages::Error failed = error(Code::crashed, refusal(where, told));
+            failed.id = id;
+            made = frame(failed);
         }
-        send(*known);
+        respond(seq_, made);
     }
 
     const Told& told;
@@ -195,8 +236,8 @@ protected:
 private:
     /// What the broker reads.
     Limits limits_ = {};
-    /// To the last requests; as many as SPEC.md asks for, since states may be large.
-    Recent<std::int64_t, Frame> answers_{64};
+    Inbox inbox_;
+    std::int64_t seq_ = 0;
     std::vector<Frame>* out_ = nullptr;
 };
 

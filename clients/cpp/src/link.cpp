@@ -46,8 +46,8 @@ void Link::connect() {
     try {
         socket_.connect(address_);
     } catch (const zmq::error_t& error) {
-        throw Error("'" + utf8::line(address_) + "' is no address of a broker (" + error.what() +
-                    "); write it like tcp://127.0.0.1:5757");
+        throw Error("'" + utf8::line(address_) + "' is not a broker address (" + error.what() +
+                    "); expected something like tcp://127.0.0.1:5757");
     }
     answers_.clear();
     answers_.push_back(session_.greet(now()));
@@ -77,7 +77,7 @@ void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
     const std::size_t before = out.size();
     try {
         if (!take_one(zmq::recv_flags::none, out)) {
-            if (session_.silent(now())) connect();
+            quiet(now());
             return;
         }
         while (out.size() - before < kBatch && take_one(zmq::recv_flags::dontwait, out)) {
@@ -85,7 +85,35 @@ void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
     } catch (const zmq::error_t& error) {
         if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
     }
+    if (told_ && warn) warn("the broker at " + utf8::line(address_) + " is back");
+    told_ = false;
+    quiet_ = 0;
     send(answers_);
+}
+
+void Link::quiet(double time) {
+    if (session_.welcome()) {
+        // Only the time in which this program listened counts: one that computed has not read what came.
+        quiet_ += std::min(std::min(time - looked_, session_.silence(time)), 1.0);
+        looked_ = time;
+        const auto seconds = [](double value) { return std::to_string(static_cast<long>(value)) + " s"; };
+        const std::string who = "the broker at " + utf8::line(address_);
+        if (give_up >= 0 && quiet_ > give_up) {
+            throw Error(who + " has been silent for " + seconds(quiet_) + "; check whether it is running");
+        }
+        if (!told_ && warn && quiet_ > session_.patience()) {
+            told_ = true;
+            warn(who + " has been silent for " + seconds(quiet_) + "; waiting" +
+                 (give_up >= 0 ? " up to " + seconds(give_up) : "") + " for it to return");
+        }
+    }
+    if (!session_.silent(time)) return;
+    if (session_.welcome()) {
+        connect();
+    } else {  // the hello or its welcome may have been lost
+        answers_.push_back(session_.greet(time));
+        send(answers_);
+    }
 }
 
 void Link::send(std::vector<Frame>& frames) {

@@ -14,7 +14,7 @@ namespace dovetail {
 /// Seconds of a clock that does not go back.
 double now();
 
-/// A connection that makes itself anew when it breaks.
+/// A connection that reconnects automatically.
 class Link {
 public:
     /// Connects, and waits up to `wait` seconds for the broker's first answer; a negative number waits for
@@ -28,12 +28,19 @@ public:
     void receive(double timeout, std::vector<messages::Incoming>& out);
     /// Sends frames together, and clears them.
     void send(std::vector<Frame>& frames);
-    /// Says `bye`, and lets go of the socket.
+    /// Says `bye` and closes the socket.
     void leave();
     const Session& session() const { return session_; }
 
+    /// Seconds of silence after which `receive` throws Error; a negative number waits for ever.
+    double give_up = -1;
+    /// Told in one line that the broker is silent, and that it is back.
+    std::function<void(const std::string&)> warn = {};
+
 private:
     void connect();
+    /// Looks after the connection while nothing comes.
+    void quiet(double time);
     bool take_one(zmq::recv_flags flags, std::vector<messages::Incoming>& out);
 
     std::string address_;
@@ -43,6 +50,9 @@ private:
     std::vector<Frame> answers_;
     std::vector<messages::Incoming> first_;
     int wait_ = -1;
+    double quiet_ = 0;
+    double looked_ = 0;
+    bool told_ = false;
 };
 
 }  // namespace dovetail

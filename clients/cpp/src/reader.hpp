@@ -124,10 +124,19 @@ template <class... T>
 void read(const Object& object, std::variant<T...>& out);
 void read(const Object& object, Legal& out);
 void read(const Object& object, Space& out);
+template <class T>
+void read(const Object& object, Boxed<T>& out);
 /// A message, part or space: a map of fields.
 template <class T>
 auto read(const Object& object, T& out)
     -> decltype(fields::visit(std::declval<Reader&>(), out, fields::Of<T>()));
+
+template <class T>
+void read(const Object& object, Boxed<T>& out) {
+    T value;
+    read(object, value);
+    out = Boxed<T>(std::move(value));
+}
 
 template <class T>
 void read(const Object& object, std::optional<T>& out) {

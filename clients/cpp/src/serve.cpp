@@ -78,6 +78,7 @@ void serve(Host& host, const Serve& how) {
     hello.offers = host.offers();
     hello.token = how.token;
     Link link(how.address, hello, how.wait, stopped);
+    link.warn = how.warn ? how.warn : host.failed;
     if (const auto& welcome = link.session().welcome()) {
         if (!how.quiet) announce(hello, how.address, *welcome);
         if (how.ready) how.ready(*welcome);

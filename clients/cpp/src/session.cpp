@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "dovetail/names.hpp"
+#include "hosting.hpp"
 #include "utf8.hpp"
 
 namespace dovetail {
 
 namespace {
 
-/// Errors in answer to `hello` that saying it again does not mend.
+/// Errors in answer to `hello` that it would get again.
 bool is_final(const std::string& code) {
     return code == name_of(Code::version) || code == name_of(Code::access) ||
            code == name_of(Code::name_taken);
@@ -27,6 +28,7 @@ Frame Session::greet(double now) {
     greeted_ = true;
     hello_.resume.reset();
     if (welcome_) hello_.resume = welcome_->session;
+    hello_.seen = seen_;
     return codec::encode_message(hello_);
 }
 
@@ -42,18 +44,18 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     if (const auto* ping = std::get_if<messages::Ping>(&message)) {
         messages::Pong pong;
         pong.number = ping->number;
+        pong.seen = seen_;
         out.push_back(codec::encode_message(pong));
-        return std::nullopt;
+        return message;
     }
     if (std::holds_alternative<messages::Pong>(message)) return std::nullopt;
     if (const auto* welcome = std::get_if<messages::Welcome>(&message)) {
-        welcome_ = *welcome;
         greeted_ = false;
-        // What the broker reads is read here too, and never less than what is usual.
-        const Limits standard;
-        limits_.frame = std::max(welcome->limits.frame, standard.frame);
-        limits_.depth = std::max(welcome->limits.depth, standard.depth);
-        limits_.elements = std::max(welcome->limits.elements, standard.elements);
+        const bool same = welcome_ && welcome_->session == welcome->session;
+        if (same && !welcome->resumed) return std::nullopt;  // the answer to a hello that was said twice
+        if (!welcome->resumed) seen_ = 0;
+        welcome_ = *welcome;
+        limits_ = welcome->limits;
         return message;
     }
     if (std::holds_alternative<messages::Bye>(message)) {
@@ -68,11 +70,16 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
         if (greeted_ && is_final(error->code))
             throw Error("the broker refuses: " + utf8::line(error->message));
     }
+    std::visit([&](const auto& each) { seen_ = std::max(seen_, hosting::seq_of(each)); }, message);
     return message;
 }
 
+double Session::patience() const {
+    return welcome_ ? std::max(4 * welcome_->heartbeat, 2.0) : 2.0;
+}
+
 bool Session::silent(double now) const {
-    return now - heard_ > (welcome_ ? std::max(4 * welcome_->heartbeat, 2.0) : 2.0);
+    return now - heard_ > patience();
 }
 
 }  // namespace dovetail

@@ -119,6 +119,17 @@ Value sample(const spaces::Tuple& space, Random& random) {
     return out;
 }
 
+Value sample(const spaces::Sequence& space, Random& random) {
+    if (space.min_length > space.max_length) throw Error("a Sequence space that contains nothing");
+    // Not longer than necessary: a space may allow sequences of any length.
+    const std::int64_t spread = std::min<std::int64_t>(space.max_length - space.min_length, 16);
+    std::int64_t left =
+        space.min_length + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spread) + 1));
+    List out;
+    for (; left > 0; --left) out.push_back(space.element->sample(random));
+    return out;
+}
+
 Value sample(const spaces::Dict& space, Random& random) {
     Map out;
     for (const auto& each : space.spaces) out[each.first] = each.second.sample(random);

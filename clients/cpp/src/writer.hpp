@@ -76,6 +76,10 @@ public:
     void write(const Value& value) {
         std::visit([this](const auto& held) { write(held); }, value.held());
     }
+    template <class T>
+    void write(const Boxed<T>& value) {
+        write(*value);
+    }
     void write(const Space& value) {
         std::visit([this](const auto& held) { write(held); }, value.held());
     }

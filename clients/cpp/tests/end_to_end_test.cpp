@@ -193,7 +193,7 @@ class Asking : public Agent {
         Lookahead question;
         for (const std::int64_t action : *decision.legal) question.lines.push_back({{Value(action)}});
         question.then = [legal = *decision.legal,
-                         seat = decision.seat.seat](const std::vector<Position>& positions) {
+                         seat = decision.seat.seat](const std::vector<Preview>& positions) {
             for (std::size_t i = 0; i < legal.size(); ++i) {
                 if (positions[i].rewards[static_cast<std::size_t>(seat)] > 0) return Answer(legal[i]);
                 if (!positions[i].seats.empty() && positions[i].seats[0].observation.as_int() % 4 == 0) {

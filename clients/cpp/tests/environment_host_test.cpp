@@ -64,12 +64,18 @@ struct Fixture {
         };
         return type;
     }
-    const Map open{{"type", "open"}, {"match", 3}, {"environment", "counting"}};
+    std::int64_t seq = 0;
+    Map numbered(Map message) {
+        message["seq"] = ++seq;
+        return message;
+    }
+    Map open() { return numbered({{"type", "open"}, {"match", 3}, {"environment", "counting"}}); }
     Map start(std::int64_t episode) {
-        return {{"type", "start"}, {"match", 3}, {"episode", episode}, {"seed", 100}, {"watched", true}};
+        return numbered(
+            {{"type", "start"}, {"match", 3}, {"episode", episode}, {"seed", 100}, {"watched", true}});
     }
     Map step(std::int64_t turn, std::int64_t action) {
-        return {{"type", "step"}, {"episode", 4}, {"turn", turn}, {"actions", List{List{0, action}}}};
+        return numbered({{"type", "step"}, {"episode", 4}, {"turn", turn}, {"actions", List{List{0, action}}}});
     }
 };
 
@@ -79,60 +85,68 @@ Value seen(const Frame& turn) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "what comes again is answered from memory") {
-    const Frame spec = say.one(open);
-    CHECK(say.one(open) == spec);
+TEST_CASE_FIXTURE(Fixture, "a repeated frame gets the same answer") {
+    const Map opening = open();
+    const Frame spec = say.one(opening);
+    CHECK(say.one(opening) == spec);
     CHECK(made == 1);
-    const Frame first = say.one(start(4));
+    const Map beginning = start(4);
+    const Frame first = say.one(beginning);
     CHECK(said(first).at("text") == Value("all"));
-    CHECK(say.one(start(4)) == first);
-    const Frame second = say.one(step(0, 2));
+    CHECK(say.one(beginning) == first);
+    const Map going = step(0, 2);
+    const Frame second = say.one(going);
     CHECK(seen(second) == Value(102));
-    CHECK(say.one(step(0, 2)) == second);
+    CHECK(say.one(going) == second);
     CHECK(steps == 1);
-    CHECK(say(start(4)).empty());
-    CHECK(say(step(5, 1)).empty());
+    CHECK(say(beginning).empty());
+    CHECK(said(say.one(step(5, 1))).at("code") == Value("unknown"));
     say.one(step(1, 1));
-    CHECK(say(step(0, 2)).empty());
+    CHECK(say(going).empty());
     CHECK(steps == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an illegal action leaves the episode as before, a crash is told") {
-    say.one(open);
+TEST_CASE_FIXTURE(Fixture, "an illegal action leaves the episode as before, a crash is reported") {
+    say.one(open());
     say.one(start(4));
-    const Frame refused = say.one(step(0, 9));
+    const Map illegal = step(0, 9);
+    const Frame refused = say.one(illegal);
+    CHECK(said(refused).at("answers") == Value(seq));
     CHECK(said(refused).at("code") == Value("illegal"));
     CHECK(said(refused).at("seat") == Value(0));
-    CHECK(say.one(step(0, 9)) == refused);
+    CHECK(say.one(illegal) == refused);
     CHECK(steps == 1);
     say.one(start(5));
     Map crash = step(0, 8);
     crash["episode"] = 5;
     CHECK(said(say.one(crash)).at("code") == Value("crashed"));
     CHECK(seen(say.one(start(6))) == Value(100));
-    CHECK(said(say.one({{"type", "start"}, {"match", 77}, {"episode", 9}, {"seed", 1}})).at("code") ==
+    CHECK(said(say.one(numbered({{"type", "start"}, {"match", 77}, {"episode", 9}, {"seed", 1}}))).at("code") ==
           Value("unknown"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a lost session closes the matches") {
     const Map welcome{{"type", "welcome"}, {"session", "s"}, {"name", "n"}};
-    say.one(open);
+    say.one(open());
     say.one(start(4));
     Map resumed = welcome;
     resumed["resumed"] = true;
     say(resumed);
-    CHECK(say.one(step(0, 1)) == say.one(step(0, 1)));
+    const Map going = step(0, 1);
+    CHECK(say.one(going) == say.one(going));
     say(welcome);
-    CHECK(say(step(1, 1)).empty());
-    say.one(open);
+    seq = 0;
+    CHECK(said(say.one(step(1, 1))).at("code") == Value("unknown"));
+    say.one(open());
     CHECK(made == 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "lookahead plays on copies") {
-    say.one(open);
+    say.one(open());
     say.one(start(4));
     const auto one = [](std::int64_t action) { return List{action}; };
     const Map question{{"type", "lookahead"},
+                       {"seq", ++seq},
                        {"id", 6},
                        {"episode", 4},
                        {"seat", 0},

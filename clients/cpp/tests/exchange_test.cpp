@@ -22,6 +22,7 @@ struct Fixture {
     }
     void episode(std::int64_t number) {
         hear({{"type", "episode"},
+              {"seq", number},
               {"run", 5},
               {"index", 0},
               {"episode", number},

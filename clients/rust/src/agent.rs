@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Failure;
-use crate::messages::{Clock, Mode, Offer, Position, Reason, Spec, Want};
+use crate::messages::{Clock, Mode, Offer, Preview, Reason, Spec, Want};
 use crate::options::{schema, FromValue, Options};
 use crate::random::Random;
 use crate::value::Value;
@@ -48,7 +48,7 @@ pub struct Decision {
     pub clock: Option<Clock>,
     /// The seed of the seat's random choices in this episode.
     pub seed: i64,
-    /// Random numbers from that seed, which go on from decision to decision.
+    /// Random numbers from that seed, one sequence for the whole episode.
     pub random: Random,
 }
 
@@ -144,7 +144,7 @@ pub trait Agent: Send {
     fn ask(
         &mut self,
         decision: &mut Decision,
-        answer: Option<Result<Vec<Position>, Failure>>,
+        answer: Option<Result<Vec<Preview>, Failure>>,
     ) -> Result<Option<Lookahead>, Failure> {
         let _ = (decision, answer);
         Ok(None)
@@ -185,7 +185,7 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Lets go of resources; nothing is called afterwards.
+    /// Releases resources; nothing is called afterwards.
     fn cleanup(&mut self) {}
 }
 
@@ -233,7 +233,7 @@ impl AgentType {
         self
     }
 
-    /// Episodes that one instance plays at once; 0 is no limit.
+    /// How many episodes one instance plays at once; 0 means any number.
     pub fn capacity(mut self, capacity: u64) -> Self {
         self.offer.capacity = capacity;
         self

@@ -1,32 +1,25 @@
 //! The program around agents: messages of the broker in, frames to the broker out.
-//!
-//! A decision that comes twice is answered with the same action, without asking the agent again,
-//! so that a reconnection cannot make a learner learn twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
 use crate::error::{guarded, refused_by, Failure, Told};
-use crate::field::reread;
-use crate::host::{reply, Asked, Desk};
+use crate::field::{reread, Field};
 use crate::legal::Legal;
 use crate::messages::{
-    self, Action, AgentLookahead, AgentStart, AgentStep, Code, Create, Error, Init, Mode, Offer,
-    Position, Reason, Saved, ToAgent,
+    self, Action, AgentLookahead, AgentStart, AgentStep, Asked, Code, Create, Init, Mode, Offer,
+    Preview, Reason, Reply, Saved, ToAgent,
 };
 use crate::options::Options;
 use crate::random::Random;
-use crate::recent::Recent;
 use crate::session::{Event, Host, Outbox};
 use crate::value::{Payload, Value};
-
-/// Ended episodes that are remembered, so that what comes twice is not played twice.
-const ENDED_KEPT: usize = 4096;
 
 /// The number under which the agent is kept that the program itself is.
 const SINGLE: i64 = i64::MIN;
 
+/// An episode or match, and a seat in it.
 type SeatKey = (i64, usize);
 
 /// A seat's episode in progress.
@@ -36,17 +29,24 @@ struct Play {
     mode: Mode,
     seed: i64,
     random: Random,
-    turn: i64,
-    /// The frame that answered the last decision, or the question that is still open.
-    answer: Option<Vec<u8>>,
-    /// The decision whose question to the environment is still open.
-    thought: Option<Thought>,
+    /// The number of the frame with the last decision.
+    seq: u64,
 }
 
+/// A decision in the making.
 struct Thought {
-    id: i64,
+    asked: Asked,
     first: bool,
     decision: Decision,
+    /// The question to the environment that is open, as it was sent, and how many lines it has.
+    question: Vec<u8>,
+    lines: usize,
+}
+
+impl Thought {
+    fn key(&self) -> SeatKey {
+        (self.decision.episode, self.decision.seat.seat)
+    }
 }
 
 /// An agent, and the name of its type.
@@ -61,10 +61,10 @@ pub struct AgentHost {
     instances: BTreeMap<i64, Instance>,
     seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
     playing: HashMap<SeatKey, Play>,
-    ended: Recent<SeatKey>,
-    questions: HashMap<i64, SeatKey>,
-    next_question: i64,
-    desk: Desk,
+    /// Decisions that wait for the answer to a question, by its number.
+    thoughts: BTreeMap<i64, Thought>,
+    last_question: i64,
+    told: Told,
 }
 
 impl AgentHost {
@@ -78,10 +78,9 @@ impl AgentHost {
             instances: BTreeMap::new(),
             seats: HashMap::new(),
             playing: HashMap::new(),
-            ended: Recent::new(ENDED_KEPT),
-            questions: HashMap::new(),
-            next_question: 0,
-            desk: Desk::new(),
+            thoughts: BTreeMap::new(),
+            last_question: 0,
+            told: Told::default(),
         };
         for kind in &mut host.types {
             if kind.offer.instance {
@@ -96,9 +95,9 @@ impl AgentHost {
         Ok(host)
     }
 
-    /// Has every failure of an agent told in one line, as the broker hears it.
+    /// Reports every failure of an agent to `told`, in the line that the broker gets.
     pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
-        self.desk.told = Told::by(told);
+        self.told = Told::by(told);
         self
     }
 
@@ -114,28 +113,19 @@ impl AgentHost {
             .find(|number| self.instances.contains_key(number))
     }
 
-    fn start(&mut self, start: AgentStart, out: &mut Outbox) {
-        let key = (start.episode, start.seat);
-        if !self.playing.contains_key(&key) {
-            if self.ended.get(&key).is_some() {
-                return;
-            }
-            let Some((instance, seat)) = self.seats.get(&(start.r#match, start.seat)) else {
-                return;
-            };
+    fn start(&mut self, start: AgentStart, asked: Asked, out: &mut Outbox) {
+        if let Some((instance, seat)) = self.seats.get(&(start.r#match, start.seat)) {
             let play = Play {
                 instance: *instance,
                 seat: seat.clone(),
                 mode: start.mode,
                 seed: start.seed,
                 random: Random::new(start.seed as u64),
-                turn: -1,
-                answer: None,
-                thought: None,
+                seq: 0,
             };
-            self.playing.insert(key, play);
+            self.playing.insert((start.episode, start.seat), play);
         }
-        let asked = AgentStep {
+        let step = AgentStep {
             episode: start.episode,
             seat: start.seat,
             turn: start.turn,
@@ -148,159 +138,140 @@ impl AgentHost {
             clock: start.clock,
             ..AgentStep::default()
         };
-        self.decide(asked, true, out);
+        self.decide(step, true, asked, out);
     }
 
-    fn decide(&mut self, asked: AgentStep, first: bool, out: &mut Outbox) {
-        let key = (asked.episode, asked.seat);
+    fn decide(&mut self, step: AgentStep, first: bool, asked: Asked, out: &mut Outbox) {
+        let key = (step.episode, step.seat);
         let Some(play) = self.playing.get_mut(&key) else {
-            return;
+            let text = format!("no agent here holds seat {} of episode {}", key.1, key.0);
+            return out.fail(asked, Code::Unknown, text);
         };
-        if asked.turn <= play.turn {
-            if let Some(answer) = play.answer.clone().filter(|_| asked.turn == play.turn) {
-                out.push(answer);
-            }
-            return;
-        }
-        play.turn = asked.turn;
-        play.answer = None;
-        if let Some(thought) = play.thought.take() {
-            self.questions.remove(&thought.id);
-        }
-        let opened = asked.observation.open().and_then(|observation| {
-            Ok((observation, asked.afterstates.open()?, asked.scene.open()?))
+        out.forget(std::mem::replace(&mut play.seq, asked.seq));
+        self.thoughts.retain(|_, thought| thought.key() != key);
+        let opened = step.observation.open().and_then(|observation| {
+            Ok((observation, step.afterstates.open()?, step.scene.open()?))
         });
         let (observation, afterstates, scene) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let text = format!("turn {} cannot be read: {error}", asked.turn);
-                let answer = about_seat(Code::Malformed, text, key).encode();
-                play.answer = Some(answer.clone());
-                out.push(answer);
-                return;
+                let text = format!("turn {} cannot be read: {error}", step.turn);
+                return out.fail(asked, Code::Malformed, text);
             }
         };
         let decision = Decision {
             seat: play.seat.clone(),
             episode: key.0,
-            turn: asked.turn,
+            turn: step.turn,
             observation,
-            legal: asked.legal.map(Legal::into_list),
-            reward: asked.reward,
+            legal: step.legal.map(Legal::into_list),
+            reward: step.reward,
             mode: play.mode,
             afterstates,
-            text: asked.text,
+            text: step.text,
             scene,
-            clock: asked.clock,
+            clock: step.clock,
             seed: play.seed,
             random: play.random.clone(),
         };
-        self.think(key, decision, first, None, out);
+        let thought = Thought {
+            asked,
+            first,
+            decision,
+            question: Vec::new(),
+            lines: 0,
+        };
+        self.think(thought, None, out);
     }
 
-    /// Lets the agent go on until its next question or its action.
+    /// Runs the agent up to its next question or its action.
     fn think(
         &mut self,
-        key: SeatKey,
-        mut decision: Decision,
-        first: bool,
-        answer: Option<Result<Vec<Position>, Failure>>,
+        mut thought: Thought,
+        answer: Option<Result<Vec<Preview>, Failure>>,
         out: &mut Outbox,
     ) {
-        let Some(play) = self.playing.get_mut(&key) else {
+        let (asked, turn, (episode, seat)) = (thought.asked, thought.decision.turn, thought.key());
+        let Some(play) = self.playing.get_mut(&(episode, seat)) else {
             return;
         };
         let Some(Instance { kind, agent }) = self.instances.get_mut(&play.instance) else {
-            return;
+            let text = format!("the agent of seat {seat} of episode {episode} is gone");
+            return out.fail(asked, Code::Unavailable, text);
         };
+        let decision = &mut thought.decision;
         let acted = guarded(|| {
             if decision.seat.lookahead {
-                if let Some(question) = agent.ask(&mut decision, answer)? {
+                if let Some(question) = agent.ask(decision, answer)? {
                     return Ok(Err(question));
                 }
             }
-            let action = if first {
-                agent.start(&mut decision)
+            let action = if thought.first {
+                agent.start(decision)
             } else {
-                agent.step(&mut decision)
+                agent.step(decision)
             };
             action.map(Ok)
         });
-        let turn = decision.turn;
-        let frame = acted.and_then(|acted| match acted {
+        let sent = acted.and_then(|acted| match acted {
             Ok(action) => {
-                play.random = decision.random;
+                play.random = thought.decision.random;
                 let action = Action {
-                    episode: key.0,
+                    episode,
                     turn,
-                    seat: key.1,
+                    seat,
                     action,
                     ..Action::default()
                 };
-                Ok(out.frame(&action)?)
+                out.answer(asked, out.frame(&action)?);
+                Ok(())
             }
             Err(question) => {
-                self.next_question += 1;
-                let id = self.next_question;
-                let asked = AgentLookahead {
-                    id,
-                    episode: key.0,
-                    seat: key.1,
+                self.last_question += 1;
+                thought.lines = question.lines.len();
+                thought.question = out.frame(&AgentLookahead {
+                    id: self.last_question,
+                    episode,
+                    seat,
                     turn,
                     lines: question.lines,
                     seed: question.seed,
                     ..AgentLookahead::default()
-                };
-                let frame = out.frame(&asked)?;
-                self.questions.insert(id, key);
-                play.thought = Some(Thought {
-                    id,
-                    first,
-                    decision,
-                });
-                Ok(frame)
+                })?;
+                out.push(thought.question.clone());
+                self.thoughts.insert(self.last_question, thought);
+                Ok(())
             }
         });
-        let frame = frame.unwrap_or_else(|failure| {
+        if let Err(failure) = sent {
             let place = format!("{kind} in turn {turn}");
-            let text = self.desk.told.crash(&place, &failure);
-            about_seat(Code::Crashed, text, key).encode()
-        });
-        play.answer = Some(frame.clone());
-        out.push(frame);
+            out.fail(asked, Code::Crashed, self.told.crash(&place, &failure));
+        }
     }
 
     /// Takes the answer to a question.
-    fn answered(&mut self, id: i64, answer: Result<Vec<Position>, Failure>, out: &mut Outbox) {
-        let Some(key) = self.questions.remove(&id) else {
-            return;
-        };
-        let thought = self
-            .playing
-            .get_mut(&key)
-            .and_then(|play| play.thought.take());
-        if let Some(thought) = thought {
-            self.think(key, thought.decision, thought.first, Some(answer), out);
+    fn answered(&mut self, id: i64, answer: Result<Payload, Failure>, out: &mut Outbox) {
+        if let Some(thought) = self.thoughts.remove(&id) {
+            let previews = answer.and_then(|body| {
+                let previews: Vec<Preview> = reread(&body.open()?)?;
+                let (found, lines) = (previews.len(), thought.lines);
+                let text = || format!("{found} previews of {lines} lines").into();
+                (found == lines).then_some(previews).ok_or_else(text)
+            });
+            self.think(thought, Some(previews), out);
         }
     }
 
-    fn end(&mut self, end: messages::End, out: &mut Outbox) {
+    fn end(&mut self, end: messages::End) {
         let key = (end.episode, end.seat);
-        if !self.ended.insert(key, ()) {
-            return;
-        }
-        let (instance, seat) = match self.playing.remove(&key) {
-            Some(play) => {
-                if let Some(thought) = play.thought {
-                    self.questions.remove(&thought.id);
-                }
-                (play.instance, play.seat)
-            }
+        self.thoughts.retain(|_, thought| thought.key() != key);
+        let played = self.playing.remove(&key);
+        let found = played.map(|play| (play.instance, play.seat)).or_else(|| {
             // The episode ended before this seat had to decide.
-            None => match self.seats.get(&(end.r#match, end.seat)) {
-                Some((instance, seat)) => (*instance, seat.clone()),
-                None => return,
-            },
+            self.seats.get(&(end.r#match, end.seat)).cloned()
+        });
+        let Some((instance, seat)) = found else {
+            return;
         };
         let Some(Instance { kind, agent }) = self.instances.get_mut(&instance) else {
             return;
@@ -321,68 +292,59 @@ impl AgentHost {
         };
         if let Err(failure) = guarded(|| agent.end(&told)) {
             let place = format!("{kind} at the end of an episode");
-            let text = self.desk.told.crash(&place, &failure);
-            out.send(&about_seat(Code::Crashed, text, key));
+            self.told.crash(&place, &failure);
         }
     }
 
-    fn init(&mut self, init: Init, out: &mut Outbox) {
-        let refused = |code: Code, text: String| Error {
-            r#match: Some(init.r#match),
-            seat: Some(init.seat),
-            ..Error::new(code, text)
-        };
-        let Some(number) = self.resolve(init.instance) else {
-            let text = format!("there is no agent {}", init.instance);
-            out.send(&refused(Code::Unknown, text));
-            return;
-        };
+    fn init(&mut self, init: Init, asked: Asked, out: &mut Outbox) {
         let key = (init.r#match, init.seat);
-        if self
-            .seats
-            .get(&key)
-            .is_some_and(|(holder, _)| *holder == number)
-        {
-            return;
-        }
+        self.seats.remove(&key);
+        let number = self.resolve(init.instance).unwrap_or(init.instance);
+        let Some(Instance { kind, agent }) = self.instances.get_mut(&number) else {
+            let text = format!("there is no agent {number}");
+            return out.fail(asked, Code::Unknown, text);
+        };
         let seat = Arc::new(Seat {
             r#match: init.r#match,
             seat: init.seat,
             spec: init.spec,
             lookahead: init.lookahead,
         });
-        self.seats.insert(key, (number, seat.clone()));
-        let Some(Instance { kind, agent }) = self.instances.get_mut(&number) else {
-            return;
+        match guarded(|| agent.init(&seat)) {
+            Ok(()) => {
+                self.seats.insert(key, (number, seat));
+            }
+            Err(failure) => {
+                let place = format!("{kind} taking a seat");
+                let (code, text) = self.told.refusal(&place, &failure);
+                out.fail(asked, code, text);
+            }
+        }
+    }
+
+    /// Asks an agent for something, and answers with that.
+    fn request<M: Field>(
+        &mut self,
+        asked: Asked,
+        (number, verb): (i64, &str),
+        out: &mut Outbox,
+        request: impl FnOnce(&mut dyn Agent) -> Result<M, Failure>,
+    ) {
+        let found = self.resolve(number).unwrap_or(number);
+        let (place, answer) = match self.instances.get_mut(&found) {
+            Some(Instance { kind, agent }) => {
+                let answer = guarded(|| request(agent.as_mut()));
+                (format!("{kind} in {verb}"), answer)
+            }
+            None => (
+                String::new(),
+                Err(format!("there is no agent {number}").into()),
+            ),
         };
-        if let Err(failure) = guarded(|| agent.init(&seat)) {
-            let place = format!("{kind} taking a seat");
-            let text = self.desk.told.refusal(&place, &failure);
-            out.send(&refused(Code::Unavailable, text));
-        }
+        out.settle(asked, &mut self.told, &place, answer);
     }
 
-    /// Where a request to an agent failed, for lines about it.
-    fn place(&self, number: i64, verb: &str) -> String {
-        let found = self.resolve(number);
-        match found.and_then(|number| self.instances.get(&number)) {
-            Some(found) => format!("{} in {verb}", found.kind),
-            None => format!("agent {number} in {verb}"),
-        }
-    }
-
-    fn instance(&mut self, number: i64) -> Result<&mut Box<dyn Agent>, Failure> {
-        let found = self.resolve(number);
-        found
-            .and_then(|number| self.instances.get_mut(&number))
-            .map(|found| &mut found.agent)
-            .ok_or_else(|| format!("there is no agent {number}").into())
-    }
-
-    fn create(&mut self, create: Create) -> Result<(), Failure> {
-        if self.instances.contains_key(&create.instance) {
-            return Ok(());
-        }
+    fn create(&mut self, create: Create) -> Result<Reply, Failure> {
         let kind = self
             .types
             .iter_mut()
@@ -401,112 +363,71 @@ impl AgentHost {
         let kind = create.agent;
         self.instances
             .insert(create.instance, Instance { kind, agent });
-        Ok(())
+        Ok(Reply::new(create.id, Value::Nil))
     }
 
-    /// Begins anew with a broker that does not know the session: every seat hears the end.
+    /// Forgets a session that is over: every seat hears the end.
     fn reset(&mut self) {
-        let playing: Vec<(SeatKey, Mode, i64)> = self
-            .playing
-            .iter()
-            .map(|(key, play)| (*key, play.mode, play.seat.r#match))
-            .collect();
-        // The new session knows none of these episodes, so it hears nothing about them.
-        let mut unheard = Outbox::default();
-        for ((episode, seat), mode, number) in playing {
-            let end = messages::End {
-                episode,
-                seat,
-                r#match: number,
-                reason: Reason::Disconnected,
-                mode,
-                ..messages::End::default()
-            };
-            self.end(end, &mut unheard);
+        let playing = self.playing.iter().map(|(key, play)| messages::End {
+            episode: key.0,
+            seat: key.1,
+            r#match: play.seat.r#match,
+            reason: Reason::Disconnected,
+            mode: play.mode,
+            ..messages::End::default()
+        });
+        for end in playing.collect::<Vec<_>>() {
+            self.end(end);
         }
-        self.playing.clear();
-        self.questions.clear();
         self.seats.clear();
-        self.ended.clear();
-        self.desk.clear();
         let single = self.instances.remove(&SINGLE);
         for Instance { kind, agent } in self.instances.values_mut() {
-            self.desk.told.cleanup(kind, || agent.cleanup());
+            self.told.cleanup(kind, || agent.cleanup());
         }
         self.instances.clear();
-        if let Some(single) = single {
-            self.instances.insert(SINGLE, single);
-        }
+        self.instances.extend(single.map(|single| (SINGLE, single)));
     }
 
-    fn message(&mut self, message: ToAgent, out: &mut Outbox) {
+    fn message(&mut self, message: ToAgent, asked: Asked, out: &mut Outbox) {
         match message {
-            ToAgent::Step(step) => self.decide(step, false, out),
-            ToAgent::Start(start) => self.start(start, out),
-            ToAgent::End(end) => self.end(end, out),
-            ToAgent::Init(init) => self.init(init, out),
+            ToAgent::Step(step) => self.decide(step, false, asked, out),
+            ToAgent::Start(start) => self.start(start, asked, out),
+            ToAgent::End(end) => self.end(end),
+            ToAgent::Init(init) => self.init(init, asked, out),
             ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.r#match),
             ToAgent::Create(create) => {
-                let (id, place) = (create.id, format!("{} in create", create.agent));
-                self.request(id, place, out, |host| {
-                    host.create(create)?;
-                    Ok(reply(id, Value::Nil))
-                });
+                let place = format!("{} in create", create.agent);
+                let answer = self.create(create);
+                out.settle(asked, &mut self.told, &place, answer);
             }
-            ToAgent::Save(save) => {
-                let (id, place) = (save.id, self.place(save.instance, "save"));
-                self.request(id, place, out, |host| {
-                    let agent = host.instance(save.instance)?;
-                    let state = guarded(|| agent.save())?;
-                    Ok(Saved {
-                        id,
-                        state,
-                        ..Saved::default()
-                    })
-                });
-            }
-            ToAgent::Load(load) => {
-                let (id, place) = (load.id, self.place(load.instance, "load"));
-                self.request(id, place, out, |host| {
-                    let agent = host.instance(load.instance)?;
-                    guarded(|| agent.load(&load.state))?;
-                    Ok(reply(id, Value::Nil))
-                });
-            }
+            ToAgent::Save(save) => self.request(asked, (save.instance, "save"), out, |agent| {
+                Ok(Saved {
+                    id: save.id,
+                    state: agent.save()?,
+                    ..Saved::default()
+                })
+            }),
+            ToAgent::Load(load) => self.request(asked, (load.instance, "load"), out, |agent| {
+                agent.load(&load.state)?;
+                Ok(Reply::new(load.id, Value::Nil))
+            }),
             ToAgent::Message(message) => {
-                let (id, place) = (message.id, self.place(message.instance, "message"));
-                self.request(id, place, out, |host| {
-                    let body = message.body.open()?;
-                    let agent = host.instance(message.instance)?;
-                    Ok(reply(id, guarded(|| agent.message(body))?))
+                self.request(asked, (message.instance, "message"), out, |agent| {
+                    let body = agent.message(message.body.open()?)?;
+                    Ok(Reply::new(message.id, body))
                 });
             }
             ToAgent::Cleanup(cleanup) => {
-                let (id, place) = (cleanup.id, self.place(cleanup.instance, "cleanup"));
-                self.request(id, place, out, |host| {
-                    host.instance(cleanup.instance)?;
-                    if let Some(mut instance) = host.instances.remove(&cleanup.instance) {
-                        guarded(|| {
-                            instance.agent.cleanup();
-                            Ok(())
-                        })?;
-                    }
-                    Ok(reply(id, Value::Nil))
+                self.request(asked, (cleanup.instance, "cleanup"), out, |agent| {
+                    agent.cleanup();
+                    Ok(Reply::new(cleanup.id, Value::Nil))
                 });
+                self.instances.remove(&cleanup.instance);
             }
-            ToAgent::Reply(reply) => {
-                let answer = positions(reply.body);
-                self.answered(reply.id, answer, out);
-            }
+            ToAgent::Reply(reply) => self.answered(reply.id, Ok(reply.body), out),
             #[allow(unreachable_patterns)] // until the contract has a message that it does not know
             _ => {}
         }
-    }
-}
-
-impl Asked for AgentHost {
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
     }
 }
 
@@ -515,8 +436,12 @@ impl Host for AgentHost {
 
     fn handle(&mut self, event: Event<ToAgent>, out: &mut Outbox) {
         match event {
-            Event::Message(message) => self.message(message, out),
-            Event::Welcome(welcome) if welcome.resumed => {}
+            Event::Message(message, asked) => self.message(message, asked, out),
+            Event::Repeated(seq) => out.repeat(seq),
+            Event::Welcome(welcome) if welcome.resumed => {
+                let questions = self.thoughts.values();
+                questions.for_each(|thought| out.push(thought.question.clone()));
+            }
             Event::Welcome(_) => self.reset(),
             Event::Error(error) => {
                 if let Some(id) = error.id {
@@ -525,16 +450,4 @@ impl Host for AgentHost {
             }
         }
     }
-}
-
-fn about_seat(code: Code, text: String, (episode, seat): SeatKey) -> Error {
-    Error {
-        episode: Some(episode),
-        seat: Some(seat),
-        ..Error::new(code, text)
-    }
-}
-
-fn positions(body: Payload) -> Result<Vec<Position>, Failure> {
-    Ok(reread(&body.open()?)?)
 }

@@ -31,7 +31,7 @@ fn receive<I: Incoming>(
     match link.socket.poll(zmq::POLLIN, patience) {
         Ok(0) => link.idle(),
         Ok(_) => link.take(events).map(drop),
-        // A signal; whoever waits looks at what it says.
+        // A signal, which the caller looks at.
         Err(zmq::Error::EINTR) => Ok(()),
         Err(error) => Err(broken(error)),
     }

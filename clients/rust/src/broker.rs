@@ -14,6 +14,7 @@ pub struct Broker {
     pub(crate) token: Option<String>,
     pub(crate) name: String,
     pub(crate) wait: Option<Duration>,
+    pub(crate) give_up: Option<Duration>,
     pub(crate) stop: Stop,
     pub(crate) quiet: bool,
 }
@@ -26,6 +27,7 @@ impl Broker {
             token: None,
             name: String::new(),
             wait: Some(Duration::from_secs(10)),
+            give_up: Some(Duration::from_secs(60)),
             stop: Stop::default(),
             quiet: false,
         }
@@ -60,6 +62,13 @@ impl Broker {
     /// How long to wait for the broker's first answer, 10 s otherwise; `None` waits for ever.
     pub fn wait(mut self, wait: Option<Duration>) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// How long an experiment waits for a broker that has fallen silent, 60 s otherwise; `None`
+    /// waits for ever, as programs that serve do.
+    pub fn give_up(mut self, give_up: Option<Duration>) -> Self {
+        self.give_up = give_up;
         self
     }
 

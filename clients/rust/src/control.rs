@@ -4,13 +4,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::error::{Error, ProtocolError};
-use crate::messages::{Done, DoneReason, Episode, Progress, ToExperiment, WatchedTurn};
-use crate::recent::Recent;
+use crate::messages::{Cancel, Done, DoneReason, Episode, Progress, ToExperiment, WatchedTurn};
 use crate::session::{Event, Host, Outbox};
 use crate::value::Value;
-
-/// Results that are remembered, so that one that comes twice is told once.
-const SEEN_KEPT: usize = 65_536;
 
 /// A message of an experiment that is answered.
 pub trait Request: Send {
@@ -54,7 +50,7 @@ pub enum Happening {
     Done(Done),
 }
 
-/// What is kept of a run for whoever asks for it.
+/// What is kept of a run until the program asks for it.
 #[derive(Debug, Default)]
 struct Kept {
     episodes: VecDeque<Episode>,
@@ -65,7 +61,7 @@ struct Kept {
 }
 
 /// The state of an experiment: what it asked for and what came.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Control {
     last_id: i64,
     open: BTreeMap<i64, Vec<u8>>,
@@ -73,27 +69,8 @@ pub struct Control {
     happenings: VecDeque<Happening>,
     runs: HashMap<i64, Kept>,
     turns: VecDeque<WatchedTurn>,
-    seen: Recent<i64>,
-    over: Recent<i64>,
     welcomed: bool,
     lost: Option<String>,
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Self {
-            last_id: 0,
-            open: BTreeMap::new(),
-            answers: HashMap::new(),
-            happenings: VecDeque::new(),
-            runs: HashMap::new(),
-            turns: VecDeque::new(),
-            seen: Recent::new(SEEN_KEPT),
-            over: Recent::new(SEEN_KEPT),
-            welcomed: false,
-            lost: None,
-        }
-    }
 }
 
 impl Control {
@@ -212,10 +189,18 @@ impl Control {
         self.runs.get(&run)?.done.clone()
     }
 
-    /// Drops answers to requests whose futures were dropped: they are for nobody.
+    /// Gives up the requests whose futures were dropped.
     #[cfg(feature = "link")]
-    pub(crate) fn forget_answers(&mut self) {
+    pub(crate) fn give_up(&mut self, out: &mut Outbox) {
         self.answers.clear();
+        for request in std::mem::take(&mut self.open).into_keys() {
+            self.last_id += 1;
+            out.send(&Cancel {
+                id: self.last_id,
+                request: Some(request),
+                ..Cancel::default()
+            });
+        }
     }
 
     /// Notes that the experiment itself asks for a run to end this way.
@@ -240,20 +225,14 @@ impl Control {
             ToExperiment::Saved(saved) => {
                 return self.answered(Some(saved.id), Ok(Answer::Saved(saved.state)));
             }
-            ToExperiment::Episode(episode) => {
-                let new = self.seen.insert(episode.episode, ());
-                new.then_some(Happening::Episode(episode))
-            }
-            ToExperiment::Done(done) => {
-                let new = self.over.insert(done.run, ());
-                new.then_some(Happening::Done(done))
-            }
-            ToExperiment::Progress(progress) => Some(Happening::Progress(progress)),
-            ToExperiment::Turn(turn) => Some(Happening::Turn(turn)),
+            ToExperiment::Episode(episode) => Happening::Episode(episode),
+            ToExperiment::Done(done) => Happening::Done(done),
+            ToExperiment::Progress(progress) => Happening::Progress(progress),
+            ToExperiment::Turn(turn) => Happening::Turn(turn),
             #[allow(unreachable_patterns)] // until the contract has a message that it does not know
-            _ => None,
+            _ => return,
         };
-        self.happenings.extend(happening);
+        self.happenings.push_back(happening);
     }
 }
 
@@ -262,7 +241,8 @@ impl Host for Control {
 
     fn handle(&mut self, event: Event<ToExperiment>, out: &mut Outbox) {
         match event {
-            Event::Message(message) => self.take(message),
+            Event::Message(message, _) => self.take(message),
+            Event::Repeated(_) => {}
             Event::Error(error) => {
                 let refused = Error::Refused {
                     code: error.code,
@@ -277,7 +257,7 @@ impl Host for Control {
                     // Those that arrived the first time get the same answer again.
                     self.open.values().for_each(|frame| out.push(frame.clone()));
                 } else {
-                    self.lose("the broker does not know this experiment any more");
+                    self.lose("the broker restarted and does not know this experiment any more");
                 }
             }
         }

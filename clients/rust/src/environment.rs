@@ -67,7 +67,7 @@ pub trait Environment: Send {
         Ok(Value::Nil)
     }
 
-    /// Lets go of resources; nothing is called afterwards.
+    /// Releases resources; nothing is called afterwards.
     fn cleanup(&mut self) {}
 }
 

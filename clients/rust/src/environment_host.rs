@@ -1,37 +1,31 @@
 //! The program around environments: messages of the broker in, frames to the broker out.
-//!
-//! A step that comes twice is answered with the same turn, without stepping again.
 
 use std::collections::HashMap;
 
 use crate::environment::{Environment, EnvironmentType};
 use crate::error::{guarded, line, refused_by, Failure, IllegalAction, Told};
 use crate::field::reread;
-use crate::host::{reply, Asked, Desk};
 use crate::messages::{
-    Code, EnvironmentLookahead, EnvironmentStart, EnvironmentStep, Error, Offer, Open, Position,
-    ToEnvironment, Turn, Want,
+    Asked, Code, EnvironmentLookahead, EnvironmentMessage, EnvironmentStart, EnvironmentStep,
+    Error, Offer, Open, Preview, Reply, Spec, ToEnvironment, Turn, Want,
 };
 use crate::options::Options;
-use crate::recent::{Recent, ANSWERS_KEPT};
 use crate::session::{Event, Host, Outbox};
-use crate::value::{Payload, Value};
+use crate::value::Value;
 
 /// An environment made for a match, and its episode in progress.
 struct Place {
     name: String,
     environment: Box<dyn Environment>,
     seats: usize,
-    spec: Vec<u8>,
-    episode: Option<i64>,
+    episode: i64,
+    /// The number of the episode's last turn; nothing before the first.
+    turn: Option<i64>,
+    to_act: Vec<usize>,
+    /// The number of the frame that asked for the last turn.
+    seq: u64,
     wants: Vec<Vec<Want>>,
     watched: bool,
-    to_act: Vec<usize>,
-    /// The number of the turn that the last request asked for.
-    asked: u64,
-    /// The turn that must be answered; nothing if the episode is over, or has failed.
-    due: Option<u64>,
-    answer: Vec<u8>,
 }
 
 /// Holds the environments of one program.
@@ -40,9 +34,7 @@ pub struct EnvironmentHost {
     open: HashMap<i64, Place>,
     /// The match of each episode in progress.
     episodes: HashMap<i64, i64>,
-    /// By match, the answers to each `open` that made nothing.
-    refused: Recent<i64, Vec<u8>>,
-    desk: Desk,
+    told: Told,
 }
 
 impl EnvironmentHost {
@@ -52,14 +44,13 @@ impl EnvironmentHost {
             types: types.into_iter().collect(),
             open: HashMap::new(),
             episodes: HashMap::new(),
-            refused: Recent::new(ANSWERS_KEPT),
-            desk: Desk::new(),
+            told: Told::default(),
         }
     }
 
-    /// Has every failure of an environment told in one line, as the broker hears it.
+    /// Reports every failure of an environment to `told`, in the line that the broker gets.
     pub fn on_failure(mut self, told: impl FnMut(&str) + Send + 'static) -> Self {
-        self.desk.told = Told::by(told);
+        self.told = Told::by(told);
         self
     }
 
@@ -68,183 +59,113 @@ impl EnvironmentHost {
         self.types.iter().map(|each| each.offer.clone()).collect()
     }
 
-    fn step(&mut self, step: EnvironmentStep, out: &mut Outbox) {
-        let place = self
-            .episodes
-            .get(&step.episode)
-            .and_then(|number| self.open.get_mut(number));
-        let Some(place) = place else { return };
-        let Ok(asked) = u64::try_from(step.turn) else {
-            return;
+    fn step(&mut self, step: EnvironmentStep, asked: Asked, out: &mut Outbox) {
+        let place = self.episodes.get(&step.episode);
+        let place = place.and_then(|number| self.open.get_mut(number));
+        let Some(place) = place.filter(|place| place.turn == Some(step.turn)) else {
+            let text = format!("episode {} is not at turn {}", step.episode, step.turn);
+            return out.fail(asked, Code::Unknown, text);
         };
-        if place.asked.checked_sub(1) == Some(asked) {
-            out.push(place.answer.clone());
-            return;
-        }
-        if place.due != Some(asked) {
-            return;
-        }
-        place.asked = asked + 1;
-        let environment = &mut place.environment;
-        let turn = guarded(|| environment.step(step.actions));
-        place.finish(step.episode, turn, &mut self.desk.told, out);
+        let turn = guarded(|| place.environment.step(step.actions));
+        let number = step.turn.saturating_add(1);
+        place.finish(turn, number, asked, &mut self.told, out);
     }
 
-    fn start(&mut self, start: EnvironmentStart, out: &mut Outbox) {
+    fn start(&mut self, start: EnvironmentStart, asked: Asked, out: &mut Outbox) {
         let Some(place) = self.open.get_mut(&start.r#match) else {
             let text = format!("match {} is not open", start.r#match);
-            out.send(&Error {
-                episode: Some(start.episode),
-                ..Error::new(Code::Unknown, text)
-            });
-            return;
+            return out.fail(asked, Code::Unknown, text);
         };
-        if place.episode == Some(start.episode) {
-            if place.asked == 0 {
-                out.push(place.answer.clone());
-            }
-            return;
-        }
-        if let Some(old) = place.episode {
-            self.episodes.remove(&old);
-        }
+        self.episodes.remove(&place.episode);
         self.episodes.insert(start.episode, start.r#match);
-        place.episode = Some(start.episode);
+        place.episode = start.episode;
+        place.turn = None;
         place.wants = start.wants;
         place.watched = start.watched;
-        place.asked = 0;
-        let environment = &mut place.environment;
-        let turn = guarded(|| environment.start(start.seed));
-        place.finish(start.episode, turn, &mut self.desk.told, out);
+        let turn = guarded(|| place.environment.start(start.seed));
+        place.finish(turn, 0, asked, &mut self.told, out);
     }
 
-    fn make(&mut self, open: Open, out: &mut Outbox) {
-        if let Some(place) = self.open.get(&open.r#match) {
-            out.push(place.spec.clone());
-            return;
-        }
-        if let Some(known) = self.refused.get(&open.r#match) {
-            out.push(known.clone());
-            return;
-        }
+    fn make(&mut self, open: Open) -> Result<Spec, Failure> {
         let name = open.environment;
         let kind = self.types.iter_mut().find(|kind| kind.offer.name == name);
-        let made = match kind {
-            None => Err(format!("this program makes no environment '{name}'").into()),
-            Some(kind) => guarded(|| {
-                let mut options = Options::new(open.configuration);
-                let mut environment = (kind.make)(&mut options)?;
-                options.finish()?;
-                let mut spec = environment.init()?;
-                spec.r#match = open.r#match;
-                if spec.name.is_empty() {
-                    spec.name.clone_from(&name);
-                }
-                Ok((environment, spec.seats, out.frame(&spec)?))
-            }),
-        };
-        match made {
-            Ok((environment, seats, spec)) => {
-                let place = Place {
-                    name,
-                    environment,
-                    seats,
-                    spec,
-                    episode: None,
-                    wants: Vec::new(),
-                    watched: false,
-                    to_act: Vec::new(),
-                    asked: 0,
-                    due: None,
-                    answer: Vec::new(),
-                };
-                out.push(place.spec.clone());
-                self.open.insert(open.r#match, place);
-            }
-            Err(failure) => {
-                let failure = refused_by("environment", &name, failure);
-                let text = self.desk.told.refusal(&format!("{name} in init"), &failure);
-                let frame = Error {
-                    r#match: Some(open.r#match),
-                    ..Error::new(Code::Unavailable, text)
-                }
-                .encode();
-                self.refused.insert(open.r#match, frame.clone());
-                out.push(frame);
-            }
+        let kind = kind.ok_or_else(|| format!("this program makes no environment '{name}'"))?;
+        let (environment, mut spec) = guarded(|| {
+            let mut options = Options::new(open.configuration);
+            let mut environment = (kind.make)(&mut options)?;
+            options.finish()?;
+            let spec = environment.init()?;
+            Ok((environment, spec))
+        })
+        .map_err(|failure| refused_by("environment", &name, failure))?;
+        spec.r#match = open.r#match;
+        if spec.name.is_empty() {
+            spec.name.clone_from(&name);
         }
+        let place = Place {
+            name,
+            environment,
+            seats: spec.seats,
+            episode: 0,
+            turn: None,
+            to_act: Vec::new(),
+            seq: 0,
+            wants: Vec::new(),
+            watched: false,
+        };
+        self.open.insert(open.r#match, place);
+        Ok(spec)
     }
 
     fn close(&mut self, number: i64) {
-        self.refused.remove(&number);
         if let Some(mut place) = self.open.remove(&number) {
-            if let Some(episode) = place.episode {
-                self.episodes.remove(&episode);
-            }
-            self.desk
-                .told
+            self.episodes.remove(&place.episode);
+            self.told
                 .cleanup(&place.name, || place.environment.cleanup());
         }
     }
 
-    /// Begins anew with a broker that does not know the session.
-    fn reset(&mut self) {
-        let all: Vec<i64> = self.open.keys().copied().collect();
-        for number in all {
-            self.close(number);
-        }
-        self.desk.clear();
-        self.refused.clear();
-    }
-
-    fn message(&mut self, message: ToEnvironment, out: &mut Outbox) {
+    fn message(&mut self, message: ToEnvironment, asked: Asked, out: &mut Outbox) {
         match message {
-            ToEnvironment::Step(step) => self.step(step, out),
-            ToEnvironment::Start(start) => self.start(start, out),
-            ToEnvironment::Open(open) => self.make(open, out),
+            ToEnvironment::Step(step) => self.step(step, asked, out),
+            ToEnvironment::Start(start) => self.start(start, asked, out),
+            ToEnvironment::Open(open) => {
+                let place = format!("{} in init", open.environment);
+                let spec = self.make(open);
+                out.settle(asked, &mut self.told, &place, spec);
+            }
             ToEnvironment::Close(close) => self.close(close.r#match),
             ToEnvironment::Message(message) => {
-                self.request(message.id, "environment".to_owned(), out, |host| {
-                    let body = host.talk(message.r#match, message.body)?;
-                    Ok(reply(message.id, body))
-                });
+                let reply = self.talk(message);
+                out.settle(asked, &mut self.told, "environment", reply);
             }
-            ToEnvironment::Lookahead(asked) => {
-                self.request(asked.id, "environment".to_owned(), out, |host| {
-                    Ok(reply(asked.id, host.lookahead(&asked)?))
-                });
+            ToEnvironment::Lookahead(lookahead) => {
+                let reply = self.lookahead(&lookahead);
+                out.settle(asked, &mut self.told, "environment", reply);
             }
             #[allow(unreachable_patterns)] // until the contract has a message that it does not know
             _ => {}
         }
     }
 
-    fn talk(&mut self, number: i64, body: Payload) -> Result<Value, Failure> {
-        let body = body.open()?;
-        let place = self.open.get_mut(&number);
-        let place = place.ok_or_else(|| format!("match {number} is not open"))?;
-        guarded(|| place.environment.message(body))
+    fn talk(&mut self, message: EnvironmentMessage) -> Result<Reply, Failure> {
+        let body = message.body.open()?;
+        let place = self.open.get_mut(&message.r#match);
+        let place = place.ok_or_else(|| format!("match {} is not open", message.r#match))?;
+        let body = guarded(|| place.environment.message(body))?;
+        Ok(Reply::new(message.id, body))
     }
 
-    fn lookahead(&mut self, asked: &EnvironmentLookahead) -> Result<Value, Failure> {
-        let place = self
-            .episodes
-            .get(&asked.episode)
-            .and_then(|number| self.open.get(number));
-        let Some(place) = place else {
-            return Err(format!("episode {} is not in progress", asked.episode).into());
-        };
-        if place.due.is_none() || place.due != u64::try_from(asked.turn).ok() {
-            return Err(format!("the episode is not at turn {}", asked.turn).into());
-        }
-        let found = guarded(|| {
-            asked
-                .lines
-                .iter()
-                .map(|line| place.follow(asked, line))
-                .collect::<Result<Vec<Position>, Failure>>()
-        })?;
-        Ok(reread(&found)?)
+    fn lookahead(&mut self, asked: &EnvironmentLookahead) -> Result<Reply, Failure> {
+        let place = self.episodes.get(&asked.episode);
+        let place = place.and_then(|number| self.open.get(number));
+        let place = place.filter(|place| place.turn == Some(asked.turn));
+        let place = place
+            .ok_or_else(|| format!("episode {} is not at turn {}", asked.episode, asked.turn))?;
+        let lines = asked.lines.iter();
+        let found: Vec<Preview> =
+            guarded(|| lines.map(|line| place.follow(asked, line)).collect())?;
+        Ok(Reply::new(asked.id, reread::<_, Value>(&found)?))
     }
 }
 
@@ -252,46 +173,42 @@ impl Place {
     /// Fills in what the library knows of a turn, and answers.
     fn finish(
         &mut self,
-        episode: i64,
         turn: Result<Turn, Failure>,
+        number: i64,
+        asked: Asked,
         told: &mut Told,
         out: &mut Outbox,
     ) {
+        out.forget(std::mem::replace(&mut self.seq, asked.seq));
         let turn = turn
-            .and_then(|turn| guarded(|| self.complete(episode, turn)))
+            .and_then(|turn| guarded(|| self.complete(number, turn)))
             .and_then(|turn| Ok((out.frame(&turn)?, turn)));
-        self.answer = match turn {
+        match turn {
             Ok((frame, turn)) => {
-                self.due = (!turn.to_act.is_empty()).then_some(turn.turn);
+                self.turn = Some(number);
                 self.to_act = turn.to_act;
-                frame
+                out.answer(asked, frame);
             }
-            Err(failure) => {
-                self.due = None;
-                let mut error = match failure.downcast_ref::<IllegalAction>() {
-                    Some(illegal) => {
-                        let mut error = Error::new(Code::Illegal, line(&failure));
-                        error.seat = illegal.seat;
-                        error
-                    }
-                    None => {
-                        let place = match self.asked {
-                            0 => format!("{} in start", self.name),
-                            asked => format!("{} in turn {}", self.name, asked - 1),
-                        };
-                        Error::new(Code::Crashed, told.crash(&place, &failure))
-                    }
-                };
-                error.episode = Some(episode);
-                error.encode()
-            }
-        };
-        out.push(self.answer.clone());
+            Err(failure) => match failure.downcast_ref::<IllegalAction>() {
+                Some(illegal) => {
+                    let mut error = Error::to(asked, Code::Illegal, line(&failure));
+                    error.seat = illegal.seat;
+                    out.answer(asked, error.encode());
+                }
+                None => {
+                    let place = match number {
+                        0 => format!("{} in start", self.name),
+                        _ => format!("{} in turn {}", self.name, number - 1),
+                    };
+                    out.fail(asked, Code::Crashed, told.crash(&place, &failure));
+                }
+            },
+        }
     }
 
-    fn complete(&mut self, episode: i64, mut turn: Turn) -> Result<Turn, Failure> {
-        turn.episode = episode;
-        turn.turn = self.asked;
+    fn complete(&mut self, number: i64, mut turn: Turn) -> Result<Turn, Failure> {
+        turn.episode = self.episode;
+        turn.turn = number as u64;
         if self.watched {
             turn.text = Some(self.environment.text(None));
         }
@@ -320,57 +237,51 @@ impl Place {
         &self,
         asked: &EnvironmentLookahead,
         line: &[Vec<Value>],
-    ) -> Result<Position, Failure> {
+    ) -> Result<Preview, Failure> {
         let mut copy = self
             .environment
             .fork(asked.seat, asked.seed)
             .ok_or("this environment allows no lookahead")?;
-        let mut position = Position {
+        let mut preview = Preview {
             to_act: self.to_act.clone(),
             rewards: vec![0.0; self.seats],
-            ..Position::default()
+            ..Preview::default()
         };
         for actions in line {
-            if position.to_act.is_empty() {
-                position.error = "the episode would be over".to_owned();
+            if preview.to_act.is_empty() {
+                preview.error = "the episode would be over".to_owned();
                 break;
             }
-            if actions.len() != position.to_act.len() {
-                position.error = format!(
+            if actions.len() != preview.to_act.len() {
+                preview.error = format!(
                     "{} actions for the seats {:?}",
                     actions.len(),
-                    position.to_act
+                    preview.to_act
                 );
                 break;
             }
-            let pairs = position.to_act.iter().copied().zip(actions.iter().cloned());
+            let pairs = preview.to_act.iter().copied().zip(actions.iter().cloned());
             let turn = match copy.step(pairs.collect()) {
                 Ok(turn) => turn,
                 Err(failure) if failure.is::<IllegalAction>() => {
-                    position.error = crate::error::line(&failure);
+                    preview.error = crate::error::line(&failure);
                     break;
                 }
                 Err(failure) => return Err(failure),
             };
             for view in &turn.seats {
-                if let Some(reward) = position.rewards.get_mut(view.seat) {
+                if let Some(reward) = preview.rewards.get_mut(view.seat) {
                     *reward += view.reward;
                 }
             }
-            position.to_act = turn.to_act;
-            position.seats = turn.seats;
-            position.terminated = turn.terminated;
-            position.truncated = turn.truncated;
-            position.outcome = turn.outcome;
-            position.applied += 1;
+            preview.to_act = turn.to_act;
+            preview.seats = turn.seats;
+            preview.terminated = turn.terminated;
+            preview.truncated = turn.truncated;
+            preview.outcome = turn.outcome;
+            preview.applied += 1;
         }
-        Ok(position)
-    }
-}
-
-impl Asked for EnvironmentHost {
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+        Ok(preview)
     }
 }
 
@@ -379,10 +290,14 @@ impl Host for EnvironmentHost {
 
     fn handle(&mut self, event: Event<ToEnvironment>, out: &mut Outbox) {
         match event {
-            Event::Message(message) => self.message(message, out),
-            Event::Welcome(welcome) if welcome.resumed => {}
-            Event::Welcome(_) => self.reset(),
-            Event::Error(_) => {}
+            Event::Message(message, asked) => self.message(message, asked, out),
+            Event::Repeated(seq) => out.repeat(seq),
+            // The session that there was is over.
+            Event::Welcome(welcome) if !welcome.resumed => {
+                let all: Vec<i64> = self.open.keys().copied().collect();
+                all.into_iter().for_each(|number| self.close(number));
+            }
+            _ => {}
         }
     }
 }

@@ -211,35 +211,38 @@ fn failed(place: &str, failure: &Failure) -> String {
     shorten(&format!("{place} {verb}{failure}"))
 }
 
-/// Who is told of failures in one line.
+/// Takes one line about each failure.
 pub(crate) struct Told(Box<dyn FnMut(&str) + Send>);
 
-impl Told {
-    pub(crate) fn nobody() -> Self {
+impl Default for Told {
+    fn default() -> Self {
         Self::by(|_| {})
     }
+}
 
+impl Told {
     pub(crate) fn by(told: impl FnMut(&str) + Send + 'static) -> Self {
         Self(Box::new(told))
     }
 
-    /// What the broker hears of a failure of an agent or environment, which is told here too.
+    /// Reports a failure of an agent or environment; returns the text for the broker.
     pub(crate) fn crash(&mut self, place: &str, failure: &Failure) -> String {
         let line = failed(place, failure);
         (self.0)(&line);
         line
     }
 
-    /// The same where an error is a refusal, which is for who asked and no failure of the program.
-    pub(crate) fn refusal(&mut self, place: &str, failure: &Failure) -> String {
+    /// The same where an error is a refusal: it is for the sender of the request, and the program
+    /// has not failed.
+    pub(crate) fn refusal(&mut self, place: &str, failure: &Failure) -> (Code, String) {
         if failure.is::<Panicked>() {
-            self.crash(place, failure)
+            (Code::Crashed, self.crash(place, failure))
         } else {
-            line(failure)
+            (Code::Unavailable, line(failure))
         }
     }
 
-    /// Calls a user's cleanup, which nobody else hears of.
+    /// Calls a user's cleanup, of which the broker hears nothing.
     pub(crate) fn cleanup(&mut self, name: &str, cleanup: impl FnOnce()) {
         let done = guarded(|| {
             cleanup();
@@ -255,7 +258,7 @@ impl Told {
 #[cfg(feature = "link")]
 pub(crate) fn complain(line: &str) {
     use std::io::Write;
-    // Nobody may be listening, which is no reason to end.
+    // The program continues even if standard error is closed.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 

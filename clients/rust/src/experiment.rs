@@ -9,7 +9,9 @@ macro_rules! experiment {
     ({$($asynchronous:tt)*} {$($wait:tt)*}) => {
         /// Run control: a connection of an experiment to the broker.
         ///
-        /// Dropping it says goodbye; runs in progress are cancelled.
+        /// Dropping it says goodbye; runs in progress are cancelled.  A request that an agent or
+        /// environment does not answer ends after its `timeout`, 120 s by default, with the error
+        /// `timeout`; dropping the future of one gives it up when the next request is sent.
         pub struct Experiment {
             link: Link<ToExperiment>,
             control: Control,
@@ -48,7 +50,7 @@ macro_rules! experiment {
             /// # Errors
             /// It was refused, or the session is lost.
             pub $($asynchronous)* fn ask(&mut self, request: &mut dyn Request) -> Result<Answer, Error> {
-                self.control.forget_answers();
+                self.control.give_up(&mut self.link.out);
                 let id = self.control.request(request, &mut self.link.out)?;
                 self.link.flush()?;
                 loop {
@@ -70,12 +72,12 @@ macro_rules! experiment {
             /// Waits until environments and agent types are offered.
             ///
             /// # Errors
-            /// They are not after `patience`; the text says which.
+            /// They are not after `timeout`; the text says which.
             pub $($asynchronous)* fn expect(
                 &mut self,
                 environments: &[&str],
                 agents: &[&str],
-                patience: Duration,
+                timeout: Duration,
             ) -> Result<(), Error> {
                 let begun = Instant::now();
                 loop {
@@ -84,8 +86,10 @@ macro_rules! experiment {
                     if missing.is_empty() {
                         return Ok(());
                     }
-                    if begun.elapsed() > patience {
-                        return Err(Error::Run(format!("nobody offers {missing}")));
+                    if begun.elapsed() > timeout {
+                        return Err(Error::Run(format!(
+                            "timed out after {timeout:?}: no connected program offers {missing}"
+                        )));
                     }
                     self.wait(Some(Duration::from_millis(50)))$($wait)*?;
                 }
@@ -94,7 +98,7 @@ macro_rules! experiment {
             /// Makes an agent of a type with its default options; returns its number.
             ///
             /// # Errors
-            /// Nobody offers the type.
+            /// No connected program offers the type.
             pub $($asynchronous)* fn create(&mut self, agent: &str, seed: i64) -> Result<i64, Error> {
                 let create = ExperimentCreate {
                     agent: agent.to_owned(),
@@ -107,7 +111,7 @@ macro_rules! experiment {
             /// Makes an agent as asked; returns its number.
             ///
             /// # Errors
-            /// Nobody offers the type, or it refuses the parameters.
+            /// No connected program offers the type, or it refuses the parameters.
             pub $($asynchronous)* fn create_with(&mut self, create: ExperimentCreate) -> Result<i64, Error> {
                 let body = self.request(create)$($wait)*?.body();
                 crate::experiment::number(&body, "instance")
@@ -167,7 +171,7 @@ macro_rules! experiment {
                 self.request(Pause { run, ..Pause::default() })$($wait)*.map(drop)
             }
 
-            /// Goes on after `pause`.
+            /// Resumes after `pause`.
             ///
             /// # Errors
             /// The run is over.
@@ -190,7 +194,7 @@ macro_rules! experiment {
             /// The run is over.
             pub $($asynchronous)* fn cancel(&mut self, run: RunNumber) -> Result<(), Error> {
                 self.control.asked_for(run, DoneReason::Cancelled);
-                self.request(Cancel { run, ..Cancel::default() })$($wait)*.map(drop)
+                self.request(Cancel { run: Some(run), ..Cancel::default() })$($wait)*.map(drop)
             }
 
             /// Stepwise: begins the next episode; returns its first turn.
@@ -199,6 +203,17 @@ macro_rules! experiment {
             /// An episode is in progress, or the run is not stepwise.
             pub $($asynchronous)* fn start(&mut self, run: RunNumber) -> Result<WatchedTurn, Error> {
                 let body = self.request(ExperimentStart { run, ..ExperimentStart::default() })$($wait)*?.body();
+                Ok(WatchedTurn::decode(&body.encode())?)
+            }
+
+            /// Stepwise: truncates the episode in progress, if there is one, and begins the next;
+            /// returns its first turn.
+            ///
+            /// # Errors
+            /// The run is not stepwise, or over.
+            pub $($asynchronous)* fn restart(&mut self, run: RunNumber) -> Result<WatchedTurn, Error> {
+                let start = ExperimentStart { run, abandon: true, ..ExperimentStart::default() };
+                let body = self.request(start)$($wait)*?.body();
                 Ok(WatchedTurn::decode(&body.encode())?)
             }
 
@@ -211,12 +226,16 @@ macro_rules! experiment {
                 Ok(WatchedTurn::decode(&body.encode())?)
             }
 
-            /// An agent's state; with `keep` the broker keeps it under that name too.
+            /// An agent's state; with `state_name` the broker keeps it under that name too.
             ///
             /// # Errors
             /// The agent cannot be saved.
-            pub $($asynchronous)* fn save(&mut self, instance: i64, keep: Option<&str>) -> Result<Vec<u8>, Error> {
-                let save = Save { instance, keep: keep.map(str::to_owned), ..Save::default() };
+            pub $($asynchronous)* fn save(&mut self, instance: i64, state_name: Option<&str>) -> Result<Vec<u8>, Error> {
+                let save = Save {
+                    instance,
+                    state_name: state_name.map(str::to_owned),
+                    ..Save::default()
+                };
                 match self.request(save)$($wait)*? {
                     Answer::Saved(state) => Ok(state),
                     Answer::Reply(_) => Err(crate::ProtocolError::invalid("the reply has no state").into()),
@@ -232,16 +251,20 @@ macro_rules! experiment {
                 self.request(load)$($wait)*.map(drop)
             }
 
-            /// Puts an agent into a state that the broker keeps.
+            /// Puts an agent into a state that the broker keeps under a name.
             ///
             /// # Errors
             /// There is none, or the agent refuses it.
-            pub $($asynchronous)* fn load_kept(&mut self, instance: i64, kept: &str) -> Result<(), Error> {
-                let load = Load { instance, kept: Some(kept.to_owned()), ..Load::default() };
+            pub $($asynchronous)* fn load_named(&mut self, instance: i64, state_name: &str) -> Result<(), Error> {
+                let load = Load {
+                    instance,
+                    state_name: Some(state_name.to_owned()),
+                    ..Load::default()
+                };
                 self.request(load)$($wait)*.map(drop)
             }
 
-            /// Lets an agent go.
+            /// Ends an agent.
             ///
             /// # Errors
             /// There is none of this number.

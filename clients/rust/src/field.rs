@@ -132,6 +132,15 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
+impl<T: Field> Field for Box<T> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        T::read(reader).map(Box::new)
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        T::write(self, out);
+    }
+}
+
 impl<A: Field, B: Field> Field for (A, B) {
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
         match reader.token()? {

@@ -45,14 +45,12 @@ mod generated {
     pub mod messages;
     pub mod spaces;
 }
-mod host;
 mod legal;
 #[cfg(feature = "link")]
 mod link;
 pub mod messages;
 mod options;
 mod random;
-mod recent;
 mod seeds;
 pub mod session;
 pub mod space;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, ADDRESS};
-use crate::error::Error;
+use crate::error::{complain, Error};
 use crate::messages::{Bye, Hello, Incoming, Offer, Role};
 use crate::session::{Event, Host, Outbox, Session};
 
@@ -29,8 +29,18 @@ pub(crate) struct Link<I: Incoming, S: Default = ()> {
     address: String,
     /// What is on offer, as the line about being ready names it; nothing if none is wanted.
     announced: Option<String>,
-    give_up: Option<Instant>,
+    /// How long the broker may say nothing: before its first answer, and after that.
+    patience: (Option<Duration>, Option<Duration>),
+    /// How long it has said nothing, as far as this program has listened.
+    silence: Duration,
+    looked: Instant,
+    /// Whether the user knows of this silence.
+    told: bool,
 }
+
+/// What one look in vain counts at the most: a program that computes, or is stopped, has not
+/// listened, and its broker may have spoken.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl<I: Incoming, S: Default> Link<I, S> {
     /// Connects and says hello; whether the broker answers shows later.
@@ -54,9 +64,13 @@ impl<I: Incoming, S: Default> Link<I, S> {
             out: Outbox::default(),
             address: broker.address.clone(),
             announced: (!broker.quiet).then_some(announced),
-            give_up: broker
-                .wait
-                .and_then(|wait| Instant::now().checked_add(wait)),
+            patience: (
+                broker.wait,
+                broker.give_up.filter(|_| role == Role::Experiment),
+            ),
+            silence: Duration::ZERO,
+            looked: Instant::now(),
+            told: false,
         };
         link.session.greet(Instant::now(), &mut link.out);
         link.flush()?;
@@ -78,28 +92,58 @@ impl<I: Incoming, S: Default> Link<I, S> {
         if frames.is_empty() {
             return Ok(false);
         }
+        if std::mem::take(&mut self.told) {
+            let seconds = self.silence.as_secs();
+            let address = &self.address;
+            complain(&format!(
+                "the broker at {address} answers after {seconds} s of silence"
+            ));
+        }
+        (self.silence, self.looked) = (Duration::ZERO, Instant::now());
         let frames = frames.iter().map(|frame| &frame[..]);
         self.session
-            .receive(frames, Instant::now(), events, &mut self.out)?;
+            .receive(frames, self.looked, events, &mut self.out)?;
         self.flush()?;
         Ok(true)
     }
 
-    /// To be called when nothing came for a while: makes a new connection if it was too long.
+    /// To be called when nothing came for a while: reconnects if it was too long.
     pub(crate) fn idle(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        if self.session.welcome().is_none() && self.give_up.is_some_and(|end| now > end) {
-            return Err(Error::Connection(format!(
-                "no broker answers at {}; start one with `dovetail broker`",
-                self.address
-            )));
+        self.silence += now.duration_since(self.looked).min(LOOK);
+        self.looked = now;
+        let (address, seconds) = (&self.address, self.silence.as_secs());
+        let limit = match self.session.welcome() {
+            None => self.patience.0,
+            Some(_) => self.patience.1,
+        };
+        if limit.is_some_and(|limit| self.silence > limit) {
+            return Err(if self.welcomed() {
+                Error::Lost(format!(
+                    "the broker at {address} has been silent for {seconds} s; check that it still runs"
+                ))
+            } else {
+                Error::Connection(format!(
+                    "no broker answers at {address}; start one with `dovetail broker`"
+                ))
+            });
+        }
+        if !self.told && self.silence > self.session.patience() {
+            self.told = true;
+            let limit = limit.map_or(String::new(), |limit| format!(" up to {limit:?}"));
+            complain(&format!(
+                "the broker at {address} has been silent for {seconds} s; waiting{limit} for it"
+            ));
         }
         if self.session.silent(now) {
-            let socket = connect(&self.context, &self.address)?;
-            let old = std::mem::replace(&mut self.socket, socket);
-            let _ = old.set_linger(0);
-            drop(old);
-            self.shell = S::default();
+            // Before the first welcome it is enough to say `hello` again: one may have been lost.
+            if self.welcomed() {
+                let socket = connect(&self.context, &self.address)?;
+                let old = std::mem::replace(&mut self.socket, socket);
+                let _ = old.set_linger(0);
+                drop(old);
+                self.shell = S::default();
+            }
             self.session.greet(now, &mut self.out);
             self.flush()?;
         }
@@ -145,7 +189,7 @@ impl<I: Incoming, S: Default> Link<I, S> {
         if let Some(announced) = self.announced.take() {
             let mut out = std::io::stdout().lock();
             let (address, name) = (&self.address, self.name());
-            // Nobody may be listening, which is no reason to end.
+            // The program continues even if standard output is closed.
             let _ = writeln!(out, "{announced} ready at {address} as {name}");
             let _ = out.flush();
         }
@@ -191,7 +235,7 @@ fn connect(context: &zmq::Context, address: &str) -> Result<zmq::Socket, Error> 
     set().map_err(broken)?;
     socket.connect(address).map_err(|error| {
         Error::Connection(format!(
-            "'{address}' is no address of a broker ({error}); write it like {ADDRESS}"
+            "'{address}' is not a broker address ({error}); expected something like {ADDRESS}"
         ))
     })?;
     Ok(socket)

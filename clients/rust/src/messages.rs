@@ -1,17 +1,21 @@
 //! The messages of the protocol, and how one that comes is read; SPEC.md says what each is for.
 
 use crate::error::ProtocolError;
-use crate::field::{find_tag, Field, Record};
+use crate::field::{Field, Record};
 pub use crate::generated::messages::*;
 use crate::space::Space;
+use crate::value::Value;
 use crate::wire::{self, Reader, Token};
 
 impl Error {
-    /// An error about nothing in particular.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    /// An error in answer to a frame.
+    pub fn to(asked: Asked, code: Code, message: impl Into<String>) -> Self {
+        let answers = (asked.seq > 0 && asked.id.is_none()).then_some(asked.seq as i64);
         Self {
             code: code.as_str().to_owned(),
             message: message.into(),
+            id: asked.id,
+            answers,
             ..Self::default()
         }
     }
@@ -19,6 +23,17 @@ impl Error {
     /// Whether it has this code.
     pub fn is(&self, code: Code) -> bool {
         self.code == code.as_str()
+    }
+}
+
+impl Reply {
+    /// The answer to a request.
+    pub fn new(id: i64, body: Value) -> Self {
+        Self {
+            id,
+            body: body.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -110,6 +125,15 @@ impl Fields<'_> {
     }
 }
 
+/// By what an answer names the frame that it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The frame's number in the session; 0 if it has none.
+    pub seq: u64,
+    /// The number of the request, if it is one.
+    pub id: Option<i64>,
+}
+
 /// A frame of the broker, read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received<I> {
@@ -119,27 +143,60 @@ pub enum Received<I> {
     Role(I),
 }
 
-/// Reads a frame of the broker for a role.
+/// Reads a frame of the broker for a role, and by what an answer is to name it: that, as far as it
+/// can be found, also where the rest cannot be read.
 ///
 /// # Errors
-/// With the code that the sender is to be told.
-pub fn read<I: Incoming>(frame: &[u8], limits: &Limits) -> Result<Received<I>, ProtocolError> {
-    wire::check(frame, limits)?;
+/// With the code that the sender is to get.
+pub fn read<I: Incoming>(
+    frame: &[u8],
+    limits: &Limits,
+) -> (Asked, Result<Received<I>, ProtocolError>) {
+    let (mut asked, mut kind) = (Asked::default(), None);
+    let checked = wire::check(frame, limits);
+    let fields = head(frame, &mut asked, &mut kind);
+    let received = checked.and(fields).and_then(|fields| {
+        let Some(Token::Text(kind)) = kind else {
+            return Err(unknown_type("a message needs a `type` that is text"));
+        };
+        if let Some(message) = I::read(kind, fields.clone()) {
+            return message.map(Received::Role);
+        }
+        if let Some(message) = ToAll::read(kind, fields) {
+            return message.map(Received::All);
+        }
+        let kind: String = wire::utf8(kind)?.chars().take(40).collect();
+        Err(unknown_type(&format!("this role has no message {kind:?}")))
+    });
+    (asked, received)
+}
+
+/// Finds what says how a frame is read and answered.
+fn head<'a>(
+    frame: &'a [u8],
+    asked: &mut Asked,
+    kind: &mut Option<Token<'a>>,
+) -> Result<Fields<'a>, ProtocolError> {
     let mut reader = Reader::new(frame);
     let count = reader.map()?;
-    let kind = match find_tag(&reader, count, "type")? {
-        Some(Token::Text(kind)) => kind,
-        _ => return Err(unknown_type("a message needs a `type` that is text")),
+    let fields = Fields {
+        reader: reader.clone(),
+        count,
     };
-    let fields = Fields { reader, count };
-    if let Some(message) = I::read(kind, fields.clone()) {
-        return message.map(Received::Role);
+    for _ in 0..count {
+        let key = reader.key()?;
+        if matches!(key, b"type" | b"seq" | b"id") {
+            let value = reader.clone().token()?;
+            match (key, value) {
+                (b"type", _) => *kind = Some(value),
+                (b"id", Token::Int(id)) => asked.id = Some(id),
+                (b"seq", Token::Int(seq)) => asked.seq = seq.try_into().unwrap_or(0),
+                _ => {}
+            }
+        }
+        reader.skip()?;
     }
-    if let Some(message) = ToAll::read(kind, fields) {
-        return message.map(Received::All);
-    }
-    let kind: String = wire::utf8(kind)?.chars().take(40).collect();
-    Err(unknown_type(&format!("no message of this role: {kind:?}")))
+    Ok(fields)
 }
 
 #[cold]

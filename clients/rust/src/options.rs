@@ -110,7 +110,7 @@ impl Options {
         }
     }
 
-    /// Refuses options that nobody took.
+    /// Refuses options that were not taken.
     ///
     /// # Errors
     /// There are any.

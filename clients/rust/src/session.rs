@@ -1,43 +1,78 @@
-//! A peer's end of a session, without the socket: hello, heartbeats, resumption.
+//! A peer's end of a session, without the socket: hello, heartbeats, resumption, and repeats.
 //!
 //! Frames and the time go in; events for the role and frames for the broker come out.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ProtocolError};
+use crate::error::{Error, Failure, ProtocolError, Told};
 use crate::field::{self, Field};
 use crate::messages::{
-    self, read, Code, Hello, Incoming, Limits, Pong, Received, ToAll, Welcome, VERSION,
+    self, read, Asked, Code, Hello, Incoming, Limits, Pong, Received, ToAll, Welcome, VERSION,
 };
 
-/// What a session tells its role.
+/// What a session passes to its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<I> {
-    /// A session has begun, or goes on (`resumed`).
+    /// A session has begun, or continues (`resumed`).
     Welcome(Welcome),
     /// Something was refused.
     Error(messages::Error),
-    /// A message of the role's own.
-    Message(I),
+    /// A message of the role's own that has not come before, and how an answer names it.
+    Message(I, Asked),
+    /// The message of this number came again.
+    Repeated(u64),
 }
 
 /// The program around a role: events go in, frames for the broker come out.
 pub trait Host {
-    /// What the role hears.
+    /// What the role receives.
     type Incoming: Incoming;
     /// Takes the next of what has come, and appends the answers.
     fn handle(&mut self, event: Event<Self::Incoming>, out: &mut Outbox);
 }
 
-/// Frames on their way to the broker, none of them larger than it reads.
+/// Frames on their way to the broker, none of them larger than it reads, and the answers that it
+/// may ask for again.
+///
+/// A frame that must arrive has a number, `seq`, that rises within the session.  The broker may
+/// send one again after a reconnection: it gets the same answer if it was answered, and is ignored
+/// if not.
 #[derive(Debug, Default)]
 pub struct Outbox {
     limits: Limits,
     frames: Vec<Vec<u8>>,
+    /// The highest number that has arrived.
+    seen: u64,
+    /// The answers by the number of what they answer, until the broker says that they arrived.
+    answers: BTreeMap<u64, Vec<u8>>,
+    /// Whether the broker sends pings, and so can lose a connection and says what arrived.
+    keeping: bool,
 }
 
 impl Outbox {
-    /// The frame of a message.  A larger one than the broker reads would cost the connection, and
+    fn begin(&mut self, welcome: &Welcome) {
+        if !welcome.resumed {
+            self.seen = 0;
+            self.answers.clear();
+        }
+        self.keeping = welcome.heartbeat > 0.0;
+        self.limits = welcome.limits.clone();
+    }
+
+    /// Whether a frame has not come before.
+    fn is_new(&mut self, seq: u64) -> bool {
+        let new = seq == 0 || seq > self.seen;
+        self.seen = self.seen.max(seq);
+        new
+    }
+
+    /// Answers a repeated frame as before, if it was answered.
+    pub(crate) fn repeat(&mut self, seq: u64) {
+        self.frames.extend(self.answers.get(&seq).cloned());
+    }
+
+    /// Encodes a message.  A larger one than the broker reads would cost the connection, and
     /// once more whenever it is sent again.
     pub(crate) fn frame(&self, message: &impl Field) -> Result<Vec<u8>, ProtocolError> {
         let frame = field::encode(message);
@@ -50,17 +85,54 @@ impl Outbox {
         Ok(frame)
     }
 
-    /// Has a frame sent.
+    /// Answers a frame, and keeps the answer.
+    pub(crate) fn answer(&mut self, asked: Asked, frame: Vec<u8>) {
+        if self.keeping && asked.seq > 0 {
+            self.answers.insert(asked.seq, frame.clone());
+        }
+        self.push(frame);
+    }
+
+    /// Answers a frame with an error.
+    pub(crate) fn fail(&mut self, asked: Asked, code: Code, text: String) {
+        self.answer(asked, messages::Error::to(asked, code, text).encode());
+    }
+
+    /// Answers a frame with a message, or with why there is none.
+    pub(crate) fn settle<M: Field>(
+        &mut self,
+        asked: Asked,
+        told: &mut Told,
+        place: &str,
+        result: Result<M, Failure>,
+    ) {
+        let encoded = result.map(|message| self.frame(&message));
+        match encoded {
+            Ok(Ok(frame)) => self.answer(asked, frame),
+            Ok(Err(large)) => self.fail(asked, Code::Crashed, large.message),
+            Err(failure) => {
+                let (code, text) = told.refusal(place, &failure);
+                self.fail(asked, code, text);
+            }
+        }
+    }
+
+    /// Forgets an answer that has arrived, since what follows from it came.
+    pub(crate) fn forget(&mut self, seq: u64) {
+        self.answers.remove(&seq);
+    }
+
+    /// Sends a frame.
     pub(crate) fn push(&mut self, frame: Vec<u8>) {
         self.frames.push(frame);
     }
 
-    /// Has a message sent that is small, whatever a user does.
+    /// Sends a message that is small whatever the user's code does.
     pub(crate) fn send(&mut self, message: &impl Field) {
         self.push(field::encode(message));
     }
 
-    /// What is to be sent now, in this order.
+    /// Takes what is to be sent now, in this order.
     pub fn take(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.frames)
     }
@@ -76,6 +148,8 @@ impl Outbox {
 pub struct Session<I> {
     hello: Hello,
     welcome: Option<Welcome>,
+    /// The largest frames that are read.
+    limits: Limits,
     departed: bool,
     greeted: bool,
     heard: Option<Instant>,
@@ -91,6 +165,7 @@ impl<I: Incoming> Session<I> {
                 ..hello
             },
             welcome: None,
+            limits: Limits::default(),
             departed: false,
             greeted: false,
             heard: None,
@@ -105,6 +180,7 @@ impl<I: Incoming> Session<I> {
         self.heard = Some(now);
         self.greeted = true;
         self.hello.resume = self.welcome.as_ref().map(|each| each.session.clone());
+        self.hello.seen = out.seen;
         out.send(&self.hello);
     }
 
@@ -120,13 +196,18 @@ impl<I: Incoming> Session<I> {
         out: &mut Outbox,
     ) -> Result<(), Error> {
         self.heard = Some(now);
-        // What the broker reads is its own affair; a peer should read as much, which is this.
-        let limits = Limits::default();
         for frame in frames {
-            match read(frame.as_ref(), &limits) {
-                Ok(Received::Role(message)) => events.push(Event::Message(message)),
+            let (asked, received) = read(frame.as_ref(), &self.limits);
+            match received {
+                Ok(Received::Role(message)) => {
+                    events.push(if out.is_new(asked.seq) {
+                        Event::Message(message, asked)
+                    } else {
+                        Event::Repeated(asked.seq)
+                    });
+                }
                 Ok(Received::All(message)) => self.hear(message, now, events, out)?,
-                Err(error) => out.send(&messages::Error::new(error.code, error.message)),
+                Err(error) => out.send(&messages::Error::to(asked, error.code, error.message)),
             }
         }
         Ok(())
@@ -140,57 +221,75 @@ impl<I: Incoming> Session<I> {
         out: &mut Outbox,
     ) -> Result<(), Error> {
         match message {
-            ToAll::Ping(ping) => out.send(&Pong {
-                number: ping.number,
-                ..Pong::default()
-            }),
+            ToAll::Ping(ping) => {
+                out.answers = out.answers.split_off(&ping.settled.saturating_add(1));
+                out.send(&Pong {
+                    number: ping.number,
+                    seen: out.seen,
+                    ..Pong::default()
+                });
+            }
             ToAll::Welcome(welcome) => {
-                out.limits = welcome.limits.clone();
-                self.welcome = Some(welcome.clone());
                 self.greeted = false;
-                events.push(Event::Welcome(welcome));
+                let known = self.welcome.as_ref();
+                // The answer to a `hello` that was said twice comes twice.
+                if welcome.resumed || known.is_none_or(|each| each.session != welcome.session) {
+                    out.begin(&welcome);
+                    let (least, limits) = (Limits::default(), &welcome.limits);
+                    self.limits = Limits {
+                        frame: limits.frame.max(least.frame),
+                        depth: limits.depth.max(least.depth),
+                        elements: limits.elements.max(least.elements),
+                        ..least
+                    };
+                    self.welcome = Some(welcome.clone());
+                    events.push(Event::Welcome(welcome));
+                }
             }
             ToAll::Bye(_) => self.departed = true,
-            ToAll::Error(error) => return self.refused(error, now, events, out),
-            // A pong, or what a later version of the contract tells every peer.
+            ToAll::Error(error) => {
+                if self.greeted && self.is_final(&error) {
+                    let text = format!("the broker refuses: {}", error.message);
+                    return Err(Error::Connection(text));
+                }
+                if !error.is(Code::HelloFirst) {
+                    if out.is_new(error.seq) {
+                        events.push(Event::Error(error));
+                    }
+                } else if !self.greeted {
+                    // One that was said before the `hello` under way arrived asks for nothing.
+                    self.greet(now, out);
+                }
+            }
+            // A pong, or what a later version of the contract sends to every peer.
             _ => {}
         }
         Ok(())
     }
 
-    fn refused(
-        &mut self,
-        error: messages::Error,
-        now: Instant,
-        events: &mut Vec<Event<I>>,
-        out: &mut Outbox,
-    ) -> Result<(), Error> {
-        let ends = [Code::Version, Code::Access, Code::NameTaken];
-        if self.greeted && ends.into_iter().any(|code| error.is(code)) {
-            let text = format!("the broker refuses: {}", error.message);
-            return Err(Error::Connection(text));
-        }
-        if !error.is(Code::HelloFirst) {
-            events.push(Event::Error(error));
-        } else if !self.greeted {
-            // One that was said before the `hello` under way arrived asks for nothing.
-            self.greet(now, out);
-        }
-        Ok(())
+    /// Whether the next `hello` would get the same error.
+    fn is_final(&self, error: &messages::Error) -> bool {
+        let is = |codes: &[Code]| codes.iter().any(|code| error.is(*code));
+        // Before the first welcome the broker has read the `hello` only.
+        is(&[Code::Version, Code::Access, Code::NameTaken])
+            || self.welcome.is_none() && is(&[Code::Invalid, Code::Malformed, Code::Limit])
     }
 
-    /// Whether the broker was not heard for so long that the connection must be made anew.
+    /// How long the broker may be silent before the peer reconnects.
+    pub fn patience(&self) -> Duration {
+        let heartbeat = self.welcome.as_ref().map_or(0.0, |each| each.heartbeat);
+        // A heartbeat that is not a time, such as NaN, is never missed.
+        Duration::try_from_secs_f64(4.0 * heartbeat).map_or(Duration::MAX, |patience| {
+            patience.max(Duration::from_secs(2))
+        })
+    }
+
+    /// Whether the broker has been silent for so long that the peer must reconnect.
     ///
     /// To be asked only when everything that came has been taken in.
     pub fn silent(&self, now: Instant) -> bool {
-        let heartbeat = self.welcome.as_ref().map_or(0.0, |each| each.heartbeat);
-        // A heartbeat that is no time, such as NaN, is never missed.
-        let patience = Duration::try_from_secs_f64(4.0 * heartbeat)
-            .map_or(Duration::MAX, |patience| {
-                patience.max(Duration::from_secs(2))
-            });
         self.heard
-            .is_some_and(|heard| now.duration_since(heard) > patience)
+            .is_some_and(|heard| now.duration_since(heard) > self.patience())
     }
 
     /// The broker's last answer to `hello`; nothing before the first.

@@ -70,6 +70,12 @@ fn numbers(value: &Value, out: &mut Vec<f64>) -> Option<()> {
     }
 }
 
+impl Default for Space {
+    fn default() -> Self {
+        Self::discrete(1)
+    }
+}
+
 impl Space {
     /// The integers 0 .. `n - 1`.
     pub fn discrete(n: u64) -> Self {
@@ -152,6 +158,14 @@ impl Space {
                     .map(|each| each.sample(random))
                     .collect(),
             ),
+            Space::Sequence(space) => {
+                let more = space.max_length.saturating_sub(space.min_length).min(16);
+                let length = space.min_length + random.below(more + 1);
+                if length > LARGEST as u64 {
+                    return Value::Nil;
+                }
+                Value::Array((0..length).map(|_| space.element.sample(random)).collect())
+            }
             Space::Dict(space) => Value::Map(
                 space
                     .spaces
@@ -314,6 +328,16 @@ mod tests {
             ..Tuple::default()
         });
         all(&tuple, |value| each(value, 2, |n| within(n, 0, 1)));
+        let sequence = Space::Sequence(Sequence {
+            element: std::boxed::Box::new(Space::discrete(2)),
+            max_length: 3,
+            min_length: 1,
+            ..Sequence::default()
+        });
+        all(&sequence, |value| {
+            let length = value.as_array().unwrap().len();
+            (1..=3).contains(&length) && each(value, length, |n| within(n, 0, 1))
+        });
         let dict = Space::Dict(Dict {
             spaces: [("x".to_owned(), Space::discrete(4))].into(),
             ..Dict::default()
@@ -344,6 +368,12 @@ mod tests {
             ..Text::default()
         };
         assert_eq!(Space::Text(text).sample(&mut random), "".into());
+        let sequence = Space::Sequence(Sequence {
+            max_length: u64::MAX,
+            min_length: u64::MAX,
+            ..Sequence::default()
+        });
+        assert_eq!(sequence.sample(&mut random), Value::Nil);
         let start = i64::MAX;
         let discrete = Discrete {
             n: 9,

@@ -225,7 +225,7 @@ impl Tensor {
     pub(crate) fn unpack(payload: &[u8]) -> Result<Self, ProtocolError> {
         let wrong = |error: ProtocolError| {
             ProtocolError::malformed(format!(
-                "tensor that is no [dtype, shape, bytes]: {}",
+                "a tensor must be [dtype, shape, bytes]: {}",
                 error.message
             ))
         };
@@ -271,7 +271,7 @@ fn parts(payload: &[u8]) -> Result<(&str, Vec<usize>, &[u8]), ProtocolError> {
     }
     match reader.token()? {
         Token::Binary(data) if reader.is_at_end() => Ok((name, shape, data)),
-        Token::Binary(_) => Err(ProtocolError::malformed("it goes on after its end")),
+        Token::Binary(_) => Err(ProtocolError::malformed("it continues after its end")),
         other => Err(expected("binary", &other)),
     }
 }

@@ -88,7 +88,7 @@ impl Value {
         }
     }
 
-    /// The entry of a map; nothing if it has none or is no map.
+    /// The entry of a map; nothing if it has none or is not a map.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_map()?.get(key)
     }

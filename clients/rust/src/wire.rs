@@ -36,7 +36,7 @@ pub fn check(frame: &[u8], limits: &Limits) -> Result<()> {
                     } else {
                         let end = frame.len() - rest;
                         Err(ProtocolError::malformed(format!(
-                            "frame of {} bytes goes on after byte {end}",
+                            "frame of {} bytes continues after byte {end}",
                             frame.len()
                         )))
                     };
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
                 self.extension(length)?
             }
             Marker::Reserved => {
-                return Err(ProtocolError::malformed("byte 0xc1 is no MessagePack"));
+                return Err(ProtocolError::malformed("byte 0xc1 is not MessagePack"));
             }
         })
     }
@@ -289,7 +289,7 @@ pub(crate) fn expected(what: &str, found: &Token<'_>) -> ProtocolError {
 }
 
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| ProtocolError::malformed("a text is no UTF-8"))
+    std::str::from_utf8(bytes).map_err(|_| ProtocolError::malformed("a text is not UTF-8"))
 }
 
 // Writing to memory does not fail, whatever the types of `rmp` say.

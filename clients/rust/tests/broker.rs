@@ -98,12 +98,15 @@ fn episodes_are_played() {
             stepwise: true,
             mode: Mode::Evaluate,
             configuration: map! { "heap" => 1 },
+            episodes: 2,
             ..Run::new("nim", [first, second])
         })
         .unwrap();
     experiment.watch(Some(run), true).unwrap();
     assert!(experiment.step(run).is_err());
     assert_eq!(experiment.start(run).unwrap().to_act, [0]);
+    assert!(experiment.start(run).is_err());
+    assert_eq!(experiment.restart(run).unwrap().to_act, [0]);
     let last = experiment.step(run).unwrap();
     assert_eq!(
         (last.terminated, last.outcome),
@@ -111,7 +114,7 @@ fn episodes_are_played() {
     );
     let turn = experiment.turn(Duration::from_secs(60)).unwrap().unwrap();
     assert_eq!((turn.turn, turn.text.as_deref()), (0, Some("1 left")));
-    assert_eq!(experiment.results(run).unwrap().len(), 1);
+    assert_eq!(experiment.results(run).unwrap().len(), 2);
 
     // Ended early.
     let long = Run {
@@ -178,5 +181,8 @@ fn nobody_answers() {
     );
     assert_eq!(format!("{error:?}"), error.to_string());
     let error = Experiment::connect(&Broker::at("nowhere")).err().unwrap();
-    assert!(error.to_string().contains("is no address"), "{error}");
+    assert!(
+        error.to_string().contains("is not a broker address"),
+        "{error}"
+    );
 }

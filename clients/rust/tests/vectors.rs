@@ -113,6 +113,7 @@ fn messages_are_read_and_written_without_loss() {
 
 fn code<I: Incoming>(frame: &[u8], limits: &Limits) -> Option<&'static str> {
     read::<I>(frame, limits)
+        .1
         .err()
         .map(|error| error.code.as_str())
 }

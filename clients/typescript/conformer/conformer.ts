@@ -19,11 +19,13 @@ import type {
   AgentType,
   Complete,
   Decision,
+  Discrete,
   End,
   Environment,
   EnvironmentType,
   ExperimentEvent,
   Request,
+  Scene,
   Space,
   Spec,
   Turn,
@@ -40,19 +42,25 @@ class Conformer implements Agent {
   constructor(readonly refuse: boolean) {}
 
   init({ spec }: { spec: Complete<Spec> }): void {
-    if (this.refuse) throw new DovetailError("the conformer was told to refuse");
+    if (this.refuse) throw new DovetailError("the conformer was asked to refuse");
     this.spec = spec;
   }
 
+  async look(decision: Decision, lines: unknown[][]): Promise<unknown> {
+    const previews = await decision.lookahead(lines).catch(() => null);
+    return previews?.map(({ rewards }) => rewards) ?? "refused";
+  }
+
   step(decision: Decision): unknown {
-    const { clock, text, mode, seed, observation, legal } = decision;
-    if (observation === "crash") throw new Error("told to crash");
+    const { clock, text, mode, seed, afterstates, scene, observation, legal } = decision;
+    if (observation === "crash") throw new Error("asked to crash");
     if (mode === "learn") {
       this.decisions++;
       this.reward += decision.reward;
     }
-    this.last = { clock, text, mode, seed };
-    return legal === null ? observation : legal[legal.length - 1];
+    this.last = { clock, text, mode, seed, afterstates, scene };
+    if (legal !== null) return legal[legal.length - 1];
+    return observation?.look ? this.look(decision, observation.look) : observation;
   }
 
   end(end: End): void {
@@ -63,7 +71,7 @@ class Conformer implements Agent {
 
   message(body: unknown): unknown {
     const { decisions, ends, reward, spec, last } = this;
-    if (body === "crash") throw new Error("told to crash");
+    if (body === "crash") throw new Error("asked to crash");
     if (body === "counters") return { decisions, ends, reward };
     if (body === "last") return last;
     if (body === "spec") {
@@ -90,7 +98,7 @@ const agent: AgentType = {
   name: "conformer",
   description: "Counts what it hears.",
   parameters: { refuse: { type: "boolean", default: false } },
-  wants: ["text"],
+  wants: ["afterstates", "text", "scene"],
   capacity: 0,
   create: ({ refuse }) => new Conformer(refuse),
 };
@@ -114,7 +122,7 @@ class ConformerGame implements Environment {
   }
 
   fail(where: string): void {
-    if (this.given.fail === where) throw new Error(`told to fail in ${where}`);
+    if (this.given.fail === where) throw new Error(`asked to fail in ${where}`);
   }
 
   init(): Spec {
@@ -126,6 +134,7 @@ class ConformerGame implements Environment {
       action_spaces: [space],
       reward_range: [0, 1],
       max_turns: turns,
+      afterstates: true,
     };
   }
 
@@ -174,8 +183,23 @@ class ConformerGame implements Environment {
     return `turn ${this.turn}`;
   }
 
+  afterstates(seat: number): unknown {
+    const { legal } = this.view(seat, null, 0, true);
+    if (!legal) return null;
+    const { n, start } = this.given.space as Discrete;
+    return Array.from({ length: Number(n) }, (_, i) => [this.turn + 1, Number(start) + i]);
+  }
+
+  scene(): Scene {
+    return { width: 1, height: 1, caption: this.text() };
+  }
+
+  fork(): Environment {
+    return Object.assign(new ConformerGame(this.given), { turn: this.turn });
+  }
+
   message(body: unknown): unknown {
-    if (body === "crash") throw new Error("told to crash");
+    if (body === "crash") throw new Error("asked to crash");
     return body;
   }
 }

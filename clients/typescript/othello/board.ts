@@ -9,7 +9,7 @@ const EMPTY = -1;
 
 /** A position.  Squares are numbered row by row from the upper left corner. */
 export class Board {
-  /** Who has a disc on each square: 0, 1, or −1 for nobody.  Copies share it, for a move makes it anew. */
+  /** Who has a disc on each square: 0, 1, or −1 for an empty square.  Copies share it, since a move replaces it. */
   squares: Int8Array;
   /** Who is to move; 0 begins. */
   mover: 0 | 1 = 0;
@@ -31,7 +31,7 @@ export class Board {
     this.legal = this.moves();
   }
 
-  /** The action that is no square. */
+  /** The action that is not a square: the pass. */
   get pass(): number {
     return this.size * this.size;
   }

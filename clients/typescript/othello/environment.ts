@@ -44,7 +44,7 @@ export class Othello implements Environment {
     const { board } = this;
     const action: unknown = soleAction(actions, board.mover, board.over);
     if (!board.legal.includes(action as number)) {
-      const text = typeof action === "number" ? this.label(action) : "what is no action number";
+      const text = typeof action === "number" ? this.label(action) : "what is not an action number";
       throw new IllegalAction(`${text} is not legal`, board.mover);
     }
     board.play(action as number);

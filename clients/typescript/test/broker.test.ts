@@ -181,7 +181,7 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
     );
   });
 
-  await t.test("programs find a broker that was started anew", async () => {
+  await t.test("programs find a broker that was restarted", async () => {
     broker.kill("SIGKILL");
     await stopped(broker);
     broker = start();

@@ -21,6 +21,7 @@ import {
   read,
   readOptions,
   sample,
+  sequence,
   spaceOf,
   textSpace,
   toHex,
@@ -138,7 +139,7 @@ test("of a key that comes twice the last counts, also if it says what the map is
   const twice = map(["space", "Discrete"], ["n", 3], ["shape", [2]], ["space", "MultiBinary"]);
   assert.deepEqual(readFrame(twice, Space, LIMITS), { space: "MultiBinary", shape: [2] });
   const more = map(["number", 7], ["type", "bye"], ["type", 5], ["type", "ping"]);
-  assert.deepEqual(read("agent", more), { type: "ping", number: 7 });
+  assert.deepEqual(read("agent", more), { type: "ping", number: 7, settled: 0 });
 });
 
 test("no key reaches the prototype", () => {
@@ -168,6 +169,10 @@ test("what is sampled is in the space", () => {
   };
   const within = (value: any, low: Int, high: Int): boolean => value >= low && value <= high;
   const spaces: [Space, (value: any) => boolean][] = [
+    [
+      sequence(discrete(3), 4, 2),
+      (value) => within(value.length, 2, 4) && value.every((each: Int) => within(each, 0, 2)),
+    ],
     [discrete(5, -2), (value) => within(value, -2, 2)],
     [discrete(2n ** 63n, -(2n ** 62n)), (value) => within(value, -(2n ** 62n), 2n ** 62n - 1n)],
     [box([2, 3], -1, 1), tensor("float32", [2, 3], -1, 1)],

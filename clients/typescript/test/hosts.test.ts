@@ -1,7 +1,7 @@
 /** Sessions and hosts without a socket: repeats, resumption, and user code that is slow or fails. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { beforeEach, test } from "node:test";
 import {
   AgentHost,
   DovetailError,
@@ -14,6 +14,7 @@ import {
   discrete,
   encode,
   read,
+  toHex,
 } from "dovetail-client/core";
 import type {
   Agent,
@@ -25,9 +26,22 @@ import type {
   ToExperiment,
 } from "dovetail-client/core";
 
+const NUMBERED = "open start step close lookahead message create init end save load leave cleanup".split(" ");
+const numbers = new Map<string, number>();
+beforeEach(() => numbers.clear());
+
+/** Number a frame as the broker does: one that comes again has the same number. */
+function numbered(each: any): any {
+  if (!NUMBERED.includes(each.type)) return each;
+  const key = toHex(encode(each));
+  if (!numbers.has(key)) numbers.set(key, numbers.size + 1);
+  return { seq: numbers.get(key), ...each };
+}
+
 const said = (frames: Uint8Array[]): any[] => frames.map((frame) => decode(frame));
-const toAgent = (...all: object[]): ToAgent[] => all.map((each) => read("agent", encode(each)));
-const toGame = (...all: object[]): ToEnvironment[] => all.map((each) => read("environment", encode(each)));
+const toAgent = (...all: object[]): ToAgent[] => all.map((each) => read("agent", encode(numbered(each))));
+const toGame = (...all: object[]): ToEnvironment[] =>
+  all.map((each) => read("environment", encode(numbered(each))));
 const toExperiment = (...all: object[]): ToExperiment[] =>
   all.map((each) => read("experiment", encode(each)));
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -77,6 +91,62 @@ test("a decision that comes again is answered alike and not made again", () => {
   assert.deepEqual(heard, ["init 0", "step 5/0", "step 5/3", "end 5 terminated"]);
 });
 
+test("an answer is kept until the broker has settled it", () => {
+  const { host } = agents(() => 1);
+  const [answer] = said(host.handle(toAgent(start)));
+  const { seq } = numbered(start);
+  const ping = { type: "ping", settled: seq - 1 };
+  assert.deepEqual(said(host.handle(toAgent(ping, start))), [answer]);
+  assert.deepEqual(host.handle(toAgent({ ...ping, settled: seq }, start)), []);
+});
+
+test("a decision for a seat that no agent holds is answered with an error", () => {
+  const { host } = agents(() => 1);
+  const [answer] = said(host.handle(toAgent({ ...start, match: 3 })));
+  assert.deepEqual([answer.code, answer.answers], ["unknown", numbered({ ...start, match: 3 }).seq]);
+});
+
+test("a request that is given up is cancelled at the broker", async () => {
+  const sent: any[] = [];
+  const experiment = new Experiment();
+  experiment.attach({ send: (frames) => sent.push(...said(frames)), close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const stop = new AbortController();
+  const asked = experiment.message(1, "hi", { timeout: 5, signal: stop.signal });
+  stop.abort();
+  assert.deepEqual(sent, [
+    { type: "message", instance: 1, body: "hi", timeout: 5, id: 1 },
+    { type: "cancel", request: 1, id: 2 },
+  ]);
+  experiment.handle(toExperiment({ type: "error", code: "cancelled", message: "given up", id: 1, seq: 1 }));
+  await assert.rejects(asked, (error) => error instanceof Refused && error.code === "cancelled");
+});
+
+test("a session says what has arrived, and which frame it could not read", () => {
+  const session = new Session("agent", {});
+  session.greet(0);
+  const frames = [welcome(false), { type: "leave", match: 1, seq: 4 }, { type: "ping", number: 1 }];
+  const { answers } = session.receive(
+    frames.map((each) => encode(each)),
+    1,
+  );
+  assert.deepEqual(said(answers), [{ type: "pong", number: 1, seen: 4 }]);
+  const bad = [
+    { type: "init", seq: 5 },
+    { type: "save", id: 7, seq: 6 },
+  ].map((each) => encode(each));
+  const refusals = said(session.receive(bad, 1).answers);
+  assert.deepEqual(
+    refusals.map(({ code, id, answers }) => [code, id, answers]),
+    [
+      ["invalid", undefined, 5],
+      ["invalid", 7, undefined],
+    ],
+  );
+  const [hello] = said([session.greet(2)]);
+  assert.deepEqual([hello.resume, hello.seen], ["s", 4]);
+});
+
 test("a request that comes again is answered alike and not done again", () => {
   const { host, heard } = agents(() => 1);
   const ask = { type: "message", id: 7, instance: 9, body: "hi" };
@@ -112,7 +182,7 @@ test("an agent that fails, or answers what cannot travel, is crashed and lives o
     return () => turn;
   });
   const [first] = said(host.handle(toAgent(start)));
-  assert.deepEqual([first.type, first.code, first.episode, first.seat], ["error", "crashed", 5, 0]);
+  assert.deepEqual([first.type, first.code, first.answers], ["error", "crashed", numbered(start).seq]);
   assert.match(first.message, /it in turn 0 threw Error: no idea/);
   assert.deepEqual(said(host.handle(toAgent(start))), [first]);
   const [second] = said(host.handle(toAgent({ ...start, type: "step", turn: 1 })));
@@ -131,12 +201,12 @@ test("what is larger than the broker reads is not sent, but told, also if it is 
   assert.deepEqual([refused.type, refused.code, refused.id], ["error", "crashed", 4]);
   assert.match(
     refused.message,
-    /^the answer cannot travel: 1,0\d\d bytes in a message; the broker reads 500$/,
+    /^saver in save failed: the answer cannot travel: 1,0\d\d bytes in a message; the broker reads 500$/,
   );
   assert.deepEqual(repeated, refused);
 
   const [action, same] = said(host.handle(toAgent(small, start, start)));
-  assert.deepEqual([action.code, action.episode, action.seat], ["crashed", 5, 0]);
+  assert.deepEqual([action.code, action.answers], ["crashed", numbered(start).seq]);
   assert.match(action.message, /the broker reads 500/);
   assert.deepEqual(same, action);
   assert.equal(said(host.handle(toAgent({ ...start, type: "step", turn: 1 })))[0].action, 2);
@@ -181,34 +251,34 @@ test("a lost session ends every seat and lets all go", () => {
   host.handle(toAgent(start));
   assert.deepEqual(host.handle(toAgent(welcome(false))), []);
   assert.deepEqual(heard.slice(2), ["end 5 disconnected", "cleanup"]);
-  assert.deepEqual(host.handle(toAgent(start)), []);
+  assert.equal(said(host.handle(toAgent(start)))[0].code, "unknown");
   const [answer] = said(host.handle(toAgent({ type: "save", id: 3, instance: 9 })));
   assert.equal(answer.type, "error");
 });
 
-test("an agent that looks ahead asks, waits and acts; a repeat asks again", async () => {
+test("an agent that looks ahead asks, waits and acts; a continued session asks again", async () => {
   const { host, later } = agents(async (decision) => {
-    const positions = await decision.lookahead([[1], [2]]);
-    return positions[1].rewards[0] > positions[0].rewards[0] ? 2 : 1;
+    const previews = await decision.lookahead([[1], [2]]);
+    return previews[1].rewards[0] > previews[0].rewards[0] ? 2 : 1;
   });
   assert.deepEqual(host.handle(toAgent(start)), []);
   await soon();
   const [question] = later;
   assert.deepEqual([question.type, question.turn, question.lines], ["lookahead", 0, [[[1]], [[2]]]]);
-  assert.deepEqual(said(host.handle(toAgent(start))), [question]);
+  assert.deepEqual(said(host.handle(toAgent(start, welcome(true)))), [question]);
   host.handle(toAgent({ type: "reply", id: question.id, body: [{ rewards: [0, 0] }, { rewards: [1, -1] }] }));
   await soon();
   assert.equal(later[1].action, 2);
 });
 
-test("an agent whose lookahead gets no positions is crashed and lives on", async () => {
+test("an agent whose lookahead gets no previews is crashed and lives on", async () => {
   const { host, later } = agents((decision) => decision.lookahead([[1]]));
   for (const [turn, body] of [null, 3, [null]].entries()) {
     host.handle(toAgent(turn ? { ...start, type: "step", turn } : start));
     await soon();
     host.handle(toAgent({ type: "reply", id: later.at(-1).id, body }));
     await soon();
-    assert.match(later.at(-1).message, /what are no positions/);
+    assert.match(later.at(-1).message, /not a list of previews/);
   }
 });
 
@@ -276,10 +346,12 @@ test("a step that comes again is answered alike and not taken again", () => {
   assert.deepEqual(said(host.handle(toGame(begin))), [zero]);
   const [one] = said(host.handle(toGame(act(0))));
   assert.equal(one.turn, 1);
-  assert.deepEqual(said(host.handle(toGame(act(0), begin, act(5)))), [one]);
+  assert.deepEqual(said(host.handle(toGame(act(0), begin))), [one]);
   const [, three] = said(host.handle(toGame(act(1), act(2))));
   assert.equal(three.terminated, true);
-  assert.deepEqual(said(host.handle(toGame(act(2), act(3)))), [three]);
+  assert.deepEqual(said(host.handle(toGame(act(2)))), [three]);
+  const [unknown] = said(host.handle(toGame(act(3))));
+  assert.deepEqual([unknown.code, unknown.answers], ["unknown", numbered(act(3)).seq]);
   assert.deepEqual(heard, ["start 9223372036854775807", "step 0,0", "step 0,1", "step 0,2"]);
 });
 
@@ -306,7 +378,7 @@ test("an open that is refused is refused alike, and closed matches are gone", ()
   const { host } = games();
   const bad = { type: "open", match: 6, environment: "it", configuration: { size: 1 } };
   const [first] = said(host.handle(toGame(bad)));
-  assert.deepEqual([first.code, first.match], ["unavailable", 6]);
+  assert.deepEqual([first.code, first.answers], ["unavailable", numbered(bad).seq]);
   assert.deepEqual(said(host.handle(toGame(bad))), [first]);
   host.handle(toGame({ type: "close", match: 4 }, { type: "close", match: 4 }));
   const [unknown] = said(host.handle(toGame(begin)));
@@ -321,7 +393,7 @@ test("a session greets, answers pings, refuses bad frames and greets again", () 
   const { messages, answers } = session.receive(frames, 1);
   assert.deepEqual(
     messages.map((each) => each.type),
-    ["welcome"],
+    ["welcome", "ping"],
   );
   assert.deepEqual(
     said(answers).map((each) => each.number ?? each.code),
@@ -350,12 +422,19 @@ test("an experiment asks again after resumption, and counts each result once", a
     ["run"],
   );
   assert.deepEqual(said(experiment.handle(toExperiment(welcome(true)))), sent);
-  const result = { type: "episode", run: 3, index: 0, episode: 7, seed: 1, reason: "terminated", seats: [] };
+  const first = { type: "episode", run: 3, index: 0, episode: 7, seed: 1, reason: "terminated", seats: [] };
+  const result = { ...first, seq: 1 };
   // The first result overtakes the reply.
-  experiment.handle(toExperiment(result, { type: "reply", id: sent[0].id, body: { run: 3 } }, result));
+  experiment.handle(
+    toExperiment(result, { type: "reply", id: sent[0].id, body: { run: 3 }, seq: 2 }, result),
+  );
   const run = await asked;
   experiment.handle(
-    toExperiment(result, { ...result, episode: 8, index: 1 }, { type: "done", run: 3, finished: 2 }),
+    toExperiment(
+      result,
+      { ...result, episode: 8, index: 1, seq: 3 },
+      { type: "done", run: 3, finished: 2, seq: 4 },
+    ),
   );
   assert.deepEqual(
     (await run.results()).map((each) => each.episode),
@@ -363,7 +442,7 @@ test("an experiment asks again after resumption, and counts each result once", a
   );
 });
 
-test("turns that nobody reads are kept up to a limit", async () => {
+test("turns that are not read are kept up to a limit", async () => {
   const experiment = new Experiment();
   const [first] = toExperiment({ type: "turn", run: 1, match: 1, index: 0, episode: 1, turn: 0 });
   const turns = Array.from({ length: 250_001 }, (_, turn) => ({ ...first, turn }) as ToExperiment);

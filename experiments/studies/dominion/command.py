@@ -228,8 +228,8 @@ def compare(
     )
     lines = []
     for number in range(seed, seed + seeds):
-        for forced in (0, parameters.forced or 10):
-            chosen = msgspec.structs.replace(parameters, forced=forced)
+        for forced in (0, parameters.min_visits or 10):
+            chosen = msgspec.structs.replace(parameters, min_visits=forced)
             study = s.Study(DominionQ(chosen, number), game, others, number)
             found = s.run(study, games, every, tests)
             best, good = max(found, key=lambda point: point.won), s.first_good(found) or found[-1]

@@ -14,7 +14,8 @@ from dovetail.agent_servers.games.dominion.q_learning import (
     DominionQParameters,
     Reward,
 )
-from dovetail.agent_servers.general.q_learning.table import STATE, Table, mix
+from dovetail.agent_servers.general.q_learning.table import STATE, Table
+from dovetail.agent_servers.learning.finaliser import mix
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail.experiments.studies.dominion import kernels
@@ -80,7 +81,7 @@ def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learn
         given.least_rate,
         given.discount,
         given.epsilon,
-        given.forced,
+        given.min_visits,
         np.array(reward.card, np.float64),
         reward.win,
         reward.loss,
@@ -144,7 +145,7 @@ class Compiled:
         size = min(size, table.memory // (table.width + STATE))
         if size < len(keys) + _LEAST // 2:
             raise DovetailError(
-                f"agent dominion-q, option 'memory': the {table.memory >> 20:,} MiB that are allowed are full "
+                f"agent dominion-q, option 'table_mib': the {table.memory >> 20:,} MiB that are allowed are full "
                 f"with {len(keys):,} states; allow more, or take a version with fewer"
             )
         more_values = np.zeros((size + 1, table.actions), np.float32)

@@ -72,7 +72,7 @@ class Learning(NamedTuple):
     least: float
     discount: float
     epsilon: float
-    forced: int
+    min_visits: int
     card: Array
     """The reward of a purchase, by kind."""
     win: float
@@ -339,11 +339,11 @@ def _choose(
     """Return the entry to take while learning: rare ones first, else epsilon-greedy."""
     rare = 0
     for number in range(count):
-        rare += visits[choices[number]] < how.forced
+        rare += visits[choices[number]] < how.min_visits
     if rare:
         skip = draw(state, rare)
         for number in range(count):
-            if visits[choices[number]] < how.forced:
+            if visits[choices[number]] < how.min_visits:
                 if skip == 0:
                     return int(choices[number])
                 skip -= 1

@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.dominion.q_learning import DominionQ, DominionQParameters
-from dovetail.agent_servers.general.q_learning.table import mix
+from dovetail.agent_servers.learning.finaliser import mix
 from dovetail.env_servers.dominion import Configuration
 from dovetail.env_servers.dominion.cards import CARDS
 from dovetail.experiments.statistics import Estimate, wilson

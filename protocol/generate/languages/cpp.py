@@ -51,9 +51,26 @@ _SCALARS = {
     "any": "Value",
     "payload": "Value",
     "legal": "Legal",
-    "space": "Space",
+    "space": "Boxed<Space>",
     "bound": "Value",
 }
+_BOXED = """
+/// A value that is declared before its type is complete; copies share it.
+template <class T>
+class Boxed {
+public:
+    Boxed() = default;
+    Boxed(T value) : held_(std::make_shared<const T>(std::move(value))) {}
+    const T& operator*() const {
+        static const T nothing{};
+        return held_ ? *held_ : nothing;
+    }
+    const T* operator->() const { return &**this; }
+
+private:
+    std::shared_ptr<const T> held_;
+};
+"""
 _ZERO = {"integer": "0", "number": "0.0", "boolean": "false"}
 
 
@@ -74,6 +91,10 @@ def _declared(kind: Type) -> str:
             return name
         case Optional(item=item):
             return f"std::optional<{_declared(item)}>"
+        case Array(item=Scalar(kind="space")):  # a vector may hold what is declared later
+            return "std::vector<Space>"
+        case Map(value=Scalar(kind="space")):
+            return "std::vector<std::pair<std::string, Space>>"
         case Array(item=item):
             return f"std::vector<{_declared(item)}>"
         case Pair(items=(first, second)):
@@ -259,7 +280,7 @@ def emit(contract: Contract) -> dict[str, str]:
             yield from emitter.enumeration(each)
 
     def spaces() -> Iterator[str]:
-        yield from ("class Space;", "", "namespace spaces {", "")
+        yield from ("class Space;", *_BOXED.split("\n"), "namespace spaces {", "")
         for each in emitter.spaces:
             yield from emitter.record(each)
         yield "}  // namespace spaces"
@@ -289,7 +310,7 @@ def emit(contract: Contract) -> dict[str, str]:
         ),
         "cpp/include/dovetail/space_kinds.hpp": _file(
             "The kinds of spaces, after Gymnasium's.",
-            [*sorted((*standard, "<limits>")), "", '"dovetail/value.hpp"'],
+            [*sorted((*standard, "<limits>", "<memory>")), "", '"dovetail/value.hpp"'],
             "dovetail",
             spaces(),
         ),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import indent
+from types import MappingProxyType
 from typing import Any
 
 from dovetail.protocol.generate.languages.text import MARK, camel, comment, snake
@@ -44,6 +45,8 @@ _RESERVED = re.compile(
     "|switch|synchronized|this|throws?|toString|transient|void|volatile|wait"
 )
 """Names that a component of a record cannot have, besides the keywords that Python has, too."""
+_AS = {"AgentStart": "AgentStep"}
+"""Records that can be read as another, and which."""
 _SCALARS = {
     "integer": ("long", "Long", "Reader.INTEGER"),
     "index": ("int", "Integer", "Reader.INDEX"),
@@ -201,7 +204,27 @@ def _block(items: Iterable[str], spaces: int, separator: str = "") -> str:
 # -- records ----------------------------------------------------------------------------------------
 
 
-def _record(record: Record, implemented: str, words: frozenset[str], width: int) -> str:
+def _as(record: Record, other: Record) -> str:
+    """Write what makes another record of the fields that both have."""
+    own = {each.name for each in record.fields}
+    values = [
+        _name(each.name) if each.name in own else _default(each.type, each.name, each.default)
+        for each in other.fields
+    ]
+    return f"""\
+/** {{@return {{@code {other.name}}} with the same fields}} */
+{other.name} as{other.name}() {{
+{_list(f"    return new {other.name}(", values, ");", NESTED - 4)}
+}}"""
+
+
+def _record(
+    record: Record,
+    implemented: str,
+    words: frozenset[str],
+    width: int,
+    other: Mapping[str, Record] = MappingProxyType({}),
+) -> str:
     fields = {_name(each.name): each for each in record.fields}
     types = {name: _type(field.type, field.name) for name, field in fields.items()}
     defaults = {
@@ -232,6 +255,8 @@ def _record(record: Record, implemented: str, words: frozenset[str], width: int)
                 f"/** {{@return a copy with another {{@code {name}}}}} */\n"
                 + body.replace("public static", "public", 1)
             )
+    if record.name in _AS:
+        members.append(_as(record, other[_AS[record.name]]))
     members += [_to_wire(record, fields, defaults), _read(record, fields, defaults, words)]
     tags = [(f"@param {name}", field.meaning) for name, field in fields.items()]
     components = [f"{types[name]} {name}" for name in fields]
@@ -384,15 +409,18 @@ def emit(contract: Contract) -> dict[str, str]:
         return _file(f"{header}\n{_block(members, 4, blank)}\n}}")
 
     def records(of: list[Record], implemented: str) -> list[str]:
-        return [_record(each, implemented, words, NESTED) for each in of]
+        others = {each.name: each for each in of}
+        return [_record(each, implemented, words, NESTED, others) for each in of]
 
     blank = "\n"
     to_wire = "@Override\nMap<String, Object> toWire();"
     version = "/** The protocol version that this library speaks. */"
+    seq = "/** {@return the number of a frame that must arrive; 0 for any other} */"
     message = [
         f"{version}\nint VERSION = {contract.version};",
         _dispatch(messages),
         to_wire,
+        f"{seq}\ndefault long seq() {{\n    return 0;\n}}",
         *map(_enumeration, (*contract.enumerations, contract.error_codes)),
         *records(messages, "Message"),
         *records(parts, "Encodable"),

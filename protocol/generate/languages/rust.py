@@ -129,6 +129,8 @@ def _field(record: Record, field: Field) -> tuple[str, list[str], str]:
     name, kind = _identifier(field.name), _type(field.type, field.name in INDEXES)
     if kind == "Value" and record.to_peer:
         kind = "Payload"  # that it cannot be read must not cost the message around it
+    if kind == "Space" and record.module == "spaces":
+        kind = "std::boxed::Box<Space>"  # a space cannot hold another of its own size
     meaning = field.meaning
     if kind.startswith("Option"):
         meaning = re.sub(r"\b(nil|null)\b", "`None`", meaning)

@@ -46,7 +46,7 @@ def conform(
 ) -> int:
     """Act as the broker for a program and check its answers against SPEC.md.
 
-    docs/conformance.md specifies what the program must do.
+    docs/conformance.md describes the program that it needs.
 
     Example: dovetail conform agent -- ./conformer agent
     """
@@ -62,10 +62,7 @@ def conform(
         raise UsageError(f"no case for {role} has {only!r} in its name; --list shows all cases")
     if list_:
         for each in cases:
-            show(
-                f"[bold]{each.name}[/] (section {each.section}, level {each.level}): "
-                f"{escape(each.rule)}"
-            )
+            show(f"[bold]{each.name}[/] ({each.rules}, level {each.level}): {escape(each.rule)}")
         return OK
     if not command:
         raise UsageError(
@@ -103,7 +100,7 @@ def _tell(result: Result, verbose: bool) -> None:
     mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
     show(f"{mark} {result.name}")
     if not result.passed:
-        show(f"  section {result.section}: {escape(result.rule)}")
+        show(f"  {result.rules}: {escape(result.rule)}")
         show(f"  expected {escape(result.expected)}")
         show(f"  got {escape(result.got)}")
     shown = result.frames if verbose else [] if result.passed else result.frames[-kit.LAST :]

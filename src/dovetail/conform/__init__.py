@@ -1,1 +1,1 @@
-"""The conformance kit: plays the broker to a program and holds its answers against SPEC.md."""
+"""The conformance kit: plays the broker to a program and checks its answers against SPEC.md."""

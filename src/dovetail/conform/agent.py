@@ -37,7 +37,7 @@ def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> dict[
 def start(
     episode: int, match: int = 1, seat: int = 0, turn: int = 0, **more: Any
 ) -> dict[str, Any]:
-    """Return the first decision of an episode, with three legal actions unless told otherwise."""
+    """Return the first decision of an episode, with three legal actions by default."""
     first = {"type": "start", "episode": episode, "match": match, "seat": seat, "turn": turn}
     return {**first, "seed": 5, "observation": 0, "legal": [0, 1, 2], **more}
 
@@ -54,7 +54,7 @@ def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> dict[str, A
 
 
 def acts(p: Program, episode: int, turn: int, seat: int = 0, action: Any = 2) -> None:
-    """Hold that the next message is this action."""
+    """Check that the next message is this action."""
     p.expect("action", episode=episode, turn=turn, seat=seat, action=action)
 
 
@@ -80,7 +80,7 @@ def seated(p: Program, *seats: int, **fields: Any) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program makes an agent which plays an episode."""
+    """Check that the program makes an agent which plays an episode."""
     instance = 1000 + len(p.said)  # what was not used yet
     create(p, instance)
     p.send(init(instance, 0, instance), start(instance, instance))
@@ -92,7 +92,7 @@ def works(p: Program) -> None:
 sessions.add(CASES, works, lambda p: None)
 
 
-@case("4", greet=False)
+@case("S7.5", greet=False)
 def offers(p: Program) -> None:
     """`hello.offers` says what the program can make: the conformer, as docs/conformance.md has it."""
     found = p.greeted.get("offers", [])
@@ -113,7 +113,7 @@ def offers(p: Program) -> None:
 # -- instances -----------------------------------------------------------------------------------------
 
 
-@case("6")
+@case("S7.3")
 def create_and_message(p: Program) -> None:
     """`create` makes an instance, `message` reaches it; each answer has the request's `id`."""
     create(p, 3)
@@ -123,7 +123,7 @@ def create_and_message(p: Program) -> None:
             raise Failed(f"a reply with body {brief(body)}", brief(found))
 
 
-@case("10")
+@case("S7.3")
 def create_with_a_wrong_parameter(p: Program) -> None:
     """A request that failed is answered with an `error` with its `id`, and makes nothing."""
     p.refused("create", instance=1, agent="conformer", parameters={"colour": 1})
@@ -132,23 +132,23 @@ def create_with_a_wrong_parameter(p: Program) -> None:
     works(p)
 
 
-@case("10")
+@case("S7.3")
 def create_of_an_unknown_type(p: Program) -> None:
     """A type that the program does not offer cannot be made."""
     p.refused("create", instance=1, agent="chess-player")
     works(p)
 
 
-@case("10")
+@case("S7.3")
 def requests_about_unknown_instances(p: Program) -> None:
-    """A request about an instance that there is not fails; the program goes on."""
+    """A request about an unknown instance fails; the program keeps working."""
     p.refused("message", instance=9, body=1)
     p.refused("save", instance=9)
     p.refused("load", instance=9, state=b"1 2 3.0")
     works(p)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def requests_that_come_again(p: Program) -> None:
     """`create`, `message`, `save` sent again: the same answer, and not done again."""
     made = {"type": "create", "id": 1001, "instance": 1, "agent": "conformer"}
@@ -173,7 +173,7 @@ def requests_that_come_again(p: Program) -> None:
     counters(p, 2, 0, 0.0)
 
 
-@case("4", level=2)
+@case("S5.3", level=2)
 def answers_are_kept_until_they_are_settled(p: Program) -> None:
     """A peer keeps each answer until a `ping` says that it is settled, however many there are."""
     create(p)
@@ -186,7 +186,7 @@ def answers_are_kept_until_they_are_settled(p: Program) -> None:
         p.expect("reply", id=2000 + i, body=i)
 
 
-@case("4", level=2)
+@case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
     """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
     create(p)
@@ -200,7 +200,7 @@ def settled_answers_are_forgotten(p: Program) -> None:
     p.expect("reply", id=2002, body=2002)
 
 
-@case("10")
+@case("S7.5")
 def several_instances(p: Program) -> None:
     """Instances have memories of their own."""
     create(p, 1)
@@ -213,7 +213,7 @@ def several_instances(p: Program) -> None:
     counters(p, 1, 0, 0.0, 2)
 
 
-@case("10")
+@case("S7.5")
 def cleanup(p: Program) -> None:
     """`cleanup` lets an instance go; another may get on."""
     create(p, 1)
@@ -223,7 +223,7 @@ def cleanup(p: Program) -> None:
     p.reply("message", instance=2, body=1)
 
 
-@case("12")
+@case("S7.3")
 def a_message_that_fails(p: Program) -> None:
     """An agent that fails in a request: `error` with the `id`; it lives on."""
     create(p)
@@ -234,7 +234,7 @@ def a_message_that_fails(p: Program) -> None:
 # -- episodes ------------------------------------------------------------------------------------------
 
 
-@case("9")
+@case("S6.4")
 def an_episode(p: Program) -> None:
     """Each decision is answered by an `action` that names episode, turn and seat; `end` is not answered."""
     seated(p)
@@ -249,7 +249,7 @@ def an_episode(p: Program) -> None:
     counters(p, 3, 1, 2.75)
 
 
-@case("9")
+@case("S3.7")
 def defaults_may_be_sent_or_left_out(p: Program) -> None:
     """A field with a default may be left out; sending its default means the same."""
     create(p, parameters={}, seed=0, state=None)
@@ -266,7 +266,7 @@ def defaults_may_be_sent_or_left_out(p: Program) -> None:
     counters(p, 2, 1, 0.0)
 
 
-@case("3")
+@case("S3.7")
 def unknown_fields_in_a_decision(p: Program) -> None:
     """Unknown fields are ignored, also inside of nested maps."""
     create(p, mood="good")
@@ -281,7 +281,7 @@ def unknown_fields_in_a_decision(p: Program) -> None:
     counters(p, 1, 1, 0.0)
 
 
-@case("9")
+@case("S8.3")
 def legal_actions_as_list_mask_or_nil(p: Program) -> None:
     """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of byte n div 8."""
     seated(p)
@@ -297,7 +297,7 @@ def legal_actions_as_list_mask_or_nil(p: Program) -> None:
     acts(p, 99, 0, action=17)
 
 
-@case("8")
+@case("S8.2 S3.9")
 def values_of_every_kind(p: Program) -> None:
     """Observations and actions may be any value: what is decoded and encoded again is the same."""
     seated(p)
@@ -311,7 +311,7 @@ def values_of_every_kind(p: Program) -> None:
         raise Failed("the same values back", "; ".join(wrong[:5]))
 
 
-@case("3")
+@case("S3.6")
 def values_in_any_encoding(p: Program) -> None:
     """Any well-formed MessagePack encoding of a value will do."""
     seated(p)
@@ -324,7 +324,7 @@ def values_in_any_encoding(p: Program) -> None:
             raise Failed(f"{brief(value)} for {what}", brief(answer))
 
 
-@case("11")
+@case("S11.1")
 def the_largest_observation(p: Program) -> None:
     """A frame may have 16 MiB, and 100,000 values."""
     seated(p)
@@ -335,7 +335,7 @@ def the_largest_observation(p: Program) -> None:
             raise Failed("the same value back", "another")
 
 
-@case("8")
+@case("S8.1")
 def spaces_of_every_kind(p: Program) -> None:
     """Spaces are decoded and encoded without loss."""
     create(p)
@@ -370,7 +370,7 @@ def covers(wanted: Any, got: Any) -> bool:
     )
 
 
-@case("9")
+@case("S6.11 S3.9")
 def clock_text_mode_and_seed(p: Program) -> None:
     """A decision has the clock, what is wanted, and the mode; seeds go up to 2^63-1."""
     seated(p)
@@ -390,7 +390,7 @@ def clock_text_mode_and_seed(p: Program) -> None:
         raise Failed(f"clock {brief(wanted)}, seed {seed}", brief(found))
 
 
-@case("9")
+@case("S8.4")
 def afterstates_and_scenes(p: Program) -> None:
     """A decision has the afterstates and the scene that are wanted: any values, as they were sent."""
     seated(p)
@@ -405,9 +405,9 @@ def afterstates_and_scenes(p: Program) -> None:
             raise Failed(brief(wanted), brief(got))
 
 
-@case("10")
+@case("S6.10")
 def evaluate_changes_nothing(p: Program) -> None:
-    """An agent that is told `evaluate` in `start` must be the same after the episode as before."""
+    """An agent whose `start` says `evaluate` must be the same after the episode as before."""
     seated(p)
     p.send(start(1), end(1))
     acts(p, 1, 0)
@@ -422,7 +422,7 @@ def evaluate_changes_nothing(p: Program) -> None:
     counters(p, 2, 1, 0.0)
 
 
-@case("3")
+@case("S3.3 S3.4")
 def several_frames_in_a_message(p: Program) -> None:
     """How frames are bundled never changes their meaning."""
     seated(p)
@@ -436,7 +436,7 @@ def several_frames_in_a_message(p: Program) -> None:
     counters(p, 64, 32, 32.0)
 
 
-@case("14")
+@case("S6.4")
 def several_seats_and_simultaneous_turns(p: Program) -> None:
     """An agent may hold several seats; in a simultaneous turn it gets one decision for each."""
     seated(p, 0, 1, 2)
@@ -448,7 +448,7 @@ def several_seats_and_simultaneous_turns(p: Program) -> None:
     counters(p, 5, 3, 3.0)
 
 
-@case("9")
+@case("S6.7")
 def an_end_without_a_decision(p: Program) -> None:
     """A seat that never moved gets `end` without a `start`; `match` says which."""
     seated(p)
@@ -456,9 +456,9 @@ def an_end_without_a_decision(p: Program) -> None:
     counters(p, 0, 1, -1.0)
 
 
-@case("9")
+@case("S6.7")
 def an_end_instead_of_a_turn(p: Program) -> None:
-    """Whatever happened, a seat hears one `end`, also while it owes an answer; the next episode goes on."""
+    """Whatever happened, a seat hears one `end`, also while it owes an answer; the next episode is unaffected."""
     seated(p)
     p.send(start(1), end(1, reason="cancelled"), start(2))
     heard = [p.hear("actions")]
@@ -471,9 +471,9 @@ def an_end_instead_of_a_turn(p: Program) -> None:
         raise Failed("two ends heard", brief(found))
 
 
-@case("4")
+@case("S6.14")
 def every_reason(p: Program) -> None:
-    """Endings are told apart; all of them reach the agent."""
+    """Every `reason` reaches the agent."""
     seated(p)
     reasons = ["terminated", "truncated", "illegal-action", "timeout", "stalled", "disconnected"]
     reasons += ["crashed", "cancelled", "environment-failed"]
@@ -487,9 +487,9 @@ def every_reason(p: Program) -> None:
 # -- repeats -------------------------------------------------------------------------------------------
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_decision_that_comes_again(p: Program) -> None:
-    """A repeated decision: the same `action` again, without deciding or learning anew."""
+    """A repeated decision: the same `action` again, without deciding or learning twice."""
     seated(p)
     first = p.send(start(1, legal=None, observation="once"))
     acts(p, 1, 0, action="once")
@@ -502,7 +502,7 @@ def a_decision_that_comes_again(p: Program) -> None:
     counters(p, 2, 0, 2.0)
 
 
-@case("4", level=2)
+@case("S5.2 S5.3", level=2)
 def an_older_decision(p: Program) -> None:
     """A decision that came before gets its old answer, or nothing once a later one has come."""
     seated(p)
@@ -517,7 +517,7 @@ def an_older_decision(p: Program) -> None:
     counters(p, 3, 0, 0.0, 1, *answers)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def what_comes_again_after_the_end(p: Program) -> None:
     """An ended episode is not begun again by what is sent again, and ends once."""
     seated(p)
@@ -529,7 +529,7 @@ def what_comes_again_after_the_end(p: Program) -> None:
     counters(p, 1, 1, 1.0, 1, ("action", {"episode": 1, "turn": 0, "action": 2}))
 
 
-@case("4", level=2)
+@case("S6.8", level=2)
 def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
     """A decision for a seat or an episode that the program does not have: `error` `unknown` that `answers` it."""
     seated(p)
@@ -539,7 +539,7 @@ def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
     works(p)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def an_init_that_comes_again(p: Program) -> None:
     """`init` sent again is ignored, also after the seat went to another instance."""
     create(p, 1)
@@ -555,7 +555,7 @@ def an_init_that_comes_again(p: Program) -> None:
     counters(p, 1, 1, 0.0, 2)
 
 
-@case("10")
+@case("S7.6")
 def a_seat_that_changes_hands(p: Program) -> None:
     """`init` for a seat that is taken, with another instance: the seat changes hands."""
     create(p, 1)
@@ -569,7 +569,7 @@ def a_seat_that_changes_hands(p: Program) -> None:
     counters(p, 1, 1, 0.0, 2)
 
 
-@case("10")
+@case("S7.6")
 def leave(p: Program) -> None:
     """After `leave` the match's seats are free; one for a match that it does not know is ignored."""
     seated(p, 0, 1)
@@ -584,7 +584,7 @@ def leave(p: Program) -> None:
 # -- faults --------------------------------------------------------------------------------------------
 
 
-@case("14")
+@case("S6.8")
 def a_game_that_it_cannot_play(p: Program) -> None:
     """An agent that cannot play answers `init` with `error`, code `unavailable`, that `answers` it."""
     create(p, parameters={"refuse": True})
@@ -593,7 +593,7 @@ def a_game_that_it_cannot_play(p: Program) -> None:
     works(p)
 
 
-@case("12")
+@case("S6.8 S12.1")
 def an_agent_that_crashes(p: Program) -> None:
     """An agent that failed in a decision: `error` `crashed` that `answers` it."""
     seated(p)
@@ -606,7 +606,7 @@ def an_agent_that_crashes(p: Program) -> None:
     counters(p, 2, 1, 0.0)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_crash_that_comes_again(p: Program) -> None:
     """A decision that failed, sent again: the same `error` again."""
     seated(p)
@@ -618,7 +618,7 @@ def a_crash_that_comes_again(p: Program) -> None:
     counters(p, 0, 0, 0.0)
 
 
-@case("12")
+@case("S6.8")
 def a_crash_among_others(p: Program) -> None:
     """Decisions that came together with one that fails are answered."""
     seated(p)
@@ -632,7 +632,7 @@ def a_crash_among_others(p: Program) -> None:
     )
 
 
-@case("4")
+@case("S7.7")
 def save_and_load(p: Program) -> None:
     """`save` and `load` move an instance's state as bytes, `create` may begin from one."""
     seated(p)
@@ -672,7 +672,7 @@ def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any
     return decision, question
 
 
-@case("9")
+@case("S6.15")
 def lookahead(p: Program) -> None:
     """An agent may ask `lookahead` within a decision; the `reply` with that `id` has a preview for each line."""
     create(p)
@@ -690,7 +690,7 @@ def lookahead(p: Program) -> None:
     counters(p, 2, 2, 0.0)
 
 
-@case("9")
+@case("S6.17")
 def a_lookahead_that_is_refused(p: Program) -> None:
     """A `lookahead` may get an `error` with its `id`; the decision must be answered all the same."""
     create(p)
@@ -702,7 +702,7 @@ def a_lookahead_that_is_refused(p: Program) -> None:
     counters(p, 1, 0, 0.0)
 
 
-@case("9")
+@case("S6.17")
 def an_end_during_a_lookahead(p: Program) -> None:
     """An episode may end while its seat waits for a `reply`; a reply that comes later is ignored."""
     create(p)
@@ -714,7 +714,7 @@ def an_end_during_a_lookahead(p: Program) -> None:
     works(p)
 
 
-@case("4", level=2)
+@case("S5.6", level=2)
 def a_lookahead_through_a_broken_connection(p: Program) -> None:
     """After `resumed` true an agent sends its unanswered `lookahead` again, with the same `id`; the decision sent
     again waits for it."""
@@ -741,9 +741,9 @@ def _renewed(p: Program, *, resumed: bool) -> None:
     p.greet(p.session if resumed else "", resumed=resumed)
 
 
-@case("4", level=2)
+@case("S5.2 S5.5", level=2)
 def a_pending_decision_after_resumption(p: Program) -> None:
-    """After `resumed` true what is sent again is answered again, and not decided anew."""
+    """After `resumed` true what is sent again is answered again, and not decided twice."""
     seated(p)
     sent = p.send(start(1))
     acts(p, 1, 0)
@@ -755,7 +755,7 @@ def a_pending_decision_after_resumption(p: Program) -> None:
     counters(p, 2, 0, 0.0)
 
 
-@case("4", level=2)
+@case("S5.4 S5.5", level=2)
 def a_decision_that_was_lost(p: Program) -> None:
     """`hello.seen` does not count what never came: a frame that was lost is taken when it is sent again."""
     seated(p)
@@ -770,7 +770,7 @@ def a_decision_that_was_lost(p: Program) -> None:
     counters(p, 1, 0, 0.0)
 
 
-@case("4")
+@case("S5.1")
 def numbers_may_skip(p: Program) -> None:
     """`seq` rises, perhaps with gaps."""
     seated(p)
@@ -784,7 +784,7 @@ def numbers_may_skip(p: Program) -> None:
     p.expect("pong", number=p.ping(), seen=p.seq)
 
 
-@case("4", level=2)
+@case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
     seated(p)
@@ -795,7 +795,7 @@ def a_welcome_that_comes_again(p: Program) -> None:
     counters(p, 2, 0, 0.0)
 
 
-@case("4", level=2)
+@case("S4.13", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
     """`resumed` false: episodes end, instances and seats go; old numbers mean nothing."""
     seated(p)
@@ -814,7 +814,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     counters(p, 1, 0, 0.0)
 
 
-@case("4", greet=False, level=2)
+@case("S5.2 S4.11", greet=False, level=2)
 def a_decision_through_a_long_silence(p: Program) -> None:
     """A new connection after silence: the same decision, sent again, gets the same action."""
     p.greet(heartbeat=0.1)

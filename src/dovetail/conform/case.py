@@ -28,11 +28,13 @@ class Failed(Exception):
 
 
 class Case(Struct, frozen=True):
-    """One conversation, and the rule of SPEC.md that it tests."""
+    """One conversation, and the rules of SPEC.md that it tests."""
 
     name: str
-    section: str
+    rules: str
+    """The numbers of the rules in SPEC.md, such as ``S5.2``, separated by spaces."""
     rule: str
+    """What they say here, in one sentence."""
     play: Play
     greet: bool
     """Whether the program is welcomed before the case begins."""
@@ -48,14 +50,14 @@ class Cases:
         self.all: list[Case] = []
 
     def case(
-        self, section: str, name: str = "", *, greet: bool = True, level: Level = 1
+        self, rules: str, name: str = "", *, greet: bool = True, level: Level = 1
     ) -> Callable[[Play], Play]:
         """Add a function as a case: its name is the case's, its docstring the rule."""
 
         def add(play: Play, name: str = name) -> Play:
             name = name or getattr(play, "__name__", "").replace("_", "-")
             rule = " ".join((play.__doc__ or "").split())
-            self.all.append(Case(name, section, rule, play, greet, level))
+            self.all.append(Case(name, rules, rule, play, greet, level))
             return play
 
         return add

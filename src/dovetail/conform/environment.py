@@ -42,7 +42,7 @@ def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) 
 
 
 def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
-    """Return the view of a seat and hold its fields against what is wanted."""
+    """Return the view of a seat; check its fields."""
     found = [each for each in message.get("seats", []) if each["seat"] == seat]
     if len(found) != 1:
         raise Failed(f"one view of seat {seat}", brief(message))
@@ -73,7 +73,7 @@ def episode(p: Program, number: int = 1, match: int = 1) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program makes an environment which plays an episode."""
+    """Check that the program makes an environment which plays an episode."""
     number = 1000 + len(p.said)  # what was not used yet
     opened(p, number)
     episode(p, number, number)
@@ -83,7 +83,7 @@ def works(p: Program) -> None:
 sessions.add(CASES, works, lambda p: None)
 
 
-@case("4", greet=False)
+@case("S7.4", greet=False)
 def offers(p: Program) -> None:
     """`hello.offers` says what the program can make, with the JSON Schema of each option."""
     found = [each for each in p.greeted.get("offers", []) if each.get("name") == "conformer"]
@@ -97,7 +97,7 @@ def offers(p: Program) -> None:
 # -- matches -------------------------------------------------------------------------------------------
 
 
-@case("6")
+@case("S7.4")
 def open_and_spec(p: Program) -> None:
     """`open` is answered by `spec` of the same match."""
     spec = opened(p, 4)
@@ -109,7 +109,7 @@ def open_and_spec(p: Program) -> None:
             raise Failed(f"Discrete(3) in {name}", brief(spec))
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def an_open_that_comes_again(p: Program) -> None:
     """`open` sent again: the same `spec` again, and no new environment."""
     again = p.send(opening())
@@ -122,7 +122,7 @@ def an_open_that_comes_again(p: Program) -> None:
     turn(p, 1, 1, [1])
 
 
-@case("10")
+@case("S7.4 S12.1")
 def an_open_with_a_wrong_option(p: Program) -> None:
     """An environment that cannot play a match answers `open` with `error` that `answers` it."""
     options: list[dict[str, Any]] = [
@@ -139,7 +139,7 @@ def an_open_with_a_wrong_option(p: Program) -> None:
     works(p)
 
 
-@case("8")
+@case("S8.1")
 def spaces_of_every_kind(p: Program) -> None:
     """Spaces are decoded and encoded without loss."""
     for number, space in enumerate(values.SPACES):
@@ -149,7 +149,7 @@ def spaces_of_every_kind(p: Program) -> None:
                 raise Failed(f"the space {brief(space)}", brief(spec.get(name)))
 
 
-@case("6")
+@case("S3.1")
 def several_matches(p: Program) -> None:
     """One connection serves all matches at once; each has an environment of its own."""
     p.send(*(opening(match, turns=match) for match in range(1, 9)))
@@ -165,7 +165,7 @@ def several_matches(p: Program) -> None:
     )
 
 
-@case("6")
+@case("S7.4")
 def close(p: Program) -> None:
     """After `close` the environment is gone; nothing answers it, nor one for an unknown match."""
     opened(p)
@@ -177,7 +177,7 @@ def close(p: Program) -> None:
     works(p)
 
 
-@case("4", level=2)
+@case("S6.9", level=2)
 def a_step_after_the_close(p: Program) -> None:
     """A frame about an episode that the program does not have: `error` `unknown` that `answers` it."""
     opened(p)
@@ -193,15 +193,15 @@ def a_step_after_the_close(p: Program) -> None:
 # -- episodes ------------------------------------------------------------------------------------------
 
 
-@case("9")
+@case("S6.1")
 def an_episode(p: Program) -> None:
-    """`start` is answered by turn 0, `step` t by turn t + 1, until nobody has to act."""
+    """`start` is answered by turn 0, `step` t by turn t + 1, until the last."""
     opened(p)
     episode(p, 1)
     episode(p, 2)
 
 
-@case("9")
+@case("S6.2")
 def a_simultaneous_turn(p: Program) -> None:
     """`to_act` may have several seats; the `step` has the actions of all, and each has a view."""
     opened(p, seats=3, simultaneous=True, turns=2)
@@ -220,7 +220,7 @@ def a_simultaneous_turn(p: Program) -> None:
         raise Failed("outcome 1/3 for each of three", brief(last))
 
 
-@case("9")
+@case("S6.2")
 def one_seat(p: Program) -> None:
     """A task for one is a game with one seat."""
     opened(p, seats=1, turns=1)
@@ -230,7 +230,7 @@ def one_seat(p: Program) -> None:
     turn(p, 1, 1, [], terminated=True, outcome=[1])
 
 
-@case("9")
+@case("S6.14")
 def truncated(p: Program) -> None:
     """An episode that is cut short is `truncated`, not `terminated`, and here has no outcome."""
     opened(p, turns=1, truncate=True)
@@ -242,7 +242,7 @@ def truncated(p: Program) -> None:
     view(last, 1)
 
 
-@case("8")
+@case("S8.3")
 def a_mask(p: Program) -> None:
     """Legal actions may be a bit mask: action a is bit a mod 8, from the lowest, of byte a div 8."""
     opened(p, mask=True, space={"space": "Discrete", "n": 11})
@@ -252,7 +252,7 @@ def a_mask(p: Program) -> None:
         raise Failed("a mask of the actions 0 to 10", brief(legal))
 
 
-@case("8")
+@case("S8.2 S3.9")
 def values_of_every_kind(p: Program) -> None:
     """Configuration, observations and actions may be any value, and come back as they were."""
     wrong = []
@@ -275,7 +275,7 @@ def values_of_every_kind(p: Program) -> None:
         raise Failed("the same values back", "; ".join(wrong[:5]))
 
 
-@case("8")
+@case("S3.9")
 def seeds(p: Program) -> None:
     """Seeds go up to 2^63-1 and arrive exactly."""
     opened(p, observation="seed")
@@ -284,7 +284,7 @@ def seeds(p: Program) -> None:
         view(turn(p, number + 1, 0, [0]), 0, observation=seed)
 
 
-@case("8")
+@case("S8.4")
 def text_for_seats_and_watchers(p: Program) -> None:
     """`wants` ask for text in the views of a seat, `watched` for the text that all may see."""
     opened(p)
@@ -301,7 +301,7 @@ def text_for_seats_and_watchers(p: Program) -> None:
     turn(p, 2, 1, [1], text="turn 1")
 
 
-@case("9")
+@case("S8.4")
 def afterstates(p: Program) -> None:
     """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their order."""
     spec = opened(p)
@@ -316,7 +316,7 @@ def afterstates(p: Program) -> None:
     view(turn(p, 2, 0, [0]), 0, afterstates=None)
 
 
-@case("9")
+@case("S8.4")
 def scenes(p: Program) -> None:
     """`wants` ask for the scene in the views of a seat."""
     opened(p)
@@ -350,7 +350,7 @@ def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
     return p.send({**asked, **more})
 
 
-@case("9")
+@case("S6.15 S6.16")
 def lookahead(p: Program) -> None:
     """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it is."""
     opened(p)
@@ -384,12 +384,12 @@ def lookahead(p: Program) -> None:
 
 
 def episode_goes_on(p: Program) -> None:
-    """Hold that the episode is still at turn 0."""
+    """Check that the episode is still at turn 0."""
     p.send(step(1, 0, [0, 2]))
     view(turn(p, 1, 1, [1]), 1, observation=[[0, 2]])
 
 
-@case("9")
+@case("S6.17")
 def a_lookahead_at_another_turn(p: Program) -> None:
     """A `lookahead` that cannot be answered gets an `error` with its `id`, and changes nothing."""
     opened(p)
@@ -401,7 +401,7 @@ def a_lookahead_at_another_turn(p: Program) -> None:
     episode_goes_on(p)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_lookahead_that_comes_again(p: Program) -> None:
     """`lookahead` sent again: the same answer again."""
     opened(p)
@@ -417,7 +417,7 @@ def a_lookahead_that_comes_again(p: Program) -> None:
         raise Failed(brief(first), brief(second))
 
 
-@case("3")
+@case("S3.3 S3.4")
 def several_frames_in_a_message(p: Program) -> None:
     """How frames are bundled never changes their meaning."""
     p.send(
@@ -429,7 +429,7 @@ def several_frames_in_a_message(p: Program) -> None:
         raise Failed("spec, turns 0, 1 and 2", brief(said))
 
 
-@case("3")
+@case("S3.7")
 def unknown_fields_in_a_step(p: Program) -> None:
     """Unknown fields are ignored."""
     p.send(
@@ -443,7 +443,7 @@ def unknown_fields_in_a_step(p: Program) -> None:
 # -- repeats -------------------------------------------------------------------------------------------
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_step_that_comes_again(p: Program) -> None:
     """The last `step` sent again: the same `turn` again, without stepping."""
     opened(p)
@@ -461,7 +461,7 @@ def a_step_that_comes_again(p: Program) -> None:
     turn(p, 1, 3, [], terminated=True)
 
 
-@case("4", level=2)
+@case("S5.2 S5.3", level=2)
 def an_older_step(p: Program) -> None:
     """A step that came before gets its old answer, or nothing once a later one has come."""
     opened(p)
@@ -476,7 +476,7 @@ def an_older_step(p: Program) -> None:
     turn(p, 1, 3, [], terminated=True)
 
 
-@case("4", level=2)
+@case("S6.9", level=2)
 def a_step_ahead_of_its_turn(p: Program) -> None:
     """A step for another turn than the episode's last: `error` `unknown` that `answers` it."""
     opened(p)
@@ -488,9 +488,9 @@ def a_step_ahead_of_its_turn(p: Program) -> None:
     turn(p, 1, 1, [1])
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_start_that_comes_again(p: Program) -> None:
-    """`start` of the same episode sent again: the same turn 0 again, not begun anew."""
+    """`start` of the same episode sent again: the same turn 0 again, without a new beginning."""
     opened(p, observation="seed")
     sent = p.send(start(1, seed=7))
     turn(p, 1, 0, [0])
@@ -504,7 +504,7 @@ def a_start_that_comes_again(p: Program) -> None:
     turn(p, 1, 2, [0])
 
 
-@case("4", level=2)
+@case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
     """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
     sent = p.send(opening(), opening(2))
@@ -517,7 +517,7 @@ def settled_answers_are_forgotten(p: Program) -> None:
     p.expect("spec", match=2)
 
 
-@case("7")
+@case("S6.1")
 def a_new_start_abandons_the_old_episode(p: Program) -> None:
     """`start` begins an episode; one in progress in the same match is abandoned."""
     opened(p)
@@ -533,7 +533,7 @@ def a_new_start_abandons_the_old_episode(p: Program) -> None:
 # -- faults --------------------------------------------------------------------------------------------
 
 
-@case("10")
+@case("S6.9")
 def an_action_that_the_rules_refuse(p: Program) -> None:
     """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as before."""
     opened(p)
@@ -549,9 +549,9 @@ def an_action_that_the_rules_refuse(p: Program) -> None:
     turn(p, 2, 0, [0])
 
 
-@case("10")
+@case("S6.9 S12.1")
 def rules_that_fail(p: Program) -> None:
-    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches go on."""
+    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches continue."""
     for match, where in ((1, "start"), (2, "step")):
         opened(p, match, fail=where)
         p.send(start(match, match))
@@ -562,7 +562,7 @@ def rules_that_fail(p: Program) -> None:
     works(p)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_failure_that_comes_again(p: Program) -> None:
     """A step that failed, sent again: the same `error` again."""
     opened(p, fail="step")
@@ -575,7 +575,7 @@ def a_failure_that_comes_again(p: Program) -> None:
     p.expect("error", answers=sent[0]["seq"], code="crashed")
 
 
-@case("6")
+@case("S7.3")
 def messages(p: Program) -> None:
     """A `message` is answered with its `id`; if it fails, with an `error`."""
     opened(p)
@@ -587,7 +587,7 @@ def messages(p: Program) -> None:
     p.refused("message", match=99, body=1)
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_message_that_comes_again(p: Program) -> None:
     """A `message` sent again gets the same answer again."""
     opened(p)
@@ -606,7 +606,7 @@ def _renewed(p: Program, *, resumed: bool) -> None:
     p.greet(p.session if resumed else "", resumed=resumed)
 
 
-@case("4", level=2)
+@case("S5.2 S5.5", level=2)
 def a_pending_step_after_resumption(p: Program) -> None:
     """After `resumed` true what is sent again is answered again, and not done again."""
     made = p.send(opening())
@@ -623,7 +623,7 @@ def a_pending_step_after_resumption(p: Program) -> None:
     turn(p, 1, 2, [0])
 
 
-@case("4", level=2)
+@case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
     opened(p)
@@ -633,7 +633,7 @@ def a_welcome_that_comes_again(p: Program) -> None:
     turn(p, 1, 1, [1])
 
 
-@case("4", level=2)
+@case("S4.13", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
     """`resumed` false: an environment closes its matches; their numbers, and requests', may be used again."""
     opened(p)
@@ -652,7 +652,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     turn(p, 1, 0, [0])
 
 
-@case("4", greet=False, level=2)
+@case("S5.2 S4.11", greet=False, level=2)
 def a_step_through_a_long_silence(p: Program) -> None:
     """A new connection after silence: the same step, sent again, gets the same turn."""
     p.greet(heartbeat=0.1)

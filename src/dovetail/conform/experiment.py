@@ -39,7 +39,7 @@ def listen(p: Program) -> None:
 
 
 def works(p: Program) -> None:
-    """Hold that the program has a request answered, after the turn that it may wait for."""
+    """Check that the program has a request answered, after the turn that it may wait for."""
     if p.listening:
         p.send(TURN)
         p.line("turn")
@@ -55,7 +55,7 @@ def running(p: Program, run: int = 5, **fields: Any) -> None:
 sessions.add(CASES, works, listen)
 
 
-@case("6")
+@case("S7.1 S5.6")
 def requests_and_replies(p: Program) -> None:
     """A request has an `id` higher than those before it; the reply with that `id` is its answer."""
     ids = [asked(p, "catalogue", {"number": i})["id"] for i in range(5)]
@@ -63,21 +63,26 @@ def requests_and_replies(p: Program) -> None:
         raise Failed("ids that rise", brief(ids))
 
 
-@case("6")
+@case("S7.1")
 def a_request_that_is_refused(p: Program) -> None:
-    """Any request may get an `error` with its `id` instead; the program is told the code and the text."""
-    p.command(type="create", agent="nobody")
-    request = p.expect("create", agent="nobody")
+    """Any request may get an `error` with its `id` instead; the program gets the code and the text."""
+    p.command(type="create", agent="unheard-of")
+    request = p.expect("create", agent="unheard-of")
     p.send(
-        {"type": "error", "code": "unknown", "message": "there is no nobody", "id": request["id"]}
+        {
+            "type": "error",
+            "code": "unknown",
+            "message": "there is no such agent",
+            "id": request["id"],
+        }
     )
     found = p.line("error")
-    if found.get("code") != "unknown" or "there is no nobody" not in found.get("message", ""):
+    if found.get("code") != "unknown" or "there is no such agent" not in found.get("message", ""):
         raise Failed('code "unknown" and the text', brief(found))
     works(p)
 
 
-@case("6")
+@case("S7.2")
 def a_request_that_ends_without_an_answer(p: Program) -> None:
     """A request that took too long, or that was given up, gets `error` `timeout` or `cancelled`; a late answer is ignored."""
     for code in ("timeout", "cancelled"):
@@ -91,7 +96,7 @@ def a_request_that_ends_without_an_answer(p: Program) -> None:
         works(p)
 
 
-@case("6")
+@case("S7.1")
 def answers_of_others(p: Program) -> None:
     """Answers come in any order: one with a foreign `id` is not taken for the answer."""
     p.command(type="catalogue")
@@ -104,9 +109,9 @@ def answers_of_others(p: Program) -> None:
     p.line("reply", "right")
 
 
-@case("6")
+@case("S7.1 S7.2")
 def every_request(p: Program) -> None:
-    """Every request of section 6 is sent with its fields, and its answer understood."""
+    """Every request of MESSAGES.md is sent with its fields, and its answer understood."""
     asked(
         p,
         "create",
@@ -132,9 +137,9 @@ def every_request(p: Program) -> None:
     asked(p, "watch", run=5, on=False)
 
 
-@case("6")
+@case("S7.1")
 def a_run_with_every_field(p: Program) -> None:
-    """`run` has the fields of section 6."""
+    """`run` has the fields of MESSAGES.md."""
     running(
         p,
         configuration={"rows": 6, "nested": {"a": [1]}},
@@ -157,7 +162,7 @@ def a_run_with_every_field(p: Program) -> None:
     )
 
 
-@case("6")
+@case("S7.1")
 def save(p: Program) -> None:
     """`save` is answered by `saved` with the state's bytes."""
     state = bytes(range(256)) * 300
@@ -167,7 +172,7 @@ def save(p: Program) -> None:
     p.line("saved", state)
 
 
-@case("8")
+@case("S8.2 S3.9")
 def values_of_every_kind(p: Program) -> None:
     """The body of a reply and of a message may be any value."""
     wrong = []
@@ -188,9 +193,9 @@ def values_of_every_kind(p: Program) -> None:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
-@case("10")
+@case("S7.10")
 def results(p: Program) -> None:
-    """`episode`s and `progress` come while a run goes on, and `done` at last; nothing of it is answered."""
+    """`episode`s and `progress` come during a run, and `done` at last; nothing of it is answered."""
     running(p, episodes=2)
     p.send(
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
@@ -213,7 +218,7 @@ def results(p: Program) -> None:
     p.expect("catalogue")  # and nothing before it
 
 
-@case("3")
+@case("S7.10")
 def events_with_the_reply(p: Program) -> None:
     """A run's first results may come in the same message as the reply that names the run, or before it."""
     p.command(type="run", environment="trial", agents=[1])
@@ -229,7 +234,7 @@ def events_with_the_reply(p: Program) -> None:
     p.line("done")
 
 
-@case("4", level=2)
+@case("S5.2", level=2)
 def a_result_that_comes_again(p: Program) -> None:
     """`episode` sent again counts once; so does `done`."""
     running(p, episodes=2)
@@ -249,7 +254,7 @@ def a_result_that_comes_again(p: Program) -> None:
     p.line("turn")  # and no other `done` before it
 
 
-@case("9")
+@case("S6.14")
 def an_interrupted_result(p: Program) -> None:
     """An episode that is played again comes under a new number; `scored` and `will_retry` tell."""
     running(p, episodes=1)
@@ -268,7 +273,7 @@ def an_interrupted_result(p: Program) -> None:
     p.line("done")
 
 
-@case("10")
+@case("S7.10")
 def a_run_that_fails(p: Program) -> None:
     """`done` has a reason and a text for a person."""
     running(p)
@@ -279,7 +284,7 @@ def a_run_that_fails(p: Program) -> None:
         raise Failed("reason failed and the text", brief(found))
 
 
-@case("10")
+@case("S7.11")
 def stepwise(p: Program) -> None:
     """`start` and `step` of a stepwise run are answered with a turn as a map."""
     running(p, stepwise=True)
@@ -293,7 +298,7 @@ def stepwise(p: Program) -> None:
         raise Failed("code wrong-state", "another")
 
 
-@case("10")
+@case("S7.13")
 def watching(p: Program) -> None:
     """A watcher hears `turn`s."""
     asked(p, "watch")
@@ -309,7 +314,7 @@ def watching(p: Program) -> None:
         raise Failed("turn 1", "another")
 
 
-@case("4")
+@case("S4.8")
 def goodbye_of_the_program(p: Program) -> None:
     """An experiment that is through says `bye`."""
     works(p)
@@ -321,7 +326,7 @@ def goodbye_of_the_program(p: Program) -> None:
 # -- connections ---------------------------------------------------------------------------------------
 
 
-@case("4", level=2)
+@case("S5.6", level=2)
 def a_request_through_a_broken_connection(p: Program) -> None:
     """After `resumed` true an experiment sends its unanswered requests again, with the same `id`."""
     works(p)
@@ -336,7 +341,7 @@ def a_request_through_a_broken_connection(p: Program) -> None:
     works(p)
 
 
-@case("4", level=2)
+@case("S5.2 S5.5", level=2)
 def results_through_a_broken_connection(p: Program) -> None:
     """What is sent again may have arrived the first time: each result counts once."""
     running(p, episodes=2)
@@ -352,7 +357,7 @@ def results_through_a_broken_connection(p: Program) -> None:
     p.line("done")
 
 
-@case("4", level=2)
+@case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
     running(p)
@@ -363,9 +368,9 @@ def a_welcome_that_comes_again(p: Program) -> None:
     works(p)
 
 
-@case("4", greet=False, level=2)
+@case("S4.11", greet=False, level=2)
 def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
-    """A broker that went and came back: `hello` with `resume`, and the run goes on."""
+    """A broker that went and came back: `hello` with `resume`, and the run continues."""
     p.greet(heartbeat=0.25)
     p.line("welcome")
     running(p)
@@ -378,7 +383,7 @@ def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
     p.line("done")
 
 
-@case("4", level=2)
+@case("S4.13", level=2)
 def a_session_that_is_lost(p: Program) -> None:
     """`resumed` false: an experiment's runs are lost; it says so and ends."""
     running(p)
@@ -390,7 +395,7 @@ def a_session_that_is_lost(p: Program) -> None:
     p.exits(1)
 
 
-@case("4")
+@case("S4.8")
 def goodbye_of_the_broker(p: Program) -> None:
     """A broker that leaves takes its runs with it: what came before counts, and the program says so; `bye` is not answered."""
     running(p)

@@ -195,14 +195,14 @@ class Program:
         peer, *frames = receive(self._socket)
         self.said.append(Said("program", frames))
         if not frames or (frames[0] == b"" and len(frames) > 1):
-            raise Failed("frames and no empty delimiter part (section 2)", "an empty first part")
+            raise Failed("frames and no empty delimiter part (S3.3)", "an empty first part")
         for frame in frames:
             try:
                 self._decoder.decode(frame)
                 message = codec.decode(frame)
             except ProtocolError as error:
                 raise Failed(
-                    f"a message that a broker accepts from an {self.role} (section 6)",
+                    f"a message that a broker accepts from an {self.role} (S9.1)",
                     f"{error.code}: {error}",
                 ) from None
             if message["type"] == "hello" and message == self.greeted and self._new:
@@ -254,7 +254,7 @@ class Program:
         return message
 
     def check(self, message: Fields, kind: str, fields: Fields) -> None:
-        """Hold a message against what was expected of it."""
+        """Check a message against what was expected."""
         for name, value in {"type": kind, **fields}.items():
             found = message.get(name, _default(kind, name, self.role))
             right = found is not None if value is ANY else same(found, value)
@@ -278,7 +278,7 @@ class Program:
             left.remove(found)
 
     def quiet(self, why: str, *allowed: tuple[str, Fields], settled: int = 0) -> None:
-        """Hold that nothing was said but pongs and what is allowed, by a ping and its pong."""
+        """Check that nothing was said but pongs and what is allowed, by a ping and its pong."""
         number = self.ping(settled)
         while True:
             message = self.hear(f"pong {number}", pongs=True)
@@ -327,7 +327,7 @@ class Program:
                 return message
 
     def resumes(self, patience: float | None = None) -> None:
-        """Hold that the program says ``hello`` to go on with its session."""
+        """Check that the program says ``hello`` to resume its session."""
         self.hello(patience)
         wanted = {"role": self.role, "token": TOKEN, "name": self.first.get("name", "")}
         self.check(self.greeted, "hello", {**wanted, "resume": self.session, "seen": self.seq})
@@ -431,7 +431,7 @@ class Program:
         self.process.send_signal(signal.SIGTERM)
 
     def departs(self, status: int) -> None:
-        """Hold that the program ends, and has nothing more to say."""
+        """Check that the program ends, and has nothing more to say."""
         self.exits(status)
         with contextlib.suppress(TimeoutError):
             while True:
@@ -441,11 +441,11 @@ class Program:
                 raise Failed("nothing (`bye` is not answered)", brief(message))
 
     def exits(self, *status: int) -> None:
-        """Hold that the program ends with one of these statuses."""
+        """Check that the program ends with one of these statuses."""
         try:
             found = self.process.wait(self.patience)
         except subprocess.TimeoutExpired:
-            raise Failed(f"an exit with status {status[0]}", "the program goes on") from None
+            raise Failed(f"an exit with status {status[0]}", "the program still runs") from None
         if found not in status:
             raise Failed(f"an exit with status {' or '.join(map(str, status))}", str(found))
 

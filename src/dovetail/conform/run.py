@@ -24,7 +24,7 @@ class Result(Struct, frozen=True):
     """How a case went; ``expected`` is empty if it passed."""
 
     name: str
-    section: str
+    rules: str
     rule: str
     level: Level
     passed: bool
@@ -62,7 +62,7 @@ def play(
         program.close()
     return Result(
         case.name,
-        case.section,
+        case.rules,
         case.rule,
         case.level,
         not expected,
@@ -74,7 +74,7 @@ def play(
 
 
 def probe(role: Role, command: Sequence[str], patience: float = 10.0) -> str:
-    """Start the program once; return why it is no conformer, in one line, or nothing.
+    """Start the program once; return why it is not a conformer, in one line, or nothing.
 
     Raises:
         OSError: the program cannot be started.

@@ -18,13 +18,13 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     Args:
         cases: those of the role.
-        works: holds that the program does its job: one request or episode.
+        works: checks that the program does its job: one request or episode.
         listen: brings the program to where it listens to the broker.
     """
     role = cases.role
     case = cases.case
 
-    @case("4", greet=False)
+    @case("S4.1", greet=False)
     def hello(p: Program) -> None:
         """The first frame is `hello` with version 1, the role, and the access token."""
         p.check(
@@ -33,13 +33,13 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             {"version": 1, "role": role, "token": TOKEN, "resume": None, "seen": 0},
         )
 
-    @case("2", greet=False)
+    @case("S3.2", greet=False)
     def no_fixed_routing_identity(p: Program) -> None:
         """A peer must not set a fixed routing identity; ZeroMQ's own begin with a zero byte."""
         if p.routing_id[:1] != b"\0":
             raise Failed("an identity that ZeroMQ chose", repr(p.routing_id))
 
-    @case("13", greet=False)
+    @case("S14.2", greet=False)
     def features(p: Program) -> None:
         """Unknown features in `welcome` are ignored; a peer announces only what it knows."""
         p.greet(features=["example.org/dance"])
@@ -49,7 +49,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     for code in ("version", "access", "name-taken"):
 
-        @case("12", f"refused-{code}", greet=False)
+        @case("S4.2", f"refused-{code}", greet=False)
         def refused(p: Program, code: str = code) -> None:
             """`version`, `access` and `name-taken` in answer to `hello` are final: one line on standard error, status 1."""
             p.send({"type": "error", "code": code, "message": "you may not come in"})
@@ -58,7 +58,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             if len(lines) != 1 or "you may not come in" not in lines[0]:
                 raise Failed("one line with the broker's text on standard error", repr(p.stderr()))
 
-    @case("4")
+    @case("S4.9")
     def pings_are_answered(p: Program) -> None:
         """A peer must answer each `ping` with a `pong` of the same number."""
         listen(p)
@@ -70,7 +70,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.send({"type": "ping", "number": 2**40})
         p.expect("pong", number=2**40)
 
-    @case("4")
+    @case("S5.4")
     def pongs_say_what_has_arrived(p: Program) -> None:
         """`pong.seen` is the highest `seq` that has arrived, and nothing beyond it."""
         listen(p)
@@ -79,7 +79,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         for _ in range(2):
             p.expect("pong", number=p.ping(), seen=p.seq)
 
-    @case("3")
+    @case("S3.4 S15.1")
     def bad_frames_do_no_harm(p: Program) -> None:
         """A frame that cannot be read is refused or ignored, and nothing worse."""
         listen(p)
@@ -93,7 +93,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
                 p.expect("pong", number=number)
         works(p)
 
-    @case("3", level=2)
+    @case("S12.3", level=2)
     def bad_frames_are_refused(p: Program) -> None:
         """A frame that cannot be read gets an `error` of the right code, and nothing worse."""
         listen(p)
@@ -113,7 +113,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             raise Failed("the codes of vectors/malformed.json", "; ".join(wrong))
         works(p)
 
-    @case("3")
+    @case("S3.4")
     def a_bad_frame_does_not_spoil_its_neighbours(p: Program) -> None:
         """Frames are read in order, each for itself: a bad frame has no effect on the others."""
         listen(p)
@@ -130,7 +130,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.quiet("one bad frame, one error at most", ("error", {"code": "malformed"}))
         works(p)
 
-    @case("11")
+    @case("S11.1")
     def frames_within_the_limits(p: Program) -> None:
         """A peer reads whatever the limits allow: 16 MiB, 32 levels, 100,000 values."""
         listen(p)
@@ -142,7 +142,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.send({"type": "ping", "number": number, "extra": extra})
             p.expect("pong", number=number)
 
-    @case("11", level=2)
+    @case("S11.2", level=2)
     def frames_beyond_the_limits(p: Program) -> None:
         """A frame beyond the limits gets `limit`."""
         listen(p)
@@ -153,7 +153,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.send({"type": "ping", "number": 1, "extra": extra})
             p.expect("error", code="limit")
 
-    @case("5")
+    @case("S9.1 S15.1")
     def unknown_types_do_no_harm(p: Program) -> None:
         """A type that is not in the receiver's row is refused or ignored, and nothing worse."""
         listen(p)
@@ -161,7 +161,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.quiet("refused or ignored", ("error", {"code": "unknown-type"}))
         works(p)
 
-    @case("5", level=2)
+    @case("S9.1", level=2)
     def unknown_types(p: Program) -> None:
         """A type that is not in the receiver's row gets `unknown-type`, and nothing worse."""
         listen(p)
@@ -171,14 +171,14 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.expect("error", code="unknown-type")
         works(p)
 
-    @case("3")
+    @case("S3.7")
     def unknown_fields_are_ignored(p: Program) -> None:
         """Unknown fields are ignored."""
         listen(p)
         p.send({"type": "ping", "number": 3, "mood": {"a": [1, None]}, "ping": 1})
         p.expect("pong", number=3)
 
-    @case("3")
+    @case("S3.6")
     def any_well_formed_encoding_will_do(p: Program) -> None:
         """The order of keys is free, the last of two equal keys counts, headers need not be the shortest."""
         listen(p)
@@ -189,7 +189,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.send(b"\xde\x00\x02\xa4type\xd9\x04ping\xa6number\xcf\x00\x00\x00\x00\x00\x00\x00\x05")
         p.expect("pong", number=5)
 
-    @case("12")
+    @case("S12.2")
     def errors_are_never_answered_with_errors(p: Program) -> None:
         """Never answer an `error` with an `error`; an unknown code is like `unavailable`."""
         listen(p)
@@ -202,7 +202,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.quiet("errors and pongs are not answered")
         works(p)
 
-    @case("4", level=2)
+    @case("S4.11 S4.3", level=2)
     def hello_first_asks_for_the_session_again(p: Program) -> None:
         """At `hello-first` a peer says `hello` with `resume`, `seen` and its own name on the same socket."""
         works(p)
@@ -215,7 +215,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.greet(p.session, resumed=True)
         works(p)
 
-    @case("4", level=2)
+    @case("S4.11", level=2)
     def hello_first_while_a_hello_is_under_way(p: Program) -> None:
         """A peer ignores `hello-first` while its own `hello` is unanswered."""
         listen(p)
@@ -225,9 +225,9 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.greet(p.session, resumed=True)
         works(p)
 
-    @case("4", greet=False, level=2)
+    @case("S4.11", greet=False, level=2)
     def silence_makes_a_new_connection(p: Program) -> None:
-        """After 4 heartbeats of silence (2 s at least) a peer connects anew and says `hello` with `resume`."""
+        """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says `hello` with `resume`."""
         p.greet(heartbeat=0.1)
         if role == "experiment":
             p.line("welcome")
@@ -239,7 +239,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         p.greet(p.session, resumed=True)
         works(p)
 
-    @case("4", greet=False)
+    @case("S4.11", greet=False)
     def a_session_that_is_heard_stays(p: Program) -> None:
         """A peer that hears pings keeps its connection."""
         p.greet(heartbeat=0.5)
@@ -254,7 +254,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     if role != "experiment":
 
-        @case("4")
+        @case("S15.1")
         def hello_first_is_heard(p: Program) -> None:
             """At `hello-first` a peer says `hello` again, or ends with a status other than 0."""
             works(p)
@@ -268,9 +268,9 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.greet(resumed=False)
             works(p)
 
-        @case("4", greet=False, level=2)
+        @case("S4.13", greet=False, level=2)
         def a_lost_session_is_begun_anew(p: Program) -> None:
-            """`resumed` false: a new session, everything of the old one is gone; the program goes on."""
+            """`resumed` false: a new session, everything of the old one is gone; the program keeps working."""
             p.greet()
             works(p)
             p.send(HELLO_FIRST)
@@ -280,14 +280,14 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.send(HELLO_FIRST)
             p.resumes()  # of the new session, counting from its beginning
 
-        @case("4")
+        @case("S4.8")
         def goodbye_of_the_broker(p: Program) -> None:
             """`bye` is not answered; the program ends."""
             works(p)
             p.send({"type": "bye", "reason": "the broker is shutting down"})
             p.departs(0)
 
-        @case("4")
+        @case("S4.8")
         def goodbye_of_the_program(p: Program) -> None:
             """A program that is asked to stop says `bye` and ends."""
             listen(p)
@@ -295,7 +295,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             p.expect("bye")
             p.exits(0)
 
-        @case("4", greet=False, level=2)
+        @case("S4.11", greet=False, level=2)
         def the_broker_is_gone_for_five_seconds(p: Program) -> None:
             """A broker that went and came back under the same address hears `hello` with `resume`."""
             p.greet(heartbeat=0.25)

@@ -13,12 +13,13 @@ from dovetail.protocol import messages as m
 class Inbox:
     """Distinguishes new frames from repeated ones."""
 
-    __slots__ = ("_answers", "_keeping", "seen")
+    __slots__ = ("_answers", "keeping", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
         """The highest number received."""
-        self._keeping = True
+        self.keeping = True
+        """Whether the broker may resend frames, so that answers must be kept."""
         self._answers: dict[int, m.Message] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
@@ -26,7 +27,7 @@ class Inbox:
         if not welcome.resumed:
             self.seen = 0
             self._answers.clear()
-        self._keeping = welcome.heartbeat > 0  # otherwise the broker resends nothing
+        self.keeping = welcome.heartbeat > 0
 
     def take(self, seq: int, out: list[m.Message]) -> bool:
         """Return whether a frame is new; a repeated one is answered into ``out`` as before."""
@@ -41,12 +42,15 @@ class Inbox:
     def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
         """Answer a frame and keep the answer."""
         out.append(answer)
-        if self._keeping and seq:
-            self._answers[seq] = answer
+        if self.keeping:
+            self.keep(seq, answer)
 
-    def forget(self, seq: int) -> None:
-        """Forget an answer that has arrived, as the frame that follows from it shows."""
-        self._answers.pop(seq, None)
+    def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
+        """Keep an answer in place of ``before``, which has arrived, as the frame that follows from it shows."""
+        if before:
+            self._answers.pop(before, None)
+        if seq:
+            self._answers[seq] = answer
 
     def settle(self, settled: int) -> None:
         """Forget all answers up to a number; the broker has confirmed them."""

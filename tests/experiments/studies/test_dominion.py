@@ -79,6 +79,7 @@ def real(
     state = environment.game = Game(environment.options, rng)
     agents = [learner if name == "learner" else BOTS[name]() for name in seats]
     places = [Seat(1, number, spec) for number in range(len(seats))]
+    memories = [agent.Memory() for agent in agents]
     mode: Any = "learn" if learn else "evaluate"
     turn = 0
     while not state.over:
@@ -86,6 +87,7 @@ def real(
         seen = environment.observation(seat)
         legal = state.legal()
         decision = Decision(places[seat], game, turn, seen, legal, 0.0, mode, rng)
+        decision.memory = memories[seat]
         state.act(agents[seat].step(decision))
         turn += 1
     outcome = None if state.cut else state.outcome(configuration.tie)
@@ -93,7 +95,9 @@ def real(
     for seat, agent in enumerate(agents):
         if learn:
             seen = environment.observation(seat)
-            agent.end(End(places[seat], game, 0.0, seen, outcome, reason, None, 0.0, turn, mode))
+            end = End(places[seat], game, 0.0, seen, outcome, reason, None, 0.0, turn, mode)
+            end.memory = memories[seat]
+            agent.end(end)
     owned = np.array([player.counts() for player in state.players])
     return owned, [player.turns for player in state.players], outcome
 
@@ -161,7 +165,7 @@ def test_games_are_those_of_the_real_rules_and_players(
         chapel=3 + seed % 2,
         conspirator=2 + seed % 2,
     )
-    parameters = DominionQParameters(version="23-4", forced=1, epsilon=0.5)
+    parameters = DominionQParameters(version="23-4", min_visits=1, epsilon=0.5)
     slow, fast, expected, found = both(configuration, seats, parameters, 2, seed=seed)
     np.testing.assert_array_equal(found, expected)
     assert fast.save() == slow.save()
@@ -174,7 +178,7 @@ def test_every_reward_teaches_the_same_bit_for_bit(reward: str, table: Any) -> N
         version="14.0",
         table=table,
         reward=reward,
-        forced=2,
+        min_visits=2,
         epsilon=0.3,
         rate_power=0.5,
         least_rate=0.05,
@@ -289,7 +293,7 @@ def test_bots_win_as_the_study_says() -> None:
 
 
 def test_a_full_sparse_table_stops_in_one_line() -> None:
-    agent = DominionQ(DominionQParameters(version="23-2", table="sparse", memory=3), 2)
+    agent = DominionQ(DominionQParameters(version="23-2", table="sparse", table_mib=3), 2)
     study = Study(agent, table_of(4, KINGDOM), SEATS, seed=7)
     with pytest.raises(DovetailError, match="the 3 MiB that are allowed are full with"):
         study.train(20_000)
@@ -298,7 +302,7 @@ def test_a_full_sparse_table_stops_in_one_line() -> None:
 def test_forced_exploration_explores_more() -> None:
     explored = []
     for forced in (0, 10):
-        agent = DominionQ(DominionQParameters(version="1", forced=forced), 2)
+        agent = DominionQ(DominionQParameters(version="1", min_visits=forced), 2)
         study = Study(agent, FOUR, SEATS, seed=7)
         study.train(5000)
         visits = agent.table.visits

@@ -17,7 +17,7 @@
 namespace dovetail {
 
 using messages::Clock;
-using messages::Position;
+using messages::Preview;
 using messages::Spec;
 
 /// A place in a match, as an agent is told of it.
@@ -25,8 +25,10 @@ struct Seat {
     std::int64_t match = 0;
     std::int64_t seat = 0;
     Spec spec;
-    /// Whether the run allows to ask with `Lookahead`.
+    /// Whether the run allows `Lookahead`.
     bool lookahead = false;
+    /// The name of the offer that the agent was made from.
+    std::string agent = {};
 
     /// The seat's observation space. Throws Error if the spec has none.
     const Space& observation_space() const;
@@ -99,7 +101,7 @@ struct Lookahead {
     std::vector<std::vector<std::vector<Value>>> lines;
     /// Called with a position for each line; it returns the action, or asks again. The `Decision` is gone by
     /// then.
-    std::function<Answer(const std::vector<Position>&)> then;
+    std::function<Answer(const std::vector<Preview>&)> then;
     /// For what the seat cannot know and for chance; the same draw for all lines.
     std::int64_t seed = 0;
     /// Called with the reason if the question was refused; without it the decision counts as crashed.

@@ -49,14 +49,14 @@ public:
 
     /// Start no new episodes for now. This and what follows throws Refused, or Lost.
     void pause();
-    /// Go on after `pause`.
+    /// Continue after `pause`.
     void resume();
     /// Finish the episodes in progress and start no other.
     void drain();
     /// End everything of this run now.
     void cancel();
-    /// Stepwise: begin the next episode; its first turn.
-    WatchedTurn start();
+    /// Stepwise: starts the next episode and returns its first turn; `abandon` truncates one in progress.
+    WatchedTurn start(bool abandon = false);
     /// Stepwise: let the seats act once; the turn that follows.
     WatchedTurn step();
     /// Sends a message to an environment of this run; its answer.
@@ -96,7 +96,7 @@ private:
 
 /// A connection of an experiment; it must outlive its runs. Requests throw Refused if they got an `error`,
 /// and Lost if the broker is gone or does not know this session any more; after the latter the experiment may
-/// go on in a new session, but its instances and runs are gone.
+/// continue in a new session, but its instances and runs are gone.
 class Experiment {
 public:
     /// Connects to a broker. Throws Error if there is none, or it refuses this peer.
@@ -120,19 +120,19 @@ public:
     /// `how` says everything else of the run.
     Run run(const std::string& environment, std::vector<std::variant<std::int64_t, std::string>> agents,
             messages::Run how = {});
-    /// An agent's state; with `keep` the broker keeps it under that name too.
-    Bytes save(std::int64_t instance, const std::optional<std::string>& keep = {});
-    /// Puts an agent into a state that was saved.
+    /// An agent's state; the broker also stores it under `state_name`, if given.
+    Bytes save(std::int64_t instance, const std::optional<std::string>& state_name = {});
+    /// Restores a state that an agent of this type saved.
     void load(std::int64_t instance, Bytes state);
-    /// Puts an agent into a state that the broker keeps.
-    void load_kept(std::int64_t instance, const std::string& kept);
+    /// Restores a state that the broker stores under a name.
+    void load_named(std::int64_t instance, const std::string& state_name);
     /// Sends a message to an agent; its answer.
     Value message(std::int64_t instance, Value body);
     /// Asks for the turns of a run, or of all runs.
     void watch(std::optional<std::int64_t> run = {}, bool on = true);
     /// The next turn that is watched; nothing if none comes for `timeout` seconds.
     std::optional<WatchedTurn> next_turn(double timeout);
-    /// Lets an agent go.
+    /// Releases an agent.
     void cleanup(std::int64_t instance);
 
     /// Sends any request of SPEC.md, a map with its `type` and without `id`; the body of the reply, or the

@@ -1,6 +1,6 @@
 /// \file
 /// The programs around agents and environments, without the socket: messages of the broker in, frames out.
-/// What comes twice is answered from memory; agents and environments never hear it again.
+/// A frame that comes twice gets the same answer; agents and environments hear it once.
 #pragma once
 
 #include <functional>

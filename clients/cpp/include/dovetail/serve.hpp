@@ -21,10 +21,15 @@ std::optional<std::string> broker_token();
 struct Connect {
     std::string address = broker_address();
     std::optional<std::string> token = broker_token();
-    /// Unique among the peers present; empty lets the broker choose.
+    /// Unique among connected peers; empty lets the broker choose.
     std::string name = {};
     /// Seconds to wait for the broker's first answer; a negative number waits for ever.
     double wait = 10.0;
+    /// For experiments: seconds of the broker's silence after which a call throws Error; a negative number waits
+    /// for ever.
+    double give_up = 60.0;
+    /// Told in one line that the broker is silent, and that it is back; without it the line goes to standard error.
+    std::function<void(const std::string&)> warn = {};
 };
 
 /// How to serve.
@@ -41,7 +46,7 @@ struct Serve : Connect {
 /// Throws Error if there is no broker, or it refuses this peer.
 void serve(AgentType type, const Serve& how = {});
 void serve(std::vector<AgentType> types, const Serve& how = {});
-/// Serves environments, likewise.
+/// Serves environments until the broker says goodbye or the program is told to stop.
 void serve(EnvironmentType type, const Serve& how = {});
 void serve(std::vector<EnvironmentType> types, const Serve& how = {});
 /// Serves a host that was made beforehand.

@@ -28,8 +28,13 @@ public:
     /// `out`. Throws Error if the broker refuses this peer.
     std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
 
-    /// Whether the broker was not heard for so long that the connection must be made anew.
+    /// Whether the broker was silent for so long that the peer must reconnect.
+    /// Before the first `welcome`, say hello again on the same connection.
     bool silent(double now) const;
+    /// Seconds of silence that are usual.
+    double patience() const;
+    /// Seconds since the broker was heard.
+    double silence(double now) const { return now - heard_; }
     /// Whether the broker said `bye`.
     bool departed() const { return departed_; }
     /// The last `welcome`, if there was one.
@@ -40,6 +45,7 @@ private:
     codec::Decoder decoder_;
     std::optional<messages::Welcome> welcome_;
     Limits limits_;
+    std::int64_t seen_ = 0;
     double heard_ = 0;
     bool greeted_ = false;
     bool departed_ = false;

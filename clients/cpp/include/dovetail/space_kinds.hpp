@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,22 @@
 namespace dovetail {
 
 class Space;
+
+/// A value that is declared before its type is complete; copies share it.
+template <class T>
+class Boxed {
+public:
+    Boxed() = default;
+    Boxed(T value) : held_(std::make_shared<const T>(std::move(value))) {}
+    const T& operator*() const {
+        static const T nothing{};
+        return held_ ? *held_ : nothing;
+    }
+    const T* operator->() const { return &**this; }
+
+private:
+    std::shared_ptr<const T> held_;
+};
 
 namespace spaces {
 
@@ -85,7 +102,7 @@ struct Dict {
 struct Sequence {
     static constexpr const char* kind = "Sequence";
     /// The space of every element.
-    Space element = {};
+    Boxed<Space> element = {};
     /// The most elements. At least 0.
     std::int64_t max_length = 0;
     /// The fewest. At least 0.

@@ -15,7 +15,7 @@ namespace dovetail {
 class Space {
 public:
     using Variant = std::variant<spaces::Discrete, spaces::Box, spaces::MultiDiscrete, spaces::MultiBinary,
-                                 spaces::Text, spaces::Tuple, spaces::Dict>;
+                                 spaces::Text, spaces::Tuple, spaces::Dict, spaces::Sequence>;
 
     Space() = default;
     Space(spaces::Discrete space) : held_(space) {}
@@ -25,6 +25,7 @@ public:
     Space(spaces::Text space) : held_(std::move(space)) {}
     Space(spaces::Tuple space) : held_(std::move(space)) {}
     Space(spaces::Dict space) : held_(std::move(space)) {}
+    Space(spaces::Sequence space) : held_(std::move(space)) {}
 
     /// Reads the map that a space is on the wire. Throws Error if it is not one.
     static Space from(const Value& value);

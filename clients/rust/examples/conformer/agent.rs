@@ -1,7 +1,9 @@
 //! The conformer's agent: counts what it hears.
 
-use dovetail::messages::{Mode, Want};
-use dovetail::{map, Agent, AgentType, Decision, End, Failure, Seat, Space, Spec, Value};
+use dovetail::messages::{Mode, Preview, Want};
+use dovetail::{
+    map, Agent, AgentType, Decision, End, Failure, Lookahead, Seat, Space, Spec, Value,
+};
 
 #[derive(Default)]
 struct Conformer {
@@ -11,6 +13,8 @@ struct Conformer {
     reward: f64,
     spec: Option<Spec>,
     last: Value,
+    /// What it answers once it has looked ahead.
+    found: Option<Value>,
 }
 
 pub fn kind() -> AgentType {
@@ -22,7 +26,7 @@ pub fn kind() -> AgentType {
     })
     .description("Counts what it hears.")
     .option("refuse", false)
-    .wants(&[Want::Text])
+    .wants(&[Want::Afterstates, Want::Text, Want::Scene])
     .capacity(0)
 }
 
@@ -55,12 +59,43 @@ impl Agent for Conformer {
             "text" => decision.text.take(),
             "mode" => decision.mode.as_str(),
             "seed" => decision.seed,
+            "afterstates" => decision.afterstates.clone(),
+            "scene" => decision.scene.clone(),
         }
         .into();
-        Ok(match &decision.legal {
-            Some(legal) => legal.iter().max().copied().into(),
-            None => std::mem::take(&mut decision.observation),
+        Ok(match (&decision.legal, self.found.take()) {
+            (_, Some(found)) => found,
+            (Some(legal), None) => legal.iter().max().copied().into(),
+            (None, None) => std::mem::take(&mut decision.observation),
         })
+    }
+
+    fn ask(
+        &mut self,
+        decision: &mut Decision,
+        answer: Option<Result<Vec<Preview>, Failure>>,
+    ) -> Result<Option<Lookahead>, Failure> {
+        let look = decision.observation.get("look").and_then(Value::as_array);
+        let (None, Some(look)) = (&decision.legal, look) else {
+            return Ok(None);
+        };
+        let list = |value: &Value| value.as_array().unwrap_or_default().to_vec();
+        self.found = match answer {
+            None => {
+                let line = |line: &Value| list(line).iter().map(list).collect();
+                return Ok(Some(Lookahead {
+                    lines: look.iter().map(line).collect(),
+                    ..Lookahead::default()
+                }));
+            }
+            Some(Ok(previews)) => {
+                let list = |each: Preview| each.rewards.into_iter().map(Value::from).collect();
+                let rewards = previews.into_iter().map(|each| Value::Array(list(each)));
+                Some(Value::Array(rewards.collect()))
+            }
+            Some(Err(_)) => Some("refused".into()),
+        };
+        Ok(None)
     }
 
     fn end(&mut self, end: &End) -> Result<(), Failure> {

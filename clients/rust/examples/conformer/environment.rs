@@ -2,9 +2,11 @@
 
 use dovetail::space::Discrete;
 use dovetail::{
-    Environment, EnvironmentType, Failure, IllegalAction, Legal, Space, Spec, Turn, Value, View,
+    map, Environment, EnvironmentType, Failure, IllegalAction, Legal, Space, Spec, Turn, Value,
+    View,
 };
 
+#[derive(Clone)]
 struct Conformer {
     seats: usize,
     turns: i64,
@@ -96,6 +98,7 @@ impl Environment for Conformer {
             action_spaces: vec![self.space.clone()],
             reward_range: Some((0.0, 1.0)),
             max_turns: Some(self.turns as u64),
+            afterstates: true,
             ..Spec::default()
         })
     }
@@ -155,6 +158,23 @@ impl Environment for Conformer {
 
     fn text(&mut self, _seat: Option<usize>) -> String {
         format!("turn {}", self.turn)
+    }
+
+    fn afterstates(&mut self, _seat: usize) -> Result<Value, Failure> {
+        let Space::Discrete(Discrete { n, start, .. }) = &self.space else {
+            return Ok(Value::Nil);
+        };
+        let all = *start..start.saturating_add_unsigned(*n);
+        let rows = all.map(|action| Value::Array(vec![(self.turn + 1).into(), action.into()]));
+        Ok(Value::Array(rows.collect()))
+    }
+
+    fn scene(&mut self, seat: Option<usize>) -> Value {
+        map! { "width" => 1.0, "height" => 1.0, "caption" => self.text(seat) }.into()
+    }
+
+    fn fork(&self, _seat: usize, _seed: i64) -> Option<Box<dyn Environment>> {
+        Some(Box::new(self.clone()))
     }
 
     fn message(&mut self, body: Value) -> Result<Value, Failure> {

@@ -11,7 +11,7 @@ use crate::reading::{reading, unread};
 fn write(key: &str, value: &Value) {
     let mut out = std::io::stdout().lock();
     let line = serde_json::json!({ key: reading(value) });
-    // Whoever does not read any more needs no answer.
+    // The program continues if its output is closed.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -57,7 +57,7 @@ pub fn run(broker: &Broker) -> Result<(), Error> {
         let mut fields = match command {
             Ok(Value::Map(fields)) => fields,
             Ok(_) => return Err(Error::Run("a command must be a map".to_owned())),
-            Err(text) => return Err(Error::Run(format!("a command that is no JSON: {text}"))),
+            Err(text) => return Err(Error::Run(format!("a command must be JSON: {text}"))),
         };
         let kind = fields.remove("type").unwrap_or_default();
         let kind = kind.as_str().unwrap_or_default();

@@ -43,7 +43,7 @@ impl Agent for Searcher {
     fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
         let rules = self.rules(&decision.seat)?;
         let seen = decision.observation.as_tensor().and_then(Tensor::to_vec);
-        let seen: Vec<u8> = seen.ok_or("the observation is no tensor of bytes")?;
+        let seen: Vec<u8> = seen.ok_or("the observation is not a tensor of bytes")?;
         if seen.len() as u32 != 2 * rules.rows * rules.columns {
             return Err("the observation is not of the shape of its space".into());
         }

@@ -137,7 +137,7 @@ record! { Dict "space" = "Dict";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
     /// The space of every element.
-    pub element: Space,
+    pub element: std::boxed::Box<Space>,
     /// The most elements.
     pub max_length: u64,
     /// The fewest.

@@ -22,7 +22,7 @@ impl BrokerProcess {
         let command = std::env::var("DOVETAIL").unwrap_or_else(|_| "dovetail".to_owned());
         let child = Command::new(&command)
             .args(["broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none"])
-            // Whoever goes without a word is kept for longer than a test waits for anything.
+            // A program that goes without a word is kept for longer than a test waits for anything.
             .args(["--grace", "60"])
             .env_remove("DOVETAIL_TOKEN")
             .stdout(Stdio::piped())
@@ -198,7 +198,7 @@ impl Agent for Counter {
     fn ask(
         &mut self,
         decision: &mut Decision,
-        answer: Option<Result<Vec<dovetail::messages::Position>, Failure>>,
+        answer: Option<Result<Vec<dovetail::messages::Preview>, Failure>>,
     ) -> Result<Option<dovetail::Lookahead>, Failure> {
         if !self.asks {
             return Ok(None);
@@ -212,13 +212,13 @@ impl Agent for Counter {
                     .collect(),
                 seed: 0,
             })),
-            Some(positions) => {
+            Some(previews) => {
                 // Only what wins at once is left, if anything does.
                 let seat = decision.seat.seat;
-                let wins = positions?
+                let wins = previews?
                     .into_iter()
                     .zip(&legal)
-                    .filter(|(position, _)| position.terminated && position.rewards[seat] == 1.0);
+                    .filter(|(preview, _)| preview.terminated && preview.rewards[seat] == 1.0);
                 let wins: Vec<i64> = wins.map(|(_, action)| *action).collect();
                 if !wins.is_empty() {
                     decision.legal = Some(wins);

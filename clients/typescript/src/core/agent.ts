@@ -13,7 +13,7 @@ import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
 /** A place in a match, as an agent is told of it: what `init` says. */
-export type Seat = Readonly<Omit<Complete<m.Init>, "type" | "instance">>;
+export type Seat = Readonly<Omit<Complete<m.Init>, "type" | "instance" | "seq">>;
 
 /** The episode of one seat. */
 export interface Play {
@@ -29,10 +29,10 @@ export type Ask = (
   decision: Decision,
   lines: readonly (readonly unknown[])[],
   seed: Int,
-) => Promise<Complete<m.Position>[]>;
+) => Promise<Complete<m.Preview>[]>;
 
 /** The fields of a decision that are as they came. */
-type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal">>;
+type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal" | "seq">>;
 
 /** One decision of one seat: what the broker says of it, and what an agent needs to make it. */
 export interface Decision extends Seen {}
@@ -77,13 +77,13 @@ export class Decision {
    * @param lines - sequences of actions; where several seats act at once, an array of theirs
    * @param seed - for what the seat cannot know and for chance; the same draw for all lines
    */
-  lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Complete<m.Position>[]> {
+  lookahead(lines: readonly (readonly unknown[])[], seed: Int = 0): Promise<Complete<m.Preview>[]> {
     return this.#ask(this, lines, seed);
   }
 }
 
 /** The end of an episode for one seat; it comes exactly once, whatever happened. */
-export interface End extends Readonly<Omit<Complete<m.End>, "type" | "match" | "seat">> {
+export interface End extends Readonly<Omit<Complete<m.End>, "type" | "match" | "seat" | "seq">> {
   readonly seat: Seat;
 }
 
@@ -104,11 +104,11 @@ export interface Agent {
   end?(end: End): Awaitable<void>;
   /** Answer a message of the experiment. */
   message?(body: any): unknown;
-  /** Return everything that `load` needs to go on as if nothing had happened. */
+  /** Return everything that `load` needs to continue as if nothing had happened. */
   save?(): Awaitable<Uint8Array>;
-  /** Go on from what `save` returned. */
+  /** Continue from what `save` returned. */
   load?(state: Uint8Array): Awaitable<void>;
-  /** Let go of resources; nothing is called afterwards. */
+  /** Release resources; nothing is called afterwards. */
   cleanup?(): Awaitable<void>;
 }
 
@@ -122,7 +122,7 @@ export interface AgentType {
   readonly parameters?: Options;
   /** What the environment is to add to each decision. */
   readonly wants?: readonly Want[];
-  /** Episodes that one instance plays at once, 1 if absent; 0 is no limit. */
+  /** Episodes that one instance plays at once, 1 if absent; 0 means any number. */
   readonly capacity?: number;
   /** Make an agent; `seed` is for the random choices that belong to no episode. */
   create(parameters: Record<string, any>, seed: Int): Agent;

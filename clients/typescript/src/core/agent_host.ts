@@ -1,23 +1,17 @@
 /**
  * The program around agents: messages of the broker in, frames to the broker out.
- *
- * Answers are kept as the frames that they were, so that what comes twice is answered alike without asking
- * an agent twice.
  * @module
  */
 
 import { Decision } from "./agent.js";
 import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
-import { errorFrame } from "./codec.js";
-import { DovetailError } from "./errors.js";
-import { BaseHost, Recent, Turnstile } from "./host.js";
-import { positionsOf } from "./lookahead.js";
+import { DovetailError, Refused } from "./errors.js";
+import { BaseHost, Turnstile } from "./host.js";
+import { previewsOf } from "./lookahead.js";
 import * as m from "./messages.js";
 import { readOptions } from "./options.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
-
-const ENDED_KEPT = 4096;
 
 /** An agent and the order of its calls. */
 class Player {
@@ -37,25 +31,29 @@ interface Held {
 /** A seat's episode in progress. */
 class Playing implements Play {
   random = null;
-  turn = -1;
-  /** The answer to the decision of `turn`; null while it is being thought about. */
-  answer: Uint8Array | null = null;
-  readonly questions = new Map<number, Question>();
+  /** The number of the frame with its last decision. */
+  seq = 0;
+  /** The turn of the decision that it owes; null if it owes none. */
+  turn: number | null = null;
+  readonly player: Player;
+  readonly seat: Seat;
 
   constructor(
-    readonly player: Player,
+    held: Held,
     readonly episode: Int,
-    readonly seat: Seat,
     readonly mode: m.Mode,
     readonly seed: Int,
-  ) {}
+  ) {
+    this.player = held.player;
+    this.seat = held.seat;
+  }
 }
 
 /** A lookahead whose answer has not come. */
 interface Question {
   readonly playing: Playing;
   readonly frame: Uint8Array;
-  readonly resolve: (positions: Complete<m.Position>[]) => void;
+  readonly resolve: (previews: Complete<m.Preview>[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -69,7 +67,6 @@ export class AgentHost extends BaseHost<"agent"> {
   readonly #players = new Map<Int, Player>();
   readonly #seats = new Map<string, Held>();
   readonly #playing = new Map<string, Playing>();
-  readonly #ended = new Recent<string, true>(ENDED_KEPT);
   readonly #questions = new Map<number, Question>();
   #asked = 0;
 
@@ -126,42 +123,34 @@ export class AgentHost extends BaseHost<"agent"> {
 
   #decision(message: Complete<m.AgentStart | m.AgentStep>, out: Uint8Array[]): void {
     const key = `${message.episode}/${message.seat}`;
-    let playing = this.#playing.get(key);
-    if (playing === undefined) {
-      if (message.type !== "start" || this.#ended.has(key)) return;
+    if (message.type === "start") {
       const held = this.#seats.get(`${message.match}/${message.seat}`);
-      if (held === undefined) return;
-      playing = new Playing(held.player, message.episode, held.seat, message.mode, message.seed);
-      this.#playing.set(key, playing);
+      if (held) this.#playing.set(key, new Playing(held, message.episode, message.mode, message.seed));
     }
-    if (message.turn <= playing.turn) {
-      if (message.turn < playing.turn) return;
-      if (playing.answer !== null) out.push(playing.answer);
-      // The question may have been lost with the connection; the broker does not ask for it.
-      for (const question of playing.questions.values()) out.push(question.frame);
-      return;
+    const { episode, seat, turn, seq } = message;
+    const playing = this.#playing.get(key);
+    if (playing === undefined) {
+      return this.unknown(seq, `no agent here holds seat ${seat} of episode ${episode}`, out);
     }
-    playing.turn = message.turn;
-    playing.answer = null;
+    this.inbox.forget(playing.seq);
+    playing.seq = seq;
+    playing.turn = turn;
     const decision = new Decision(playing, this.#ask, message);
-    const place = playing;
     const { agent, name, turnstile } = playing.player;
     const first = message.type === "start" && agent.start !== undefined;
-    const { episode, seat, turn } = message;
     this.call(
       {
         turnstile,
         alone: false,
         work: () => (first ? agent.start!(decision) : agent.step(decision)),
         where: `${name} in turn ${turn}`,
+        seq,
         answer: (action) => ({ type: "action", episode, turn, seat, action }),
-        code: "crashed",
-        about: { episode, seat },
-        // While it was thought about, the episode may have ended.
-        gone: () => this.#playing.get(key) !== place || place.turn !== turn,
-        keep: (frame) => {
-          place.answer = frame;
-          for (const id of place.questions.keys()) this.#forget(id);
+        // The episode may have ended in the meantime.
+        gone: () => this.#playing.get(key) !== playing || playing.seq !== seq,
+        settled: () => {
+          playing.turn = null;
+          this.#forget(playing);
         },
       },
       out,
@@ -170,11 +159,11 @@ export class AgentHost extends BaseHost<"agent"> {
 
   readonly #ask: Ask = (decision, lines, seed) => {
     const playing = this.#playing.get(`${decision.episode}/${decision.seat.seat}`);
-    if (playing === undefined || playing.turn !== decision.turn || playing.answer !== null) {
-      return Promise.reject(new DovetailError("lookahead is for the decision that must be made"));
+    if (playing?.turn !== decision.turn) {
+      return Promise.reject(new DovetailError("lookahead is only for the decision that the agent owes"));
     }
     const id = ++this.#asked;
-    return new Promise((resolve, reject) => {
+    const asked = new Promise<Complete<m.Preview>[]>((resolve, reject) => {
       const frame = this.packed({
         type: "lookahead",
         id,
@@ -184,61 +173,58 @@ export class AgentHost extends BaseHost<"agent"> {
         lines: lines.map((line) => line.map((each) => (Array.isArray(each) ? each : [each]))),
         seed,
       });
-      const question = { playing, frame, resolve, reject };
-      this.#questions.set(id, question);
-      playing.questions.set(id, question);
+      this.#questions.set(id, { playing, frame, resolve, reject });
       // The call that asks is still under way and its answers are not sent yet.
       queueMicrotask(() => this.#questions.has(id) && this.later([frame]));
     });
+    // An agent that does not wait for it need not catch its failure.
+    asked.catch(() => {});
+    return asked;
   };
 
+  /** The questions, or their answers, may have been lost. */
+  protected override resume(out: Uint8Array[]): void {
+    for (const { frame } of this.#questions.values()) out.push(frame);
+  }
+
   #answered(message: Complete<m.Reply | m.Error>): void {
-    const question = typeof message.id === "number" ? this.#forget(message.id) : undefined;
+    const question = this.#questions.get(message.id as number);
     if (question === undefined) return;
+    this.#questions.delete(message.id as number);
     if (message.type === "error") {
       question.reject(new DovetailError(message.message));
       return;
     }
     try {
-      question.resolve(positionsOf(message.body));
+      question.resolve(previewsOf(message.body));
     } catch {
-      question.reject(new DovetailError("the environment answered lookahead with what are no positions"));
+      question.reject(new DovetailError("the environment's answer to lookahead is not a list of previews"));
     }
   }
 
-  #forget(id: number): Question | undefined {
-    const question = this.#questions.get(id);
-    this.#questions.delete(id);
-    question?.playing.questions.delete(id);
-    return question;
+  /** Drop the questions of a decision that is over. */
+  #forget(playing: Playing): void {
+    for (const [id, question] of this.#questions) {
+      if (question.playing !== playing) continue;
+      this.#questions.delete(id);
+      question.reject(new DovetailError("the decision is over"));
+    }
   }
 
-  #end(message: m.End, out: Uint8Array[]): void {
-    const { episode } = message;
-    const key = `${episode}/${message.seat}`;
-    if (this.#ended.has(key)) return;
-    this.#ended.set(key, true);
+  #end({ type: _type, match, seat, seq: _seq, ...rest }: Complete<m.End>, out: Uint8Array[]): void {
+    const key = `${rest.episode}/${seat}`;
     const playing = this.#playing.get(key);
-    this.#playing.delete(key);
-    for (const id of playing?.questions.keys() ?? []) {
-      this.#forget(id)?.reject(new DovetailError("the episode is over"));
+    if (playing) {
+      this.#playing.delete(key);
+      this.inbox.forget(playing.seq);
+      this.#forget(playing);
     }
     // A seat that never had to decide is known by its match.
-    const held = playing ?? this.#seats.get(`${message.match}/${message.seat}`);
-    if (held === undefined || held.player.agent.end === undefined) return;
+    const held = playing ?? this.#seats.get(`${match}/${seat}`);
+    if (held === undefined) return;
     const { agent, name, turnstile } = held.player;
-    const { type: _type, match: _match, ...rest } = message;
     const end: End = { ...rest, seat: held.seat };
-    this.call(
-      {
-        turnstile,
-        work: () => agent.end!(end),
-        where: `${name} at the end of an episode`,
-        code: "crashed",
-        about: { episode, seat: message.seat },
-      },
-      out,
-    );
+    this.call({ turnstile, work: () => agent.end?.(end), where: `${name} at the end of an episode` }, out);
   }
 
   // -- seats and instances ----------------------------------------------------------------------
@@ -247,28 +233,18 @@ export class AgentHost extends BaseHost<"agent"> {
     return this.#players.get(instance) ?? this.#single?.player;
   }
 
-  #init({ type: _type, instance, ...taken }: Complete<m.Init>, out: Uint8Array[]): void {
-    const { match, seat } = taken;
+  #init({ type: _type, instance, seq, ...taken }: Complete<m.Init>, out: Uint8Array[]): void {
     const player = this.#player(instance);
-    if (player === undefined) {
-      out.push(errorFrame("unknown", `there is no agent ${instance}`, { match, seat }));
-      return;
-    }
-    const key = `${match}/${seat}`;
-    if (this.#seats.get(key)?.player === player) return;
-    this.#seats.set(key, { player, seat: taken });
+    if (player === undefined) return this.unknown(seq, `there is no agent ${instance}`, out);
+    const key = `${taken.match}/${taken.seat}`;
+    const held = { player, seat: taken };
+    this.#seats.set(key, held);
     const { agent, name, turnstile } = player;
-    this.call(
-      {
-        turnstile,
-        work: () => agent.init?.(taken),
-        where: `${name} taking a seat`,
-        code: "unavailable",
-        about: { match, seat },
-        mayRefuse: true,
-      },
-      out,
-    );
+    const where = `${name} taking a seat`;
+    const settled = (): void => {
+      if (this.#seats.get(key) === held) this.#seats.delete(key);
+    };
+    this.call({ turnstile, work: () => agent.init?.(taken), where, seq, mayRefuse: true, settled }, out);
   }
 
   #leave(match: Int): void {
@@ -281,7 +257,7 @@ export class AgentHost extends BaseHost<"agent"> {
     const where = `${type === "create" ? message.agent : player?.name} in ${type}`;
     const { epoch } = this;
     this.request(
-      id,
+      message,
       {
         where,
         turnstile: player?.turnstile ?? new Turnstile(),
@@ -295,7 +271,7 @@ export class AgentHost extends BaseHost<"agent"> {
   #do(message: Request, epoch: number): unknown {
     if (message.type === "create") return this.#create(message, epoch);
     const player = this.#player(message.instance);
-    if (player === undefined) throw new DovetailError(`there is no agent ${message.instance}`);
+    if (player === undefined) throw new Refused("unknown", `there is no agent ${message.instance}`);
     const { agent } = player;
     switch (message.type) {
       case "save":
@@ -311,7 +287,6 @@ export class AgentHost extends BaseHost<"agent"> {
   }
 
   #create(message: Complete<m.Create>, epoch: number): void | PromiseLike<void> {
-    if (this.#players.has(message.instance)) return;
     const type = this.#types.get(message.agent);
     if (type === undefined) throw new DovetailError(`this program makes no agent '${message.agent}'`);
     const parameters = readOptions(type.parameters ?? {}, message.parameters, `agent ${type.name}`);
@@ -332,7 +307,6 @@ export class AgentHost extends BaseHost<"agent"> {
     }
     this.#seats.clear();
     this.#playing.clear();
-    this.#ended.clear();
     for (const { agent, name, turnstile } of this.#players.values()) this.release(agent, name, turnstile);
     this.#players.clear();
   }

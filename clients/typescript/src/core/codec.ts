@@ -6,7 +6,7 @@
 import { readAny, readFrame } from "./decode.js";
 import { encode } from "./encode.js";
 import * as m from "./messages.js";
-import type { Code, Heard, Role } from "./messages.js";
+import type { Heard, Role } from "./messages.js";
 import type { Reader } from "./schema.js";
 
 /** What is read unless told otherwise. */
@@ -32,6 +32,6 @@ export function decode(frame: Uint8Array, limits: m.Limits = LIMITS): unknown {
 export type About = Omit<m.Error, "type" | "code" | "message">;
 
 /** Return the frame of an `error`. */
-export function errorFrame(code: Code, message: string, about: About = {}): Uint8Array {
+export function errorFrame(code: string, message: string, about: About = {}): Uint8Array {
   return encode({ type: "error", code, message, ...about } satisfies m.Error);
 }

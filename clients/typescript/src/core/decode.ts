@@ -43,7 +43,7 @@ function walk(start: number, end: number, limits: Limits): void {
       if (open-- > 0) continue;
       if (at === end) return;
       if (at > end) throw cut(end);
-      throw new ProtocolError("malformed", `frame of ${end} bytes goes on after byte ${at}`);
+      throw new ProtocolError("malformed", `frame of ${end} bytes continues after byte ${at}`);
     }
     if (at >= end) throw cut(end);
     left[open]--;
@@ -75,7 +75,7 @@ function pass(): number {
   if (byte < 0xa0) return byte & 15;
   let size = 0;
   if (byte < 0xc0) size = byte & 31;
-  else if (byte === 0xc1) throw new ProtocolError("malformed", `byte 0xc1 at ${at - 1} is no MessagePack`);
+  else if (byte === 0xc1) throw new ProtocolError("malformed", `byte 0xc1 at ${at - 1} is not MessagePack`);
   else if (byte < 0xc4) return -1;
   else if (byte < 0xc7) size = length(1 << (byte - 0xc4));
   else if (byte < 0xca) size = 1 + length(1 << (byte - 0xc7));
@@ -210,7 +210,7 @@ function decoded(start: number): string {
   try {
     return utf8.decode(bytes.subarray(start, at));
   } catch {
-    throw new ProtocolError("malformed", "a text that is no UTF-8");
+    throw new ProtocolError("malformed", "a text that is not UTF-8");
   }
 }
 
@@ -353,7 +353,7 @@ function readTensor(end: number): Tensor {
     return new Tensor(dtype, shape, elements(dtype, readBinary()));
   } catch (error) {
     const why = error instanceof Error ? error.message : "";
-    throw new ProtocolError("malformed", `a tensor that is no [dtype, shape, bytes]: ${why}`);
+    throw new ProtocolError("malformed", `a tensor that is not [dtype, shape, bytes]: ${why}`);
   }
 }
 
@@ -368,7 +368,7 @@ function elements(dtype: Dtype, raw: Uint8Array): Numbers {
   return half ? Float32Array.from(data as Uint16Array, fromHalf) : data;
 }
 
-/** Pass over a value that nobody reads. */
+/** Pass over a value that is not read. */
 export function skip(): void {
   for (let values = 1; values > 0; values--) {
     const inside = pass();

@@ -38,12 +38,12 @@ export interface Environment {
   afterstates?(seat: number): unknown;
   /**
    * Return a copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
-   * chance to come, is drawn from `seed`.  Without it nobody can look ahead.
+   * chance to come, is drawn from `seed`.  Without it agents cannot look ahead.
    */
   fork?(seat: number, seed: Int): Environment;
   /** Answer a message of the experiment. */
   message?(body: any): unknown;
-  /** Let go of resources; nothing is called afterwards. */
+  /** Release resources; nothing is called afterwards. */
   cleanup?(): Awaitable<void>;
 }
 
@@ -63,7 +63,7 @@ export interface EnvironmentType {
 
 /**
  * Return the action of the one seat that must act.
- * @throws IllegalAction: the game is over, or others act, or nobody.
+ * @throws IllegalAction: the game is over, or other seats act.
  */
 export function soleAction(actions: ReadonlyMap<number, any>, seat: number, over: boolean): any {
   if (over) throw new IllegalAction("the game is over; no action is legal", seat);

@@ -1,30 +1,21 @@
 /**
  * The program around environments: messages of the broker in, frames to the broker out.
- *
- * A step that comes twice is answered with the same frame, without stepping again.
  * @module
  */
 
-import { errorFrame } from "./codec.js";
 import type { Environment, EnvironmentType, Turn } from "./environment.js";
-import { DovetailError, IllegalAction } from "./errors.js";
-import { BaseHost, Recent, Turnstile } from "./host.js";
-import { positions } from "./lookahead.js";
+import { DovetailError, IllegalAction, Refused } from "./errors.js";
+import { BaseHost, Turnstile } from "./host.js";
+import { previews } from "./lookahead.js";
 import type * as m from "./messages.js";
 import { readOptions } from "./options.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
-const REFUSALS_KEPT = 64;
-/** What `start` asked for, where a step has its turn. */
-const START = -1;
-
 /** A match: its environment, and its episode in progress. */
 class Match {
   readonly turnstile = new Turnstile();
   environment: Environment | null = null;
-  /** The answer to `open`; null while it is being made. */
-  opened: Uint8Array | null = null;
   seats = 1;
   episode: Int | null = null;
   wants: readonly (readonly m.Want[])[] = [];
@@ -32,10 +23,8 @@ class Match {
   /** The number of the present turn; null before the first and after the last. */
   turn: number | null = null;
   toAct: readonly number[] = [];
-  /** The turn of the last step that was asked for, or START. */
-  asked = START;
-  /** The answer to it; null while it is being worked on. */
-  answer: Uint8Array | null = null;
+  /** The number of the last frame that asked for a turn. */
+  seq = 0;
 
   constructor(
     readonly number: Int,
@@ -49,8 +38,6 @@ export class EnvironmentHost extends BaseHost<"environment"> {
   readonly #types = new Map<string, EnvironmentType>();
   readonly #matches = new Map<Int, Match>();
   readonly #episodes = new Map<Int, Match>();
-  /** Those whose `open` was answered with an error; they are never closed. */
-  readonly #refused = new Recent<Int, Match>(REFUSALS_KEPT);
 
   constructor(offered: readonly EnvironmentType[]) {
     super();
@@ -81,74 +68,57 @@ export class EnvironmentHost extends BaseHost<"environment"> {
 
   protected reset(): void {
     for (const match of [...this.#matches.keys()]) this.#close(match);
-    this.#refused.clear();
   }
 
-  #step(message: m.EnvironmentStep, out: Uint8Array[]): void {
-    const match = this.#episodes.get(message.episode);
-    if (match === undefined) return;
-    if (message.turn === match.asked) {
-      if (match.answer !== null) out.push(match.answer);
-      return;
+  #step({ episode, turn, actions, seq }: Complete<m.EnvironmentStep>, out: Uint8Array[]): void {
+    const match = this.#episodes.get(episode);
+    if (match === undefined || match.turn !== turn) {
+      return this.unknown(seq, `turn ${turn} of episode ${episode} is not in progress`, out);
     }
-    if (message.turn !== match.turn) return;
-    match.asked = message.turn;
-    const actions = new Map<number, any>(message.actions);
-    this.#play(match, "step", (environment) => environment.step(actions), message.turn + 1, out);
+    const by = new Map<number, any>(actions);
+    this.#play(match, seq, "step", (environment) => environment.step(by), turn + 1, out);
   }
 
-  #start(message: m.EnvironmentStart, out: Uint8Array[]): void {
-    const { episode } = message;
+  #start(message: Complete<m.EnvironmentStart>, out: Uint8Array[]): void {
     const match = this.#matches.get(message.match);
-    if (match === undefined || match.environment === null) {
-      out.push(errorFrame("unknown", `match ${message.match} is not open`, { episode }));
-      return;
-    }
-    if (match.episode === episode) {
-      if (match.asked === START && match.answer !== null) out.push(match.answer);
-      return;
-    }
+    if (!match?.environment) return this.unknown(message.seq, `match ${message.match} is not open`, out);
     if (match.episode !== null) this.#episodes.delete(match.episode);
-    this.#episodes.set(episode, match);
-    match.episode = episode;
+    this.#episodes.set(message.episode, match);
+    match.episode = message.episode;
     match.wants = message.wants;
     match.watched = message.watched;
     match.turn = null;
-    match.asked = START;
-    this.#play(match, "start", (environment) => environment.start(message.seed), 0, out);
+    this.#play(match, message.seq, "start", (environment) => environment.start(message.seed), 0, out);
   }
 
   /** Let an environment make a turn, and answer with it. */
   #play(
     match: Match,
+    seq: number,
     verb: string,
     work: (environment: Environment) => Turn | PromiseLike<Turn>,
     number: number,
     out: Uint8Array[],
   ): void {
-    const { episode, asked, name, turnstile } = match;
+    const { name, turnstile } = match;
     const environment = match.environment!;
-    match.answer = null;
-    const refusal = (error: unknown): Uint8Array | null =>
-      error instanceof IllegalAction
-        ? errorFrame("illegal", error.message, { episode, seat: error.seat })
-        : null;
+    this.inbox.forget(match.seq);
+    match.seq = seq;
     this.call(
       {
         turnstile,
         work: () => work(environment),
         where: `${name} in ${verb}`,
-        answer: (turn) => this.#message(match, environment, turn, number),
-        code: "crashed",
-        about: { episode },
-        refusal,
-        gone: () =>
-          match.episode !== episode || match.asked !== asked || this.#matches.get(match.number) !== match,
-        keep: (frame, turn, error) => {
-          match.answer = frame;
-          if (error instanceof IllegalAction) return;
-          match.toAct = turn?.to_act ?? [];
+        seq,
+        answer: (turn) => {
+          const message = this.#message(match, environment, turn, number);
+          match.toAct = turn.to_act ?? [];
           match.turn = match.toAct.length ? number : null;
+          return message;
+        },
+        gone: () => match.seq !== seq || this.#matches.get(match.number) !== match,
+        settled: (error) => {
+          if (error !== undefined && !(error instanceof IllegalAction)) match.turn = null;
         },
       },
       out,
@@ -173,12 +143,7 @@ export class EnvironmentHost extends BaseHost<"environment"> {
 
   // -- matches ----------------------------------------------------------------------------------
 
-  #open({ match: number, environment: name, configuration }: m.Open, out: Uint8Array[]): void {
-    const known = this.#matches.get(number) ?? this.#refused.get(number);
-    if (known) {
-      if (known.opened) out.push(known.opened);
-      return;
-    }
+  #open({ match: number, environment: name, configuration, seq }: Complete<m.Open>, out: Uint8Array[]): void {
     const match = new Match(number, `environment ${name}`);
     this.#matches.set(number, match);
     this.call(
@@ -192,18 +157,14 @@ export class EnvironmentHost extends BaseHost<"environment"> {
           return match.environment.init();
         },
         where: match.name,
-        answer: (spec) => ({ type: "spec", ...spec, match: number, name: spec.name || name }),
-        code: "unavailable",
-        about: { match: number },
+        seq,
+        answer: (spec) => {
+          match.seats = spec.seats ?? 1;
+          return { type: "spec", ...spec, match: number, name: spec.name || name };
+        },
         mayRefuse: true,
         gone: () => this.#matches.get(number) !== match,
-        keep: (frame, spec) => {
-          match.opened = frame;
-          match.seats = spec?.seats ?? 1;
-          if (spec) return;
-          this.#matches.delete(number);
-          this.#refused.set(number, match);
-        },
+        settled: (error) => error !== undefined && this.#close(number),
       },
       out,
     );
@@ -225,7 +186,7 @@ export class EnvironmentHost extends BaseHost<"environment"> {
     const work = (): unknown =>
       message.type === "message" ? said(match, message) : this.#lookahead(match, message);
     const where = `the environment in ${message.type}`;
-    this.request(message.id, { where, turnstile: match?.turnstile ?? new Turnstile(), work }, out);
+    this.request(message, { where, turnstile: match?.turnstile ?? new Turnstile(), work }, out);
   }
 
   #lookahead(match: Match | undefined, message: m.EnvironmentLookahead): unknown {
@@ -236,11 +197,11 @@ export class EnvironmentHost extends BaseHost<"environment"> {
     if (!match.environment.fork) throw new DovetailError("this environment cannot look ahead");
     const { environment, seats, toAct } = match;
     const root = (): Environment => environment.fork!(message.seat, message.seed);
-    return positions(root, toAct, seats, message.lines);
+    return previews(root, toAct, seats, message.lines);
   }
 }
 
 function said(match: Match | undefined, message: m.EnvironmentMessage): unknown {
-  if (!match?.environment) throw new DovetailError(`match ${message.match} is not open`);
+  if (!match?.environment) throw new Refused("unknown", `match ${message.match} is not open`);
   return match.environment.message?.(message.body);
 }

@@ -5,13 +5,12 @@
 
 import { encode } from "./encode.js";
 import { DovetailError, Refused, SessionLost } from "./errors.js";
-import { Recent } from "./host.js";
+import { Inbox } from "./inbox.js";
 import * as m from "./messages.js";
 import type { Done, Episode, Offer, Progress, Reply, Saved, WatchedTurn, Welcome } from "./messages.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
-const RESULTS_KEPT = 65_536;
 const TURNS_KEPT = 100_000;
 
 /** What an experiment needs of its connection. */
@@ -23,14 +22,22 @@ export interface Connection {
 }
 
 /** A request without its `id`. */
-export type Request = WithoutId<Extract<m.FromExperiment, { id: Int }>>;
+export type Request = WithoutId<Extract<m.FromExperiment, { id: Int }>> & Pick<Limited, "signal">;
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 
 /** What a run may be asked for, besides environment and agents. */
 export type RunOptions = Omit<m.Run, "type" | "id" | "environment" | "agents">;
 
 /** What an agent may be made with, besides its type. */
-export type CreateOptions = Omit<m.ExperimentCreate, "type" | "id" | "agent">;
+export type CreateOptions = Omit<m.ExperimentCreate, "type" | "id" | "agent"> & Limited;
+
+/** How long a request may take, and what gives it up. */
+export interface Limited {
+  /** Seconds after which the broker answers with `timeout`; null waits for ever, 120 if absent. */
+  timeout?: number | null;
+  /** Gives the request up: it fails with `cancelled`. */
+  signal?: AbortSignal;
+}
 
 /** What the broker tells of runs without being asked. */
 export type ExperimentEvent = Episode | Progress | Done | WatchedTurn;
@@ -139,7 +146,7 @@ export class Run implements AsyncIterable<Episode> {
     await this.#request({ type: "pause", run: this.number });
   }
 
-  /** Go on after `pause`. */
+  /** Continue after `pause`. */
   async resume(): Promise<void> {
     await this.#request({ type: "pause", run: this.number, paused: false });
   }
@@ -156,9 +163,9 @@ export class Run implements AsyncIterable<Episode> {
     await this.#request({ type: "cancel", run: this.number });
   }
 
-  /** Stepwise: begin the next episode; return its first turn. */
-  async start(): Promise<WatchedTurn> {
-    return m.WatchedTurn.complete(await this.#request({ type: "start", run: this.number }));
+  /** Stepwise: begin the next episode; return its first turn.  `abandon` truncates one in progress first. */
+  async start(abandon = false): Promise<WatchedTurn> {
+    return m.WatchedTurn.complete(await this.#request({ type: "start", run: this.number, abandon }));
   }
 
   /** Stepwise: let the seats act once; return the turn that follows. */
@@ -167,8 +174,8 @@ export class Run implements AsyncIterable<Episode> {
   }
 
   /** Send a message to an environment of this run; return its answer. */
-  message(body: unknown): Promise<any> {
-    return this.#request({ type: "message", run: this.number, body });
+  message(body: unknown, options: Limited = {}): Promise<any> {
+    return this.#request({ type: "message", run: this.number, body, ...options });
   }
 
   #request(request: Request): Promise<any> {
@@ -235,8 +242,7 @@ export class Experiment {
   #opening = 0;
   /** Events that came before the reply that names their run. */
   readonly #early = new Map<Int, (Episode | Progress | Done)[]>();
-  /** Results that came, so that each is told once. */
-  readonly #told = new Recent<Int, true>(RESULTS_KEPT);
+  readonly #inbox = new Inbox();
   readonly #turns = new Stream<WatchedTurn>(TURNS_KEPT);
 
   /** @internal Called by who connects it. */
@@ -261,7 +267,9 @@ export class Experiment {
       ];
       if (missing.length === 0) return;
       if (performance.now() > end) {
-        throw new DovetailError(`nobody offers ${missing.join(", ")} after ${timeout} s`);
+        throw new DovetailError(
+          `${missing.join(", ")}: not offered after ${timeout} s; start a program that offers it`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -289,26 +297,26 @@ export class Experiment {
     return run!;
   }
 
-  /** Return an agent's state; with `keep` the broker keeps it under that name too. */
-  async save(instance: Int, keep?: string): Promise<Uint8Array> {
-    const answer = await this.exchange({ type: "save", instance, keep });
+  /** Return an agent's state; with `state_name` the broker stores it under that name too. */
+  async save(instance: Int, state_name?: string, options: Limited = {}): Promise<Uint8Array> {
+    const answer = await this.exchange({ type: "save", instance, state_name, ...options });
     if (answer.type !== "saved") throw new DovetailError("the broker answered save without a state");
     return answer.state;
   }
 
-  /** Put an agent into a state that was saved, or that the broker keeps under a name. */
-  async load(instance: Int, from: { state?: Uint8Array; kept?: string }): Promise<void> {
+  /** Put an agent into a state that was saved, or that the broker stores under a name. */
+  async load(instance: Int, from: { state?: Uint8Array; state_name?: string } & Limited): Promise<void> {
     await this.request({ type: "load", instance, ...from });
   }
 
-  /** Let an agent go. */
-  async cleanup(instance: Int): Promise<void> {
-    await this.request({ type: "cleanup", instance });
+  /** Release an agent. */
+  async cleanup(instance: Int, options: Limited = {}): Promise<void> {
+    await this.request({ type: "cleanup", instance, ...options });
   }
 
   /** Send a message to an agent; return its answer. */
-  message(instance: Int, body: unknown): Promise<any> {
-    return this.request({ type: "message", instance, body });
+  message(instance: Int, body: unknown, options: Limited = {}): Promise<any> {
+    return this.request({ type: "message", instance, body, ...options });
   }
 
   /** Ask for the turns of a run, or of all runs; `turns` yields them. */
@@ -346,13 +354,18 @@ export class Experiment {
     return this.#ask(request);
   }
 
-  #ask(request: Request, taken?: Pending["taken"]): Promise<Reply | Saved> {
+  #ask({ signal, ...request }: Request, taken?: Pending["taken"]): Promise<Reply | Saved> {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;
       const id = ++this.#ids;
       const frame = encode({ ...request, id }, this.#most);
       this.#pending.set(id, { frame, taken, resolve, reject });
       this.#connection?.send([frame]);
+      const giveUp = (): void => {
+        if (this.#pending.has(id)) this.#ask({ type: "cancel", request: id }).catch(() => {});
+      };
+      if (signal?.aborted) giveUp();
+      else signal?.addEventListener("abort", giveUp, { once: true });
     });
   }
 
@@ -360,6 +373,7 @@ export class Experiment {
   handle(messages: readonly m.ToExperiment[]): Uint8Array[] {
     let out: Uint8Array[] = [];
     for (const message of messages) {
+      if (!this.#inbox.take(message, out)) continue;
       switch (message.type) {
         case "reply":
         case "saved":
@@ -400,16 +414,12 @@ export class Experiment {
   #refused(message: Complete<m.Error>): void {
     if (message.id !== null) {
       this.#answered(message.id)?.reject(new Refused(message.code, message.message));
-    } else if (message.code === "journal" || message.episode === null) {
+    } else {
       for (const run of this.#runs.values()) run.problems.push(message.message);
     }
   }
 
   #event(event: Episode | Progress | Done): void {
-    if (event.type === "episode") {
-      if (this.#told.has(event.episode)) return;
-      this.#told.set(event.episode, true);
-    }
     this.onEvent?.(event);
     const run = this.#runs.get(event.run);
     if (run !== undefined) this.#hear(run, event);

@@ -5,13 +5,11 @@
  */
 
 import { errorFrame } from "./codec.js";
-import type { About } from "./codec.js";
 import { encode } from "./encode.js";
-import { DovetailError, describe, failure } from "./errors.js";
-import type { Code, FromAgent, FromEnvironment, Heard, Offer, Reply, Role, Welcome } from "./messages.js";
+import { DovetailError, IllegalAction, Refused, describe, failure } from "./errors.js";
+import { Inbox } from "./inbox.js";
+import type { FromAgent, FromEnvironment, Heard, Offer, Reply, Role, Welcome } from "./messages.js";
 import type { Int } from "./values.js";
-
-const ANSWERS_KEPT = 64;
 
 /** An answer, at once or later. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -25,7 +23,7 @@ export interface Host<R extends Role = Role> {
   handle(messages: readonly Heard[R][]): Uint8Array[];
   /** Where answers go that come later; set by who serves the host. */
   later: (frames: Uint8Array[]) => void;
-  /** Told of a mistake of who wrote the agent or environment: the line that the broker gets, and what was thrown. */
+  /** Called when the code of the agent or environment fails: the line that the broker gets, and what was thrown. */
   surprised: (line: string, thrown: unknown) => void;
 }
 
@@ -39,7 +37,7 @@ export class Turnstile {
    * @param alone - whether later calls wait for it
    * @param work - what to call
    * @param through - takes what it returned, and frames to send are added to the array
-   * @param failed - takes what it or `through` threw, likewise
+   * @param failed - takes what it or `through` threw, in the same way
    * @param out - where frames go if it is through at once
    * @param later - where they go else
    */
@@ -86,32 +84,6 @@ function isPromise<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
 }
 
-/** A map that forgets its oldest entries. */
-export class Recent<K, V> {
-  readonly #entries = new Map<K, V>();
-
-  constructor(readonly size: number) {}
-
-  get(key: K): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  has(key: K): boolean {
-    return this.#entries.has(key);
-  }
-
-  set(key: K, value: V): void {
-    this.#entries.set(key, value);
-    if (this.#entries.size > this.size) {
-      this.#entries.delete(this.#entries.keys().next().value as K);
-    }
-  }
-
-  clear(): void {
-    this.#entries.clear();
-  }
-}
-
 /** A call of a verb of an agent or environment, and how it is answered. */
 interface Call<T> {
   readonly turnstile: Turnstile;
@@ -120,19 +92,18 @@ interface Call<T> {
   readonly work: () => Awaitable<T>;
   /** Whose call of what it is, for a person. */
   readonly where: string;
+  /** The number of the frame that asks; absent if a failure is not reported to the broker. */
+  readonly seq?: number;
+  /** The `id` of that frame, if it is a request. */
+  readonly id?: Int;
   /** The answer; absent if there is none. */
   readonly answer?: (result: T) => FromAgent | FromEnvironment;
-  /** The `error` that answers it if it fails; absent if nothing does. */
-  readonly code?: Code;
-  readonly about?: About;
-  /** Whether a `DovetailError` is a refusal, and no mistake of who wrote the verb. */
+  /** Whether a `DovetailError` says that it cannot be done, and is not a failure of the code. */
   readonly mayRefuse?: boolean;
-  /** The `error` for what was thrown, if it is a particular one. */
-  readonly refusal?: (error: unknown) => Uint8Array | null;
-  /** Whether nobody waits for the answer any more. */
+  /** Whether an answer would come too late. */
   readonly gone?: () => boolean;
-  /** Takes the answer, with what made it: what the verb returned, or what it threw. */
-  readonly keep?: (frame: Uint8Array, result: T | undefined, error: unknown) => void;
+  /** Called before the answer is sent, with what was thrown if it failed. */
+  readonly settled?: (error?: unknown) => void;
 }
 
 /** What hosts of agents and of environments do alike. */
@@ -142,86 +113,96 @@ export abstract class BaseHost<R extends "agent" | "environment"> implements Hos
   surprised: (line: string, thrown: unknown) => void = () => {};
   /** Rises when the broker has forgotten everything; what was begun before then is not answered. */
   protected epoch = 0;
+  protected readonly inbox = new Inbox();
   /** How many bytes of a frame the broker reads. */
   #most = Infinity;
-  readonly #working = new Set<Int>();
-  readonly #answers = new Recent<Int, Uint8Array>(ANSWERS_KEPT);
 
   abstract offers(): Offer[];
   /** Take a message that is not of the session; add the frames that answer it at once. */
   protected abstract take(message: Heard[R], out: Uint8Array[]): void;
-  /** Begin anew with a broker that does not know this session. */
+  /** Forget a session that the broker does not know any more. */
   protected abstract reset(): void;
+  /** Add the frames that this side sends again when a session continues. */
+  protected resume(_out: Uint8Array[]): void {}
 
   handle(messages: readonly Heard[R][]): Uint8Array[] {
     const out: Uint8Array[] = [];
     for (const message of messages) {
-      if (message.type === "welcome") this.#welcomed(message);
+      if (!this.inbox.take(message, out)) continue;
+      if (message.type === "welcome") this.#welcomed(message, out);
       else this.take(message, out);
     }
     return out;
   }
 
-  #welcomed({ limits, resumed }: Welcome): void {
+  #welcomed({ limits, resumed }: Welcome, out: Uint8Array[]): void {
     this.#most = limits.frame;
-    if (resumed) return;
+    if (resumed) return this.resume(out);
     this.reset();
     this.epoch++;
-    this.#working.clear();
-    this.#answers.clear();
   }
 
   /** Call a verb; its answer is added to `out` if it comes at once. */
   protected call<T>(call: Call<T>, out: Uint8Array[]): void {
     const { epoch } = this;
     const gone = (): boolean => epoch !== this.epoch || (call.gone?.() ?? false);
+    const say = (frame: Uint8Array, out: Uint8Array[]): void => {
+      this.inbox.keep(call.seq ?? 0, frame);
+      out.push(frame);
+    };
     call.turnstile.call(
       call.alone ?? true,
       call.work,
       (result, out) => {
         if (gone() || !call.answer) return;
         const frame = this.packed(call.answer(result));
-        call.keep?.(frame, result, undefined);
-        out.push(frame);
+        call.settled?.();
+        say(frame, out);
       },
       (error, out) => {
-        // What the end of the episode or of the session broke off is nobody's mistake.
+        // What the end of the episode or of the session broke off is not a mistake.
         if (gone() && error instanceof DovetailError) return;
-        const frame = call.refusal?.(error) ?? this.#refusal(call, error);
-        if (gone() || frame === null) return;
-        call.keep?.(frame, undefined, error);
-        out.push(frame);
+        const frame = this.#refusal(call, error);
+        if (gone()) return;
+        call.settled?.(error);
+        if (frame) say(frame, out);
       },
       out,
       this.later,
     );
   }
 
-  #refusal<T>({ where, code, about, mayRefuse }: Call<T>, error: unknown): Uint8Array | null {
-    const line = mayRefuse ? describe(error, where) : failure(error, where);
-    if (!mayRefuse || !(error instanceof DovetailError)) this.surprised(line, error);
-    return code ? errorFrame(code, line, about) : null;
+  /** Return the `error` for what was thrown; null if nothing awaits one. */
+  #refusal<T>({ where, seq, id, mayRefuse }: Call<T>, error: unknown): Uint8Array | null {
+    const illegal = error instanceof IllegalAction && this.role === "environment";
+    let code = illegal ? "illegal" : "crashed";
+    if (error instanceof Refused) code = error.code;
+    else if (mayRefuse && !illegal && error instanceof DovetailError) code = "unavailable";
+    const line = code === "crashed" ? failure(error, where) : describe(error, where);
+    if (code === "crashed") this.surprised(line, error);
+    if (seq === undefined) return null;
+    const seat = illegal ? error.seat : null;
+    return errorFrame(code, line, id === undefined ? { answers: seq, seat } : { id, seat });
   }
 
-  /** Do a request and answer it.  One that comes again is answered alike and not done again. */
+  /** Do a request and answer it. */
   protected request<T>(
-    id: Int,
+    { id, seq }: { readonly id: Int; readonly seq: number },
     call: Pick<Call<T>, "where" | "turnstile" | "work" | "answer">,
     out: Uint8Array[],
   ): void {
-    const known = this.#answers.get(id);
-    if (known !== undefined) out.push(known);
-    if (known !== undefined || this.#working.has(id)) return;
-    this.#working.add(id);
-    const keep = (frame: Uint8Array): void => {
-      this.#working.delete(id);
-      this.#answers.set(id, frame);
-    };
     const answer = (body: T): Reply => ({ type: "reply", id, body });
-    this.call({ answer, ...call, code: "crashed", about: { id }, mayRefuse: true, keep }, out);
+    this.call({ answer, ...call, id, seq, mayRefuse: true }, out);
   }
 
-  /** Let go of an agent or environment, after what it is still asked. */
+  /** Answer a frame that names what does not exist. */
+  protected unknown(seq: number, text: string, out: Uint8Array[]): void {
+    const frame = errorFrame("unknown", text, { answers: seq });
+    this.inbox.keep(seq, frame);
+    out.push(frame);
+  }
+
+  /** Release an agent or environment, after the calls that it is still asked for. */
   protected release(user: { cleanup?(): Awaitable<void> }, name: string, turnstile: Turnstile): void {
     this.call({ turnstile, work: () => user.cleanup?.(), where: `${name} in cleanup` }, []);
   }
@@ -232,7 +213,7 @@ export abstract class BaseHost<R extends "agent" | "environment"> implements Hos
       return encode(message, this.#most);
     } catch (error) {
       const what = message.type === "reply" || message.type === "saved" ? "answer" : message.type;
-      throw new DovetailError(`the ${what} cannot travel: ${(error as Error).message}`);
+      throw new Refused("crashed", `the ${what} cannot travel: ${(error as Error).message}`);
     }
   }
 }

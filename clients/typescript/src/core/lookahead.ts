@@ -5,20 +5,20 @@
 
 import type { Environment, Turn } from "./environment.js";
 import { IllegalAction } from "./errors.js";
-import { Position, View } from "./messages.js";
+import { Preview, View } from "./messages.js";
 import type { Complete } from "./schema.js";
 
-/** A `Position` as it is sent. */
-type Reached = Required<Position>;
+/** A `Preview` as it is sent. */
+type Reached = Required<Preview>;
 
 /**
- * Return the positions in the body of a reply.
+ * Return the previews in the body of a reply.
  * @throws TypeError: it has none
  */
-export function positionsOf(body: readonly Partial<Position>[]): Complete<Position>[] {
+export function previewsOf(body: readonly Partial<Preview>[]): Complete<Preview>[] {
   return body.map((each) => {
-    const position = Position.complete(each);
-    return { ...position, seats: position.seats.map((view) => View.complete(view)) };
+    const preview = Preview.complete(each);
+    return { ...preview, seats: preview.seats.map((view) => View.complete(view)) };
   });
 }
 
@@ -30,22 +30,22 @@ export function positionsOf(body: readonly Partial<Position>[]): Complete<Positi
  * @param seats - how many there are
  * @param lines - sequences of entries with one action for each seat to act, in their order
  */
-export async function positions(
+export async function previews(
   root: () => Environment,
   toAct: readonly number[],
   seats: number,
   lines: readonly (readonly (readonly unknown[])[])[],
 ): Promise<Reached[]> {
-  const first = Position.complete({ to_act: toAct, rewards: new Array<number>(seats).fill(0) });
+  const first = Preview.complete({ to_act: toAct, rewards: new Array<number>(seats).fill(0) });
   const found: Reached[] = [];
   for (const line of lines) {
     const game = root();
-    let position = first;
+    let preview = first;
     for (const actions of line) {
-      position = await after(game, position, actions);
-      if (position.error) break;
+      preview = await after(game, preview, actions);
+      if (preview.error) break;
     }
-    found.push(position);
+    found.push(preview);
   }
   return found;
 }
@@ -68,5 +68,5 @@ async function after(game: Environment, before: Reached, actions: readonly unkno
   const rewards = [...before.rewards];
   for (const view of seats) rewards[view.seat] += view.reward ?? 0;
   const applied = before.applied + 1;
-  return Position.complete({ to_act, seats, rewards, terminated, truncated, outcome, applied });
+  return Preview.complete({ to_act, seats, rewards, terminated, truncated, outcome, applied });
 }

@@ -5,17 +5,21 @@
  * @module
  */
 
-import { errorFrame, read } from "./codec.js";
+import { decode, errorFrame, read } from "./codec.js";
 import { encode } from "./encode.js";
 import { ProtocolError, Refused } from "./errors.js";
+import { seqOf } from "./inbox.js";
 import { VERSION } from "./messages.js";
-import type { Heard, Hello, Pong, Role, Welcome } from "./messages.js";
+import type { Error as Failure, Heard, Hello, Pong, Role, Welcome } from "./messages.js";
 
 /** What a peer says of itself besides its role, at first and again after a reconnection. */
-export type Identity = Omit<Hello, "type" | "version" | "role" | "resume">;
+export type Identity = Omit<Hello, "type" | "version" | "role" | "resume" | "seen">;
 
 /** Errors in answer to `hello` that saying it again does not mend. */
 const FATAL = new Set(["version", "access", "name-taken"]);
+
+/** Errors that a peer gets before its first `welcome` only if its `hello` is at fault. */
+const UNREADABLE = new Set(["invalid", "malformed", "limit"]);
 
 /** What came of some frames. */
 export interface Received<R extends Role> {
@@ -31,6 +35,8 @@ export class Session<R extends Role = Role> {
   welcome: Welcome | null = null;
   /** Whether the broker said `bye`. */
   departed = false;
+  /** The highest `seq` that has arrived. */
+  #seen = 0;
   #heard = 0;
   #greeted = false;
 
@@ -45,7 +51,14 @@ export class Session<R extends Role = Role> {
     this.#greeted = true;
     const { role, identity } = this;
     const resume = this.welcome?.session;
-    return encode({ type: "hello", version: VERSION, ...identity, role, resume } satisfies Hello);
+    return encode({
+      type: "hello",
+      version: VERSION,
+      ...identity,
+      role,
+      resume,
+      seen: this.#seen,
+    } satisfies Hello);
   }
 
   /**
@@ -62,12 +75,14 @@ export class Session<R extends Role = Role> {
         message = read(this.role, frame, this.welcome?.limits);
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error;
-        answers.push(errorFrame(error.code, error.message));
+        answers.push(errorFrame(error.code, error.message, asked(frame)));
         continue;
       }
+      this.#seen = Math.max(this.#seen, seqOf(message));
       switch (message.type) {
         case "ping":
-          answers.push(encode({ type: "pong", number: message.number } satisfies Pong));
+          answers.push(encode({ type: "pong", number: message.number, seen: this.#seen } satisfies Pong));
+          messages.push(message);
           break;
         case "pong":
           break;
@@ -75,9 +90,7 @@ export class Session<R extends Role = Role> {
           this.departed = true;
           break;
         case "welcome":
-          this.welcome = message;
-          this.#greeted = false;
-          messages.push(message);
+          if (this.#begins(message)) messages.push(message);
           break;
         case "error":
           if (message.code === "hello-first") {
@@ -85,7 +98,7 @@ export class Session<R extends Role = Role> {
             if (!this.#greeted) answers.push(this.greet(now));
             break;
           }
-          if (this.#greeted && (FATAL.has(message.code) || this.#badHello(message.code))) {
+          if (this.#greeted && this.#isFinal(message.code)) {
             throw new Refused(message.code, `the broker refuses: ${message.message}`);
           }
           messages.push(message);
@@ -97,13 +110,42 @@ export class Session<R extends Role = Role> {
     return { messages, answers };
   }
 
-  /** Before the first welcome nothing but hello was said, so what is bad must be it. */
-  #badHello(code: string): boolean {
-    return this.welcome === null && (code === "invalid" || code === "wrong-state");
+  /** Take a welcome; return whether it is news: the one for a `hello` that was said twice comes twice. */
+  #begins(welcome: Welcome): boolean {
+    this.#greeted = false;
+    if (!welcome.resumed && welcome.session === this.welcome?.session) return false;
+    if (!welcome.resumed) this.#seen = 0;
+    this.welcome = welcome;
+    return true;
   }
 
-  /** Whether the broker was not heard for so long that the connection must be made anew. */
-  silent(now: number): boolean {
-    return now - this.#heard > Math.max(4 * (this.welcome?.heartbeat ?? 0), 2);
+  /** Whether another `hello` would get the same error. */
+  #isFinal(code: string): boolean {
+    return FATAL.has(code) || (this.welcome === null && UNREADABLE.has(code));
   }
+
+  /** Seconds of silence that mean nothing yet. */
+  get patience(): number {
+    return Math.max(4 * (this.welcome?.heartbeat ?? 0), 2);
+  }
+
+  /** Whether the broker has been silent for so long that the peer must reconnect. */
+  silent(now: number): boolean {
+    return now - this.#heard > this.patience;
+  }
+}
+
+/** Return the number of a frame that cannot be read as a message, so that the refusal answers it. */
+function asked(frame: Uint8Array): Pick<Failure, "id" | "answers"> {
+  try {
+    const { id, seq } = decode(frame) as Record<string, unknown>;
+    if (isInt(id)) return { id };
+    return isInt(seq) ? { answers: seq } : {};
+  } catch {
+    return {};
+  }
+}
+
+function isInt(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }

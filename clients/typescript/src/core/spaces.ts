@@ -37,6 +37,10 @@ export const textSpace = (max_length: number, min_length = 0, charset: string | 
 /** Sequences with one value of each space. */
 export const tuple = (...spaces: Space[]): m.Tuple => m.Tuple.complete({ spaces });
 
+/** Sequences with values of one space, by length. */
+export const sequence = (element: Space, max_length: number, min_length = 0): m.Sequence =>
+  m.Sequence.complete({ element, max_length, min_length });
+
 /** Maps with one value of each space by its key. */
 export const dict = (spaces: Record<string, Space>): m.Dict => m.Dict.complete({ spaces });
 
@@ -67,16 +71,22 @@ export function sample(space: Space, random: Random): unknown {
     }
     case "Text": {
       const characters = [...(space.charset ?? "abcdefghijklmnopqrstuvwxyz")];
-      const length = space.min_length + random.below(space.max_length - space.min_length + 1);
-      return Array.from({ length: characters.length ? length : 0 }, () => random.choice(characters)).join("");
+      const length = characters.length ? lengthOf(space, random) : 0;
+      return Array.from({ length }, () => random.choice(characters)).join("");
     }
     case "Tuple":
       return space.spaces.map((each) => sample(each, random));
+    case "Sequence":
+      return Array.from({ length: lengthOf(space, random) }, () => sample(space.element, random));
     case "Dict":
       return Object.fromEntries(
         Object.entries(space.spaces).map(([key, each]) => [key, sample(each, random)]),
       );
   }
+}
+
+function lengthOf({ min_length, max_length }: m.Text | m.Sequence, random: Random): number {
+  return min_length + random.below(max_length - min_length + 1);
 }
 
 function sampleBox({ shape, dtype, low, high }: m.Box, random: Random): Tensor {

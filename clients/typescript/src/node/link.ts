@@ -27,7 +27,17 @@ export interface Listener<R extends Role> {
   closed(error: Error | null): void;
 }
 
-/** A connection that makes itself anew when it breaks. */
+/** What a link does while the broker is silent. */
+export interface Patience {
+  /** Seconds to wait for the broker's first answer. */
+  readonly wait: number;
+  /** Seconds of silence after which the link gives up. */
+  readonly giveUp: number;
+  /** Takes one line for a person when the broker has fallen silent. */
+  readonly warn: (line: string) => void;
+}
+
+/** A connection that renews itself when it breaks. */
 export class Link<R extends Role> {
   readonly session: Session<R>;
   #socket: Dealer | null = null;
@@ -36,18 +46,23 @@ export class Link<R extends Role> {
   /** Until all that waits is sent; null if nothing waits. */
   #sending: Promise<void> | null = null;
   #looked = 0;
+  /** Seconds in which this program listened and nothing came. */
+  #silence = 0;
+  #warned = false;
   #closing: Promise<void> | null = null;
 
   /**
    * @param address - a ZeroMQ endpoint of the broker
    * @param role - what this peer is
    * @param identity - who it is
+   * @param patience - what to do while the broker is silent
    * @param listener - what hears
    */
   constructor(
     readonly address: string,
     role: R,
     identity: Identity,
+    private readonly patience: Patience,
     private readonly listener: Listener<R>,
   ) {
     this.session = new Session(role, identity);
@@ -76,7 +91,7 @@ export class Link<R extends Role> {
       socket.close();
       const why = error instanceof Error ? error.message : String(error);
       throw new DovetailError(
-        `'${this.address}' is no address of a broker (${why}); write it like ${ADDRESS}`,
+        `'${this.address}' is not the address of a broker (${why}); write it like ${ADDRESS}`,
       );
     }
     this.#socket = socket;
@@ -111,6 +126,8 @@ export class Link<R extends Role> {
   }
 
   #take(frames: Uint8Array[]): void {
+    this.#silence = 0;
+    this.#warned = false;
     const { messages, answers } = this.session.receive(frames, clock());
     // Answers to pings and to bad frames do not wait for what the role does.
     if (answers.length) this.send(answers);
@@ -120,11 +137,28 @@ export class Link<R extends Role> {
 
   #look(): void {
     const now = clock();
-    // A program that was busy for long has not read what is there; that is no silence.  To ask the socket
+    // A program that was busy for long has not read what is there, so that is not silence.  To ask the socket
     // instead would take the wake-up from the `receive` that waits, whose file descriptor tells once.
-    const busy = now - this.#looked > (3 * WATCH) / 1000;
+    const elapsed = now - this.#looked;
     this.#looked = now;
-    if (busy || !this.session.silent(now)) return;
+    if (elapsed > (3 * WATCH) / 1000) return;
+    this.#silence += elapsed;
+    const { address, session } = this;
+    const { wait, giveUp, warn } = this.patience;
+    const absent = session.welcome === null;
+    const limit = absent ? wait : giveUp;
+    const what = absent
+      ? `no broker answers at ${address}`
+      : `the broker at ${address} has been silent for ${this.#silence.toFixed()} s`;
+    if (this.#silence > limit) {
+      const remedy = absent ? "start one with `dovetail broker`" : "see whether it still runs";
+      return this.#fail(new DovetailError(`${what}; ${remedy}`));
+    }
+    if (!this.#warned && this.#silence > session.patience) {
+      this.#warned = true;
+      warn(`${what}; waiting${limit < Infinity ? ` up to ${limit} s` : ""} for it`);
+    }
+    if (!session.silent(now)) return;
     try {
       this.#connect();
     } catch (error) {

@@ -6,10 +6,13 @@
 import { AgentHost, DovetailError, EnvironmentHost, Experiment, SessionLost } from "../core/index.js";
 import type { AgentType, EnvironmentType, Heard, Host, Int, Offer, Role, Welcome } from "../core/index.js";
 import { ADDRESS, Link } from "./link.js";
-import type { Listener } from "./link.js";
+import type { Listener, Patience } from "./link.js";
 
 /** Name and version of this library, as the broker shows it to people. */
 export const SOFTWARE = "dovetail-typescript 1.0.0";
+
+/** Seconds of the broker's silence after which an experiment gives up. */
+const GIVE_UP = 60;
 
 /** Where the broker is, and who connects. */
 export interface ConnectOptions {
@@ -19,8 +22,13 @@ export interface ConnectOptions {
   token?: string | null;
   /** Unique among the peers present; absent: the broker chooses. */
   name?: string;
-  /** Seconds to wait for the broker's first answer; `Infinity` waits for ever. */
+  /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits for ever. */
   wait?: number;
+  /**
+   * Seconds of the broker's silence after which this program gives up; absent: 60 for an experiment, and never for
+   * a program that serves.
+   */
+  giveUp?: number;
 }
 
 /** How a program serves. */
@@ -44,13 +52,15 @@ export type Served =
   | { environments: readonly EnvironmentType[] };
 
 /**
- * Open a link, and close it if the broker does not answer.
- * @param welcomed - called when it does, before what it says is handled
+ * Open a link.
+ * @param patience - what to do while the broker is silent, unless the options say
+ * @param welcomed - called when it has answered, before what it says is handled
  */
 function join<R extends Role>(
   role: R,
   options: ConnectOptions,
   offers: Offer[],
+  patience: Pick<Patience, "giveUp" | "warn">,
   welcomed: (welcome: Welcome, address: string) => void,
   listener: Listener<R>,
 ): Link<R> {
@@ -62,25 +72,19 @@ function join<R extends Role>(
     address,
     role,
     { name, offers, token, software: SOFTWARE },
+    { wait, giveUp: options.giveUp ?? patience.giveUp, warn: patience.warn },
     {
       handle: (messages) => {
         const { welcome } = link.session;
         if (welcome && !greeted) {
           greeted = true;
-          clearTimeout(patience);
           welcomed(welcome, address);
         }
         return listener.handle(messages);
       },
-      closed: (error) => {
-        clearTimeout(patience);
-        listener.closed(error);
-      },
+      closed: (error) => listener.closed(error),
     },
   );
-  const silence = `no broker answers at ${address}; start one with \`dovetail broker\``;
-  const giveUp = (): void => void link.close(false, new DovetailError(silence));
-  const patience = wait === Infinity ? undefined : setTimeout(giveUp, wait * 1000);
   try {
     link.open();
   } catch (error) {
@@ -127,7 +131,7 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
     signal?.addEventListener("abort", stop);
     const welcomed = (welcome: Welcome, address: string): void =>
       ready ? ready(welcome) : tell(host, address, welcome);
-    const link = join(host.role, options, host.offers(), welcomed, {
+    const link = join(host.role, options, host.offers(), { giveUp: Infinity, warn: problem }, welcomed, {
       handle: (messages) => {
         for (const each of messages) refused(each, problem);
         return host.handle(messages);
@@ -146,7 +150,7 @@ export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions =
   });
 }
 
-/** What the broker refuses without being asked is a mistake in the program, which else nobody would see. */
+/** What the broker refuses without being asked is a mistake in the program, which would stay hidden otherwise. */
 function refused(message: Heard[Role], problem: (line: string) => void): void {
   if (message.type !== "error" || message.id !== null) return;
   problem(`the broker refuses (${message.code}): ${message.message}`);
@@ -166,14 +170,21 @@ function complain(line: string, thrown?: unknown): void {
 export function connect(options: ConnectOptions = {}): Promise<Experiment> {
   return new Promise((resolve, reject) => {
     const experiment = new Experiment();
-    const link = join("experiment", options, [], () => resolve(experiment), {
-      handle: (messages) => experiment.handle(messages),
-      closed: (error) => {
-        const lost = error ?? new SessionLost("the broker has left");
-        experiment.lose(lost);
-        reject(lost);
+    const link = join(
+      "experiment",
+      options,
+      [],
+      { giveUp: GIVE_UP, warn: complain },
+      () => resolve(experiment),
+      {
+        handle: (messages) => experiment.handle(messages),
+        closed: (error) => {
+          const lost = error ?? new SessionLost("the broker has left");
+          experiment.lose(lost);
+          reject(lost);
+        },
       },
-    });
+    );
     experiment.attach(link);
   });
 }

@@ -24,7 +24,9 @@ public final class Conformer {
             case "agent" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     AgentType.of("conformer", new Options().bool("refuse", false, "Whether to refuse every seat."),
                                     (parameters, seed) -> new Counter(parameters.bool("refuse")))
-                            .described("Counts what it hears.").wanting(Want.TEXT).playing(0)));
+                            .described("Counts what it hears.")
+                            .wanting(Want.AFTERSTATES, Want.TEXT, Want.SCENE)
+                            .playing(0)));
             case "environment" -> Dovetail.program(() -> Dovetail.serve(Broker.usual(),
                     EnvironmentType.of("conformer", Game.OPTIONS, Game::new).described("Counts turns.")));
             case "experiment" -> Dovetail.program(Conformer::experiment);
@@ -51,7 +53,7 @@ public final class Conformer {
         @Override
         public void init(Seat seat) {
             if (refuse) {
-                throw new DovetailException("the conformer was told to refuse");
+                throw new DovetailException("the conformer was asked to refuse");
             }
             spec = seat.spec();
         }
@@ -59,7 +61,7 @@ public final class Conformer {
         @Override
         public Object step(Decision decision) {
             if ("crash".equals(decision.observation())) {
-                throw new IllegalStateException("told to crash");
+                throw new IllegalStateException("asked to crash");
             }
             if (decision.mode() == Mode.LEARN) {
                 decisions++;
@@ -76,8 +78,19 @@ public final class Conformer {
             last.put("text", decision.text());
             last.put("mode", decision.mode());
             last.put("seed", decision.seed());
-            long[] legal = decision.legal();
-            return legal == null ? decision.observation() : Arrays.stream(legal).max().getAsLong();
+            last.put("afterstates", decision.afterstates());
+            last.put("scene", decision.scene());
+            if (decision.legal() != null) {
+                return Arrays.stream(decision.legal()).max().getAsLong();
+            }
+            return decision.observation() instanceof Map<?, ?> map && map.get("look") != null
+                    ? look(map.get("look")) : decision.observation();
+        }
+
+        @SuppressWarnings("unchecked")
+        private static Lookahead look(Object lines) {
+            return new Lookahead((List<List<List<Object>>>) lines, 0,
+                    previews -> previews.stream().map(Preview::rewards).toList(), error -> "refused");
         }
 
         @Override
@@ -94,7 +107,7 @@ public final class Conformer {
                 return body;
             }
             return switch (word) {
-                case "crash" -> throw new IllegalStateException("told to crash");
+                case "crash" -> throw new IllegalStateException("asked to crash");
                 case "counters" -> Map.of("decisions", decisions, "ends", ends, "reward", reward);
                 case "last" -> last;
                 case "spec" -> Map.of(
@@ -148,7 +161,7 @@ public final class Conformer {
 
         private void fail(String where) {
             if (given.text("fail").equals(where)) {
-                throw new IllegalStateException("told to fail in " + where);
+                throw new IllegalStateException("asked to fail in " + where);
             }
         }
 
@@ -160,7 +173,8 @@ public final class Conformer {
                     .withObservationSpaces(List.of(space))
                     .withActionSpaces(List.of(space))
                     .withRewardRange(0, 1)
-                    .withMaxTurns(given.integer("turns"));
+                    .withMaxTurns(given.integer("turns"))
+                    .withAfterstates(true);
         }
 
         private int[] toAct() {
@@ -224,9 +238,28 @@ public final class Conformer {
         }
 
         @Override
+        public Object afterstates(int seat) {
+            Legal legal = legal();
+            return legal == null ? null
+                    : Arrays.stream(legal.actions()).mapToObj(each -> new long[] {turn + 1, each}).toList();
+        }
+
+        @Override
+        public Scene scene(int seat) {
+            return Scene.of().withWidth(1).withHeight(1).withCaption("turn " + turn);
+        }
+
+        @Override
+        public Environment fork(int seat, long seed) {
+            Game copy = new Game(given);
+            copy.turn = turn;
+            return copy;
+        }
+
+        @Override
         public Object message(Object body) {
             if ("crash".equals(body)) {
-                throw new IllegalStateException("told to crash");
+                throw new IllegalStateException("asked to crash");
             }
             return body;
         }

@@ -31,7 +31,7 @@ public final class Reading {
         Object value = reader.value();
         reader.space();
         if (reader.at != text.length()) {
-            throw reader.wrong("goes on after its end");
+            throw reader.wrong("has more after its end");
         }
         return value;
     }

@@ -29,7 +29,7 @@ public interface Agent {
     }
 
     /**
-     * Answers a decision. It is asked once for each, whatever the connection does.
+     * Answers a decision. It is called once for each, even after a broken connection.
      *
      * @param decision what is to be decided
      * @return an action, or a {@link Lookahead}
@@ -53,19 +53,19 @@ public interface Agent {
         return null;
     }
 
-    /** {@return everything that {@link #load} needs to go on as if nothing had happened} */
+    /** {@return everything that {@link #load} needs to continue as if nothing had happened} */
     default byte[] save() {
         return new byte[0];
     }
 
     /**
-     * Goes on from what {@link #save} returned.
+     * Continues from what {@link #save} returned.
      *
      * @param state the bytes
      * @throws DovetailException if they are not of such an agent
      */
     default void load(byte[] state) {}
 
-    /** Lets go of resources; nothing is called afterwards. */
+    /** Frees resources; nothing is called afterwards. */
     default void cleanup() {}
 }

@@ -15,25 +15,22 @@ import dev.dovetail.Message.Leave;
 import dev.dovetail.Message.Load;
 import dev.dovetail.Message.Mode;
 import dev.dovetail.Message.Offer;
-import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Preview;
 import dev.dovetail.Message.Reason;
 import dev.dovetail.Message.Reply;
 import dev.dovetail.Message.Role;
 import dev.dovetail.Message.Save;
 import dev.dovetail.Message.Saved;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
 
 /** Holds the agents of one program: instances, their seats, and the episodes that these are in. */
 final class AgentHost extends Host {
-    /** Ended episodes that are remembered, so that a repeated decision is not taken for a new one. */
-    private static final int ENDED_KEPT = 4096;
-
-    private static final Reader<List<Position>> POSITIONS = Reader.list(Position::read);
+    private static final Reader<List<Preview>> PREVIEWS = Reader.list(Preview::read);
 
     /** A seat of a match or of an episode. */
     private record Place(long of, int seat) {}
@@ -50,14 +47,10 @@ final class AgentHost extends Host {
         final Mode mode;
         final long seed;
         final SplittableRandom random;
-        long turn = -1;
-        /** The frame that answers this turn, or asks before that; null as long as there is neither. */
-        byte[] answer;
+        /** The number of the frame with its last decision. */
+        long seq;
 
         Decision decision;
-        /** The question that the decision waits for; null if it waits for none. */
-        Lookahead question;
-        long asked;
 
         Play(Sitting sitting, AgentStart start) {
             player = sitting.player;
@@ -68,13 +61,15 @@ final class AgentHost extends Host {
         }
     }
 
+    /** A question that a decision waits for, and its frame. */
+    private record Thought(Play play, Lookahead question, byte[] frame) {}
+
     private final Map<String, AgentType> types = new LinkedHashMap<>();
     private final Player single;
     private final Map<Long, Player> instances = new LinkedHashMap<>();
     private final Map<Place, Sitting> seats = new HashMap<>();
     private final Map<Place, Play> playing = new LinkedHashMap<>();
-    private final Map<Place, Boolean> ended = new Recent<>(ENDED_KEPT);
-    private final Map<Long, Play> thinking = new HashMap<>();
+    private final Map<Long, Thought> thoughts = new LinkedHashMap<>();
     private long questions;
 
     /** Makes instances of types. */
@@ -103,176 +98,121 @@ final class AgentHost extends Host {
     @Override
     void take(Message message, List<byte[]> out) {
         if (message instanceof AgentStep step) {
-            decide(playing.get(new Place(step.episode(), step.seat())), step, false, out);
+            decide(step, false, out);
         } else if (message instanceof AgentStart start) {
-            decide(begin(start), first(start), true, out);
+            Sitting sitting = seats.get(new Place(start.match(), start.seat()));
+            if (sitting != null) {
+                playing.put(new Place(start.episode(), start.seat()), new Play(sitting, start));
+            }
+            decide(start.asAgentStep(), true, out);
         } else if (message instanceof End end) {
-            end(end, out);
+            end(end);
         } else if (message instanceof Init init) {
-            init(init, out);
+            answer(init.seq(), out, () -> init(init),
+                    error -> refusal(error, name(init.instance()) + " taking a seat").withAnswers(init.seq()));
         } else if (message instanceof Leave leave) {
             seats.keySet().removeIf(each -> each.of == leave.match());
         } else if (message instanceof Reply reply) {
-            answered(thinking.remove(reply.id()), reply, out);
+            answered(thoughts.remove(reply.id()), reply, out);
         } else if (message instanceof Error error && error.id() != null) {
-            answered(thinking.remove(error.id()), error, out);
+            answered(thoughts.remove(error.id()), error, out);
         } else if (message instanceof Create create) {
-            answer(create.id(), create.agent() + " in create", out, () -> create(create));
+            reply(create.id(), create.seq(), create.agent() + " in create", out, () -> create(create));
         } else if (message instanceof Save save) {
-            answer(save.id(), name(save.instance()) + " in save", out, () -> save(save));
+            reply(save.id(), save.seq(), name(save.instance()) + " in save", out, () -> save(save));
         } else if (message instanceof Load load) {
-            answer(load.id(), name(load.instance()) + " in load", out, () -> load(load));
+            reply(load.id(), load.seq(), name(load.instance()) + " in load", out, () -> load(load));
         } else if (message instanceof AgentMessage tell) {
-            answer(tell.id(), name(tell.instance()) + " in message", out,
+            reply(tell.id(), tell.seq(), name(tell.instance()) + " in message", out,
                     () -> Reply.of(tell.id()).withBody(existing(tell.instance()).message(tell.body())));
         } else if (message instanceof Cleanup cleanup) {
-            answer(cleanup.id(), name(cleanup.instance()) + " in cleanup", out, () -> cleanup(cleanup));
+            reply(cleanup.id(), cleanup.seq(), name(cleanup.instance()) + " in cleanup", out, () -> cleanup(cleanup));
         }
+    }
+
+    @Override
+    void resume(List<byte[]> out) {
+        thoughts.values().forEach(each -> out.add(each.frame));
     }
 
     // -- decisions ------------------------------------------------------------------------------------
 
-    /** The episode that a start is about; null if it is over, or the seat is not taken. */
-    private Play begin(AgentStart start) {
-        Place place = new Place(start.episode(), start.seat());
-        Sitting sitting = seats.get(new Place(start.match(), start.seat()));
-        if (!playing.containsKey(place) && !ended.containsKey(place) && sitting != null) {
-            playing.put(place, new Play(sitting, start));
-        }
-        return playing.get(place);
-    }
-
-    /** The part of a start that later decisions have, too. */
-    private static AgentStep first(AgentStart start) {
-        return AgentStep.of(start.episode(), start.seat(), start.turn())
-                .withReward(start.reward())
-                .withObservation(start.observation())
-                .withLegal(start.legal())
-                .withAfterstates(start.afterstates())
-                .withText(start.text())
-                .withScene(start.scene())
-                .withClock(start.clock());
-    }
-
-    private void decide(Play play, AgentStep step, boolean first, List<byte[]> out) {
-        if (play == null || step.turn() < play.turn) {
-            return;
-        }
-        if (step.turn() == play.turn) {
-            out.add(play.answer);
-            return;
-        }
-        forget(play);
-        play.turn = step.turn();
-        play.decision = new Decision(play.seat, play.mode, play.seed, play.random, step);
-        try {
-            Agent agent = play.player.agent;
-            settle(play, first ? agent.start(play.decision) : agent.step(play.decision), out);
-        } catch (Throwable error) {
-            crashed(play, error, out);
-        }
-    }
-
-    /** Sends an action, or a question that comes before it. */
-    private void settle(Play play, Object choice, List<byte[]> out) {
-        long episode = play.decision.episode();
-        int seat = play.seat.seat();
-        if (choice instanceof Lookahead question) {
-            long id = ++questions;
-            play.answer = encode(
-                    AgentLookahead.of(id, episode, seat, play.turn, question.lines()).withSeed(question.seed()));
-            play.question = question;
-            play.asked = id;
-            thinking.put(id, play);
-        } else {
-            play.answer = encode(Action.of(episode, play.turn, seat).withAction(choice));
-            play.decision = null;
-        }
-        out.add(play.answer);
-    }
-
-    private void answered(Play play, Message message, List<byte[]> out) {
+    private void decide(AgentStep step, boolean first, List<byte[]> out) {
+        Play play = playing.get(new Place(step.episode(), step.seat()));
         if (play == null) {
+            refuse(step.seq(), Code.UNKNOWN,
+                    "no agent here holds seat " + step.seat() + " of episode " + step.episode(), out);
             return;
         }
-        Lookahead question = play.question;
         forget(play);
-        try {
-            Object choice = message instanceof Reply reply
-                    ? question.then().apply(POSITIONS.read(reply.body()))
-                    : question.otherwise().apply(RefusedException.of((Error) message));
-            settle(play, choice, out);
-        } catch (Throwable error) {
-            crashed(play, error, out);
+        inbox.forget(play.seq);
+        play.seq = step.seq();
+        play.decision = new Decision(play.seat, play.mode, play.seed, play.random, step);
+        Agent agent = play.player.agent;
+        act(play, out, () -> first ? agent.start(play.decision) : agent.step(play.decision));
+    }
+
+    /** Sends what an agent chooses: an action, or a question that comes before it. */
+    private void act(Play play, List<byte[]> out, Supplier<Object> choose) {
+        long episode = play.decision.episode();
+        long turn = play.decision.turn();
+        int seat = play.seat.seat();
+        answer(play.seq, out, () -> {
+            Object choice = choose.get();
+            if (!(choice instanceof Lookahead question)) {
+                return Action.of(episode, turn, seat).withAction(choice);
+            }
+            long id = ++questions;
+            byte[] frame =
+                    encode(AgentLookahead.of(id, episode, seat, turn, question.lines()).withSeed(question.seed()));
+            thoughts.put(id, new Thought(play, question, frame));
+            out.add(frame);
+            return null;
+        }, error -> crash(error, play.player.name + " in turn " + turn).withAnswers(play.seq));
+    }
+
+    private void answered(Thought thought, Message message, List<byte[]> out) {
+        if (thought != null) {
+            act(thought.play, out, () -> message instanceof Reply reply
+                    ? thought.question.then().apply(PREVIEWS.read(reply.body()))
+                    : thought.question.otherwise().apply(RefusedException.of((Error) message)));
         }
     }
 
     /** Drops a question under way. */
     private void forget(Play play) {
-        if (play.question != null) {
-            thinking.remove(play.asked);
-            play.question = null;
-        }
+        thoughts.values().removeIf(each -> each.play == play);
     }
 
-    private void crashed(Play play, Throwable error, List<byte[]> out) {
-        String text = failure(error, play.player.name + " in turn " + play.turn);
-        play.answer = encode(error(Code.CRASHED, text)
-                .withEpisode(play.decision.episode())
-                .withSeat(play.seat.seat()));
-        play.decision = null;
-        out.add(play.answer);
-    }
-
-    private void end(End end, List<byte[]> out) {
-        Place place = new Place(end.episode(), end.seat());
-        if (ended.put(place, true) != null) {
-            return;
-        }
-        Play play = playing.remove(place);
-        Player player;
+    private void end(End end) {
+        Play play = playing.remove(new Place(end.episode(), end.seat()));
+        Sitting sitting = seats.get(new Place(end.match(), end.seat()));
         if (play != null) {
             forget(play);
-            player = play.player;
-            end = end.withMatch(play.seat.match());
-        } else { // the episode ended before this seat had to decide
-            Sitting sitting = seats.get(new Place(end.match(), end.seat()));
-            if (sitting == null) {
-                return;
-            }
-            player = sitting.player;
+        } else if (sitting == null) {
+            return;
         }
+        Player player = play != null ? play.player : sitting.player; // a seat may never have had to decide
         try {
-            player.agent.end(end);
+            player.agent.end(play != null ? end.withMatch(play.seat.match()) : end);
         } catch (Throwable error) {
-            String text = failure(error, player.name + " at the end of an episode");
-            out.add(encode(error(Code.CRASHED, text).withEpisode(end.episode()).withSeat(end.seat())));
+            crash(error, player.name + " at the end of an episode");
         }
     }
 
     // -- seats and instances --------------------------------------------------------------------------
 
-    private void init(Init init, List<byte[]> out) {
+    private Message init(Init init) {
+        Place place = new Place(init.match(), init.seat());
+        seats.remove(place);
         Player player = find(init.instance());
         if (player == null) {
-            out.add(encode(error(Code.UNKNOWN, "there is no agent " + init.instance())
-                    .withMatch(init.match())
-                    .withSeat(init.seat())));
-            return;
-        }
-        Place place = new Place(init.match(), init.seat());
-        Sitting known = seats.get(place);
-        if (known != null && known.player == player) {
-            return;
+            return Error.of(Code.UNKNOWN.toWire(), "there is no agent " + init.instance()).withAnswers(init.seq());
         }
         Seat seat = new Seat(init.match(), init.seat(), init.spec(), init.lookahead());
+        player.agent.init(seat);
         seats.put(place, new Sitting(player, seat));
-        try {
-            player.agent.init(seat);
-        } catch (Throwable error) {
-            String text = describe(error, player.name + " taking a seat");
-            out.add(encode(error(Code.UNAVAILABLE, text).withMatch(init.match()).withSeat(init.seat())));
-        }
+        return null;
     }
 
     private Player find(long instance) {
@@ -294,18 +234,16 @@ final class AgentHost extends Host {
     }
 
     private Message create(Create create) {
-        if (!instances.containsKey(create.instance())) {
-            AgentType type = types.get(create.agent());
-            if (type == null) {
-                throw new DovetailException("this program makes no agent '" + create.agent() + "'");
-            }
-            Agent agent = type.factory()
-                    .make(type.options().read(create.parameters(), "agent " + create.agent()), create.seed());
-            if (create.state() != null) {
-                agent.load(create.state());
-            }
-            instances.put(create.instance(), new Player(agent, type.name()));
+        AgentType type = types.get(create.agent());
+        if (type == null) {
+            throw new DovetailException("this program makes no agent '" + create.agent() + "'");
         }
+        Agent agent = type.factory()
+                .make(type.options().read(create.parameters(), "agent " + create.agent()), create.seed());
+        if (create.state() != null) {
+            agent.load(create.state());
+        }
+        instances.put(create.instance(), new Player(agent, type.name()));
         return Reply.of(create.id());
     }
 
@@ -329,27 +267,34 @@ final class AgentHost extends Host {
         return Reply.of(cleanup.id());
     }
 
+    @Override
+    void leave() {
+        reset();
+        if (single != null) {
+            cleanup(single);
+        }
+    }
+
+    private static void cleanup(Player player) {
+        try {
+            player.agent.cleanup();
+        } catch (Throwable error) {
+            crash(error, player.name + " in cleanup");
+        }
+    }
+
     /** Every seat in an episode hears its end; then instances and seats go. */
     @Override
     void reset() {
-        List<byte[]> unsent = new ArrayList<>(); // the broker knows none of these episodes
         for (Map.Entry<Place, Play> each : List.copyOf(playing.entrySet())) {
-            Place place = each.getKey();
-            end(End.of(place.of, place.seat)
+            Play play = each.getValue();
+            end(End.of(each.getKey().of, play.seat.seat())
+                    .withMatch(play.seat.match())
                     .withReason(Reason.DISCONNECTED)
-                    .withMode(each.getValue().mode), unsent);
+                    .withMode(play.mode));
         }
-        playing.clear();
-        thinking.clear();
         seats.clear();
-        ended.clear();
-        for (Player each : instances.values()) {
-            try {
-                each.agent.cleanup();
-            } catch (Throwable error) {
-                failure(error, each.name + " in cleanup");
-            }
-        }
+        instances.values().forEach(AgentHost::cleanup);
         instances.clear();
     }
 }

@@ -78,7 +78,7 @@ public record AgentType(Offer offer, Options options, Factory factory) {
     /**
      * Says how many episodes an instance plays at once.
      *
-     * @param episodes the number; 0 is no limit
+     * @param episodes the number; 0 for any number
      * @return the type with it
      */
     public AgentType playing(int episodes) {

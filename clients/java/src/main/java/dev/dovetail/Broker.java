@@ -8,7 +8,7 @@ package dev.dovetail;
  * @param name unique among the peers present; empty lets the broker choose
  */
 public record Broker(String address, String token, String name) {
-    /** Where a broker is, unless told otherwise. */
+    /** Where a broker is by default. */
     public static final String ADDRESS = "tcp://127.0.0.1:5757";
 
     /**

@@ -1,8 +1,7 @@
 package dev.dovetail;
 
-import dev.dovetail.Message.Done;
-import dev.dovetail.Message.Episode;
 import dev.dovetail.Message.Error;
+import dev.dovetail.Message.Ping;
 import dev.dovetail.Message.Reply;
 import dev.dovetail.Message.Saved;
 import dev.dovetail.Message.Welcome;
@@ -11,18 +10,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
 
 /** An experiment's or observer's requests, their answers and the events in between, without the socket. */
 final class Conversation {
-    private static final int RESULTS_KEPT = 65_536;
-
     private final Encoder encoder = new Encoder();
     private final Map<Long, byte[]> open = new LinkedHashMap<>();
     private final Map<Long, Message> answers = new HashMap<>();
-    /** Episodes and runs whose ends were reported; the broker repeats only what a pong has not confirmed. */
-    private final Map<Long, Boolean> reported = new Recent<>(RESULTS_KEPT);
-    private final Map<Long, Boolean> over = new Recent<>(RESULTS_KEPT);
+    private final Inbox inbox = new Inbox();
     private final Consumer<Message> listener;
     private final Consumer<String> problems;
     private long ids;
@@ -38,10 +32,11 @@ final class Conversation {
         this.problems = problems;
     }
 
-    /** Begins a request, made with the id that it gets; its frame is to be sent. It must be able to travel. */
-    long ask(LongFunction<? extends Encodable> request, List<byte[]> out) {
+    /** Begins a request, whose fields get an id; its frame is to be sent. It must be able to travel. */
+    long ask(Map<String, Object> request, List<byte[]> out) {
         long id = ++ids;
-        byte[] frame = encoder.message(request.apply(id));
+        request.put("id", id);
+        byte[] frame = encoder.message(() -> request);
         open.put(id, frame);
         out.add(frame);
         return id;
@@ -64,6 +59,9 @@ final class Conversation {
     /** Takes messages of the broker, in order; appends frames to be sent. */
     void take(List<Message> messages, List<byte[]> out) {
         for (Message message : messages) {
+            if (!inbox.take(message, out)) {
+                continue;
+            }
             if (message instanceof Reply reply) {
                 settle(reply.id(), reply);
             } else if (message instanceof Saved saved) {
@@ -76,7 +74,7 @@ final class Conversation {
                 }
             } else if (message instanceof Welcome welcome) {
                 welcome(welcome, out);
-            } else if (!repeated(message)) {
+            } else if (!(message instanceof Ping)) {
                 listener.accept(message);
             }
         }
@@ -84,6 +82,7 @@ final class Conversation {
 
     private void welcome(Welcome welcome, List<byte[]> out) {
         encoder.limit(welcome.limits().frame());
+        inbox.begin(welcome);
         if (welcomed && !welcome.resumed()) {
             lost = true;
         } else if (welcomed) {
@@ -96,10 +95,5 @@ final class Conversation {
         if (open.containsKey(id)) {
             answers.putIfAbsent(id, answer);
         }
-    }
-
-    private boolean repeated(Message message) {
-        return message instanceof Episode episode && reported.put(episode.episode(), true) != null
-                || message instanceof Done done && over.put(done.run(), true) != null;
     }
 }

@@ -1,11 +1,14 @@
 package dev.dovetail;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.dovetail.Message.Code;
 import dev.dovetail.Message.Limits;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.charset.CodingErrorAction;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,6 +76,37 @@ public final class Decoder {
         }
     }
 
+    /** Returns the {@code type}, {@code id} and {@code seq} of a message that cannot be read, as far as they can be. */
+    Map<String, Object> about(byte[] frame) {
+        Map<String, Object> found = new HashMap<>();
+        try {
+            begin(frame);
+            for (int left = unpacker.unpackMapHeader(); left > 0; left--) {
+                String key = text(frame.length);
+                if (key.equals("type")) {
+                    found.put(key, text(frame.length));
+                } else if ((key.equals("id") || key.equals("seq"))
+                        && unpacker.getNextFormat().getValueType().isIntegerType()) {
+                    found.put(key, unpacker.unpackLong());
+                } else {
+                    unpacker.skipValue();
+                }
+            }
+        } catch (IOException | MessagePackException | ProtocolException error) {
+            // what was found before it counts
+        }
+        return found;
+    }
+
+    /** A text whose announced length has not been checked. */
+    private String text(int most) throws IOException {
+        int length = unpacker.unpackRawStringHeader();
+        if (length > most) {
+            throw new ProtocolException(Code.MALFORMED, "text of " + length + " bytes in a frame of " + most);
+        }
+        return new String(unpacker.readPayload(length), UTF_8);
+    }
+
     private void begin(byte[] frame) {
         try {
             input.reset(frame);
@@ -82,13 +116,13 @@ public final class Decoder {
         }
     }
 
-    /** A map; what it is called if a key is no text depends on whether it is the message itself. */
+    /** A map; what it is called if a key is not text depends on whether it is the message itself. */
     private Map<String, Object> map(Code code) throws IOException {
         int size = unpacker.unpackMapHeader();
         Map<String, Object> map = new LinkedHashMap<>(2 * size);
         for (int i = 0; i < size; i++) {
             if (!unpacker.getNextFormat().getValueType().isStringType()) {
-                throw new ProtocolException(code, "a key of a map is no text");
+                throw new ProtocolException(code, "a key of a map is not text");
             }
             String key = unpacker.unpackString();
             map.put(key, value());
@@ -156,7 +190,7 @@ public final class Decoder {
         try (MessageUnpacker in = STRICT.newUnpacker(payload)) {
             FrameCheck.check(payload, INSIDE); // so that a length which is announced and not there costs nothing
             if (in.unpackArrayHeader() != 3) {
-                throw new ProtocolException(Code.MALFORMED, "tensor that is no [dtype, shape, bytes]");
+                throw new ProtocolException(Code.MALFORMED, "tensor that is not [dtype, shape, bytes]");
             }
             String dtype = in.unpackString();
             Tensor.Type type = Tensor.Type.of(dtype);

@@ -13,9 +13,9 @@ public final class Dovetail {
     private Dovetail() {}
 
     /**
-     * Serves agent types as a whole program: until the broker leaves or the program is told to stop. When the broker
-     * has welcomed it, it prints one line; if the broker refuses, or there is none, it says so in one line and exits
-     * with status 1. The usual variables say where the broker is; see {@link Broker#usual}.
+     * Serves agent types as a whole program: until the broker leaves or the program gets SIGTERM or Ctrl-C. When the
+     * broker has welcomed it, it prints one line; if the broker refuses, or there is none, it says so in one line and
+     * exits with status 1. The usual variables say where the broker is; see {@link Broker#usual}.
      *
      * @param types what experiments can make
      */
@@ -33,7 +33,7 @@ public final class Dovetail {
     }
 
     /**
-     * Runs something; a {@link DovetailException} is told in one line, and the program exits with status 1.
+     * Runs something; a {@link DovetailException} is printed in one line, and the program exits with status 1.
      *
      * @param work what to run
      */
@@ -47,7 +47,7 @@ public final class Dovetail {
     }
 
     /**
-     * Serves agent types until the broker leaves or the program is told to stop.
+     * Serves agent types until the broker leaves or the program gets SIGTERM or Ctrl-C.
      *
      * @param broker where
      * @param types what experiments can make
@@ -58,7 +58,8 @@ public final class Dovetail {
     }
 
     /**
-     * Serves one agent, which experiments seat by its name, until the broker leaves or the program is told to stop.
+     * Serves one agent, which experiments seat by its name, until the broker leaves or the program gets SIGTERM or
+     * Ctrl-C.
      *
      * @param broker where
      * @param name what experiments call it
@@ -70,7 +71,7 @@ public final class Dovetail {
     }
 
     /**
-     * Serves environments until the broker leaves or the program is told to stop.
+     * Serves environments until the broker leaves or the program gets SIGTERM or Ctrl-C.
      *
      * @param broker where
      * @param types what matches can have
@@ -83,7 +84,7 @@ public final class Dovetail {
     private static void serve(Broker broker, Host host, boolean telling) {
         Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
         Stop stop = new Stop();
-        try (Link link = new Link(broker, session)) {
+        try (Link link = new Link(broker, session, Double.POSITIVE_INFINITY)) {
             if (telling) {
                 System.out.println(ready(host, broker.address(), link.welcome().name()));
                 System.out.flush();
@@ -92,6 +93,7 @@ public final class Dovetail {
                 link.send(host.handle(link.receive(WAIT)));
             }
         } finally {
+            host.leave();
             stop.over();
         }
     }
@@ -125,7 +127,7 @@ public final class Dovetail {
                     Runtime.getRuntime().halt(0);
                 }
             } catch (InterruptedException error) {
-                // nobody interrupts it
+                // the program ends without waiting
             }
         }
 

@@ -26,7 +26,8 @@ public interface Environment {
     Turn start(long seed);
 
     /**
-     * Applies the actions of all seats that had to act. It is asked once for each turn, whatever the connection does.
+     * Applies the actions of all seats that had to act. It is called once for each turn, even after a broken
+     * connection.
      *
      * @param actions by seat
      * @return the turn that follows
@@ -65,7 +66,8 @@ public interface Environment {
     }
 
     /**
-     * Makes a copy of the episode as a seat knows it, to be played on by itself. The same seed makes equal copies.
+     * Makes a copy of the episode as a seat knows it, which can be played without changing the episode. The same seed
+     * makes equal copies.
      *
      * @param seat who asks
      * @param seed for what the seat cannot know, and for chance to come
@@ -86,6 +88,6 @@ public interface Environment {
         return null;
     }
 
-    /** Lets go of resources; nothing is called afterwards. */
+    /** Frees resources; nothing is called afterwards. */
     default void cleanup() {}
 }

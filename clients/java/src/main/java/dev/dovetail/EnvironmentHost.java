@@ -6,6 +6,7 @@ import dev.dovetail.Message.EnvironmentLookahead;
 import dev.dovetail.Message.EnvironmentMessage;
 import dev.dovetail.Message.EnvironmentStart;
 import dev.dovetail.Message.EnvironmentStep;
+import dev.dovetail.Message.Error;
 import dev.dovetail.Message.Offer;
 import dev.dovetail.Message.Open;
 import dev.dovetail.Message.Reply;
@@ -19,42 +20,34 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /** Holds the environments of one program: one for each match that is open. */
 final class EnvironmentHost extends Host {
-    /** Matches that could not be opened and whose errors are remembered. */
-    private static final int REFUSED_KEPT = 64;
-
     /** An environment made for a match, and its episode in progress. */
     private static final class Place {
         /** What it is called in errors. */
         final String name;
 
         final Environment environment;
-        final Spec spec;
-        /** The frame that answered {@code open}. */
-        final byte[] opened;
+        final int seats;
         /** What the last episode was begun with; null before the first. */
         EnvironmentStart start;
-        /** The turn whose actions were asked for last; -1 for the start. */
-        long asked;
-        /** What that was answered with. */
-        byte[] answer;
-        /** The turn in it; null if it was an error. */
+        /** The episode's last turn; null before the first. */
         Turn turn;
+        /** The number of the frame that it answers. */
+        long seq;
 
-        Place(String name, Environment environment, Spec spec, byte[] opened) {
+        Place(String name, Environment environment, int seats) {
             this.name = "environment " + name;
             this.environment = environment;
-            this.spec = spec;
-            this.opened = opened;
+            this.seats = seats;
         }
     }
 
     private final Map<String, EnvironmentType> types = new LinkedHashMap<>();
     private final Map<Long, Place> matches = new LinkedHashMap<>();
     private final Map<Long, Place> episodes = new HashMap<>();
-    private final Map<Long, byte[]> refused = new Recent<>(REFUSED_KEPT);
 
     EnvironmentHost(List<EnvironmentType> types) {
         types.forEach(each -> this.types.put(each.name(), each));
@@ -77,13 +70,14 @@ final class EnvironmentHost extends Host {
         } else if (message instanceof EnvironmentStart start) {
             start(start, out);
         } else if (message instanceof Open open) {
-            out.add(open(open));
+            answer(open.seq(), out, () -> open(open),
+                    error -> refusal(error, "environment " + open.environment() + " in init").withAnswers(open.seq()));
         } else if (message instanceof Close close) {
             close(close.match());
         } else if (message instanceof EnvironmentMessage tell) {
-            answer(tell.id(), "the environment in message", out, () -> message(tell));
+            reply(tell.id(), tell.seq(), "the environment in message", out, () -> message(tell));
         } else if (message instanceof EnvironmentLookahead ask) {
-            answer(ask.id(), "the environment in lookahead", out, () -> lookahead(ask));
+            reply(ask.id(), ask.seq(), "the environment in lookahead", out, () -> lookahead(ask));
         }
     }
 
@@ -92,68 +86,49 @@ final class EnvironmentHost extends Host {
     private void start(EnvironmentStart start, List<byte[]> out) {
         Place place = matches.get(start.match());
         if (place == null) {
-            out.add(encode(error(Code.UNKNOWN, "match " + start.match() + " is not open")
-                    .withEpisode(start.episode())));
-            return;
-        }
-        if (episodes.get(start.episode()) == place) {
-            if (place.asked == -1) {
-                out.add(place.answer);
-            }
+            refuse(start.seq(), Code.UNKNOWN, "match " + start.match() + " is not open", out);
             return;
         }
         drop(place);
         episodes.put(start.episode(), place);
         place.start = start;
-        place.asked = -1;
-        try {
-            finish(place, place.environment.start(start.seed()));
-        } catch (Throwable error) {
-            fail(place, Code.CRASHED, failure(error, place.name + " in start"), null);
-        }
-        out.add(place.answer);
+        play(place, start.seq(), 0, out, () -> place.environment.start(start.seed()));
     }
 
     private void step(EnvironmentStep step, List<byte[]> out) {
         Place place = episodes.get(step.episode());
-        if (place == null) {
+        if (place == null || !isAt(place, step.turn()) || place.turn.toAct().length == 0) {
+            refuse(step.seq(), Code.UNKNOWN,
+                    "episode " + step.episode() + " does not wait for actions in turn " + step.turn(), out);
             return;
         }
-        if (step.turn() == place.asked) {
-            out.add(place.answer);
-            return;
-        }
-        if (step.turn() != place.asked + 1 || place.turn == null || place.turn.toAct().length == 0) {
-            return;
-        }
-        place.asked = step.turn();
-        try {
-            finish(place, place.environment.step(new Actions(step.actions())));
-        } catch (IllegalActionException error) {
-            fail(place, Code.ILLEGAL, oneLine(error.getMessage()), error.seat());
-        } catch (Throwable error) {
-            fail(place, Code.CRASHED, failure(error, place.name + " in turn " + step.turn()), null);
-        }
-        out.add(place.answer);
+        play(place, step.seq(), step.turn() + 1, out, () -> place.environment.step(new Actions(step.actions())));
     }
 
-    private void fail(Place place, Code code, String text, Integer seat) {
-        place.turn = null;
-        place.answer = encode(error(code, text).withEpisode(place.start.episode()).withSeat(seat));
+    private static boolean isAt(Place place, long turn) {
+        return place.turn != null && place.turn.turn() == turn;
     }
 
-    /** Adds what seats and watchers want, and keeps the turn as the answer. */
-    private void finish(Place place, Turn turn) {
-        Turn whole = turn.withEpisode(place.start.episode()).withTurn(place.asked + 1);
+    /** Answers with the turn that some work leads to. */
+    private void play(Place place, long seq, long turn, List<byte[]> out, Supplier<Turn> work) {
+        inbox.forget(place.seq);
+        place.seq = seq;
+        answer(seq, out, () -> place.turn = whole(place, work.get()).withTurn(turn), error -> {
+            Error answer = error instanceof IllegalActionException illegal
+                    ? Error.of(Code.ILLEGAL.toWire(), oneLine(error.getMessage())).withSeat(illegal.seat())
+                    : crash(error, place.name + (turn == 0 ? " in start" : " in turn " + (turn - 1)));
+            return answer.withAnswers(seq);
+        });
+    }
+
+    /** Adds what seats and watchers want. */
+    private static Turn whole(Place place, Turn turn) {
+        Turn whole = turn.withEpisode(place.start.episode());
         if (!place.start.wants().isEmpty()) {
             whole = whole.withSeats(
                     turn.seats().stream().map(view -> wanted(place, turn, view)).toList());
         }
-        if (place.start.watched()) {
-            whole = whole.withText(place.environment.text(null));
-        }
-        place.answer = encode(whole);
-        place.turn = turn;
+        return place.start.watched() ? whole.withText(place.environment.text(null)) : whole;
     }
 
     private static View wanted(Place place, Turn turn, View view) {
@@ -175,10 +150,10 @@ final class EnvironmentHost extends Host {
         if (place == null || place.turn == null) {
             throw new DovetailException("episode " + ask.episode() + " is not in progress");
         }
-        if (place.asked + 1 != ask.turn()) {
-            throw new DovetailException("the episode is at turn " + (place.asked + 1));
+        if (!isAt(place, ask.turn())) {
+            throw new DovetailException("the episode is at turn " + place.turn.turn());
         }
-        Lines lines = new Lines(place.environment, ask.seat(), ask.seed(), place.turn, place.spec.seats());
+        Lines lines = new Lines(place.environment, ask.seat(), ask.seed(), place.turn, place.seats);
         return Reply.of(ask.id()).withBody(lines.play(ask.lines()));
     }
 
@@ -192,37 +167,20 @@ final class EnvironmentHost extends Host {
         return Reply.of(tell.id()).withBody(place.environment.message(tell.body()));
     }
 
-    private byte[] open(Open open) {
-        Place known = matches.get(open.match());
-        if (known != null) {
-            return known.opened;
-        }
-        byte[] failed = refused.get(open.match());
-        if (failed != null) {
-            return failed;
-        }
+    private Message open(Open open) {
         String name = open.environment();
-        try {
-            EnvironmentType type = types.get(name);
-            if (type == null) {
-                throw new DovetailException("this program makes no environment '" + name + "'");
-            }
-            Environment environment =
-                    type.factory().apply(type.options().read(open.configuration(), "environment " + name));
-            Spec spec = environment.init().withMatch(open.match());
-            byte[] opened = encode(spec.name().isEmpty() ? spec.withName(name) : spec);
-            matches.put(open.match(), new Place(name, environment, spec, opened));
-            return opened;
-        } catch (Throwable error) {
-            String text = describe(error, "environment " + name + " in init");
-            byte[] answer = encode(error(Code.UNAVAILABLE, text).withMatch(open.match()));
-            refused.put(open.match(), answer);
-            return answer;
+        EnvironmentType type = types.get(name);
+        if (type == null) {
+            throw new DovetailException("this program makes no environment '" + name + "'");
         }
+        Environment environment =
+                type.factory().apply(type.options().read(open.configuration(), "environment " + name));
+        Spec spec = environment.init().withMatch(open.match());
+        matches.put(open.match(), new Place(name, environment, spec.seats()));
+        return spec.name().isEmpty() ? spec.withName(name) : spec;
     }
 
     private void close(long match) {
-        refused.remove(match);
         Place place = matches.remove(match);
         if (place == null) {
             return;
@@ -231,7 +189,7 @@ final class EnvironmentHost extends Host {
         try {
             place.environment.cleanup();
         } catch (Throwable error) {
-            failure(error, place.name + " in cleanup");
+            crash(error, place.name + " in cleanup");
         }
     }
 
@@ -240,11 +198,11 @@ final class EnvironmentHost extends Host {
         if (place.start != null) {
             episodes.remove(place.start.episode());
         }
+        place.turn = null;
     }
 
     @Override
     void reset() {
         List.copyOf(matches.keySet()).forEach(this::close);
-        refused.clear();
     }
 }

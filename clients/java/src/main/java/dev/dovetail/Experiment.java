@@ -23,7 +23,6 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
 import java.util.function.UnaryOperator;
 
 /**
@@ -41,6 +40,9 @@ import java.util.function.UnaryOperator;
  * }</pre>
  */
 public final class Experiment implements AutoCloseable {
+    /** Seconds of the broker's silence after which an experiment gives up, unless it says otherwise. */
+    public static final double GIVE_UP = 60;
+
     private static final double WAIT = 0.5;
 
     private final Link link;
@@ -51,8 +53,8 @@ public final class Experiment implements AutoCloseable {
     private final List<Consumer<Message>> listeners = new CopyOnWriteArrayList<>();
     private int running;
 
-    private Experiment(Broker broker, Role role) {
-        link = new Link(broker, new Session(role, broker.name(), List.of(), broker.token()));
+    private Experiment(Broker broker, Role role, double giveUp) {
+        link = new Link(broker, new Session(role, broker.name(), List.of(), broker.token()), giveUp);
         poll(0); // the welcome says how large a request may be
     }
 
@@ -74,7 +76,19 @@ public final class Experiment implements AutoCloseable {
      * @throws DovetailException if there is none, or it refuses this peer
      */
     public static Experiment connect(Broker broker) {
-        return new Experiment(broker, Role.EXPERIMENT);
+        return connect(broker, GIVE_UP);
+    }
+
+    /**
+     * Connects to a broker.
+     *
+     * @param broker which one
+     * @param giveUp seconds of the broker's silence after which methods that wait for it throw; infinite for never
+     * @return the experiment
+     * @throws DovetailException if there is none, or it refuses this peer
+     */
+    public static Experiment connect(Broker broker, double giveUp) {
+        return new Experiment(broker, Role.EXPERIMENT, giveUp);
     }
 
     /**
@@ -85,7 +99,7 @@ public final class Experiment implements AutoCloseable {
      * @throws DovetailException if there is none, or it refuses this peer
      */
     public static Experiment observe(Broker broker) {
-        return new Experiment(broker, Role.OBSERVER);
+        return new Experiment(broker, Role.OBSERVER, GIVE_UP);
     }
 
     /** {@return this peer's name at the broker} */
@@ -103,7 +117,7 @@ public final class Experiment implements AutoCloseable {
     /** {@return what is connected; the form is SPEC.md's} */
     @SuppressWarnings("unchecked")
     public Map<String, Object> catalogue() {
-        return (Map<String, Object>) request(Catalogue::of);
+        return (Map<String, Object>) request(Catalogue.of(0));
     }
 
     /**
@@ -125,7 +139,8 @@ public final class Experiment implements AutoCloseable {
                 return;
             }
             if (System.nanoTime() > end) {
-                throw new DovetailException("nobody offers " + String.join(", ", missing) + " after " + seconds + " s");
+                throw new DovetailException("timed out after " + seconds + " s: no connected program offers "
+                        + String.join(", ", missing));
             }
             poll(0.05);
         }
@@ -156,7 +171,7 @@ public final class Experiment implements AutoCloseable {
      * @throws RefusedException if the type is not on offer, or it refuses the parameters or the state
      */
     public long create(String agent, UnaryOperator<ExperimentCreate> options) {
-        return number("instance", request(id -> options.apply(ExperimentCreate.of(id, agent))));
+        return number("instance", request(options.apply(ExperimentCreate.of(0, agent))));
     }
 
     /**
@@ -172,7 +187,7 @@ public final class Experiment implements AutoCloseable {
         long number;
         running++;
         try {
-            number = number("run", request(id -> options.apply(Run.of(id, environment, List.copyOf(agents)))));
+            number = number("run", request(options.apply(Run.of(0, environment, List.copyOf(agents)))));
         } finally {
             running--;
         }
@@ -199,18 +214,19 @@ public final class Experiment implements AutoCloseable {
      * @return its bytes
      */
     public byte[] save(long instance) {
-        return (byte[]) request(id -> Save.of(id, instance));
+        return (byte[]) request(Save.of(0, instance));
     }
 
     /**
-     * Asks for an agent's state, which the broker keeps across its restarts.
+     * Asks for an agent's state.
      *
      * @param instance the agent
-     * @param keep the name under which
+     * @param options sets fields of the request, as in {@code save -> save.withStateName("best").withTimeout(10.0)};
+     *     the broker keeps a state with a name across its restarts
      * @return its bytes
      */
-    public byte[] save(long instance, String keep) {
-        return (byte[]) request(id -> Save.of(id, instance).withKeep(keep));
+    public byte[] save(long instance, UnaryOperator<Save> options) {
+        return (byte[]) request(options.apply(Save.of(0, instance)));
     }
 
     /**
@@ -220,26 +236,27 @@ public final class Experiment implements AutoCloseable {
      * @param state the bytes
      */
     public void load(long instance, byte[] state) {
-        request(id -> Load.of(id, instance).withState(state));
+        request(Load.of(0, instance).withState(state));
     }
 
     /**
-     * Puts an agent into a state that the broker keeps.
+     * Puts an agent into a state that was saved.
      *
      * @param instance the agent
-     * @param kept the name under which
+     * @param options sets fields of the request, as in {@code load -> load.withStateName("best")} for a state that the
+     *     broker keeps
      */
-    public void load(long instance, String kept) {
-        request(id -> Load.of(id, instance).withKept(kept));
+    public void load(long instance, UnaryOperator<Load> options) {
+        request(options.apply(Load.of(0, instance)));
     }
 
     /**
-     * Lets an agent go.
+     * Ends an agent.
      *
      * @param instance the agent
      */
     public void cleanup(long instance) {
-        request(id -> Cleanup.of(id, instance));
+        request(Cleanup.of(0, instance));
     }
 
     /**
@@ -250,7 +267,18 @@ public final class Experiment implements AutoCloseable {
      * @return its answer
      */
     public Object message(long instance, Object body) {
-        return request(id -> ExperimentMessage.of(id).withInstance(instance).withBody(body));
+        return message(message -> message.withInstance(instance).withBody(body));
+    }
+
+    /**
+     * Sends a message to an agent, or to an environment of a run.
+     *
+     * @param options sets fields of the request, as in
+     *     {@code message -> message.withInstance(3L).withBody("hello").withTimeout(10.0)}
+     * @return its answer
+     */
+    public Object message(UnaryOperator<ExperimentMessage> options) {
+        return request(options.apply(ExperimentMessage.of(0)));
     }
 
     /**
@@ -260,7 +288,7 @@ public final class Experiment implements AutoCloseable {
      * @param on false ends it
      */
     public void watch(Long run, boolean on) {
-        request(id -> Watch.of(id).withRun(run).withOn(on));
+        request(Watch.of(0).withRun(run).withOn(on));
     }
 
     /**
@@ -288,13 +316,14 @@ public final class Experiment implements AutoCloseable {
     public Object request(String type, Map<String, Object> fields) {
         Map<String, Object> message = new LinkedHashMap<>(fields);
         message.put("type", type);
-        return request(id -> {
-            message.put("id", id);
-            return () -> message;
-        });
+        return exchange(message);
     }
 
-    Object request(LongFunction<? extends Encodable> request) {
+    Object request(Message request) {
+        return exchange(request.toWire());
+    }
+
+    private Object exchange(Map<String, Object> request) {
         check();
         List<byte[]> out = new ArrayList<>();
         long id = conversation.ask(request, out);

@@ -69,7 +69,7 @@ final class FrameCheck {
                     case 0xc9 -> position += 5 + number(frame, position, 4);
                     case 0xdc, 0xdd, 0xde, 0xdf -> {}
                     default -> throw new ProtocolException(
-                            Code.MALFORMED, "byte 0xc1 at " + (position - 1) + " is no MessagePack");
+                            Code.MALFORMED, "byte 0xc1 at " + (position - 1) + " is not MessagePack");
                 }
                 if (head < 0xdc) {
                     continue;
@@ -91,7 +91,7 @@ final class FrameCheck {
             throw cut(size);
         }
         if (position < size) {
-            throw new ProtocolException(Code.MALFORMED, "frame of " + size + " bytes goes on after byte " + position);
+            throw new ProtocolException(Code.MALFORMED, "frame of " + size + " bytes does not end at byte " + position);
         }
     }
 

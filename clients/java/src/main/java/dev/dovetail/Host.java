@@ -5,50 +5,62 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.dovetail.Message.Code;
 import dev.dovetail.Message.Error;
 import dev.dovetail.Message.Offer;
+import dev.dovetail.Message.Ping;
 import dev.dovetail.Message.Role;
 import dev.dovetail.Message.Welcome;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
  * The program around agents or environments, without a socket: messages of the broker in, frames to the broker out.
  *
  * <p>Answers are encoded when they are made, so that a value that cannot travel is a failure of the code that made it.
- * Their bytes are kept, so that a repeated message gets the same answer and is not carried out twice.
  */
 abstract class Host {
-    /** Requests whose answers are kept: what SPEC.md, Repeats, calls enough. */
-    static final int ANSWERS_KEPT = 64;
-
     private static final boolean DEBUG =
             !List.of("", "0").contains(System.getenv().getOrDefault("DOVETAIL_DEBUG", ""));
 
+    final Inbox inbox = new Inbox();
     private final Encoder encoder = new Encoder();
-    private final Map<Long, byte[]> answers = new Recent<>(ANSWERS_KEPT);
 
     abstract Role role();
 
     abstract List<Offer> offers();
 
-    /** Takes one message and appends the frames that it causes; ignores a message that it does not know. */
+    /** Takes one new message and appends the frames that it causes; ignores a message that it does not know. */
     abstract void take(Message message, List<byte[]> out);
 
-    /** Drops everything of a session that the broker no longer knows. */
+    /** Sends again what the broker must not miss and no answer to a numbered frame is. */
+    void resume(List<byte[]> out) {}
+
+    /** Drops everything of a session that is over. */
     abstract void reset();
+
+    /** Ends everything, as the program does. */
+    void leave() {
+        reset();
+    }
 
     /** Takes the messages that are waiting, in order; returns the frames to be sent together. */
     List<byte[]> handle(List<Message> messages) {
         List<byte[]> out = new ArrayList<>(messages.size());
         for (Message message : messages) {
+            if (!inbox.take(message, out)) {
+                continue;
+            }
             if (message instanceof Welcome welcome) {
                 encoder.limit(welcome.limits().frame());
-                if (!welcome.resumed()) {
-                    out.clear(); // the new session may use its ids and episodes for others
-                    answers.clear();
+                inbox.begin(welcome);
+                if (welcome.resumed()) {
+                    resume(out);
+                } else {
+                    out.clear(); // the new session may use its numbers for others
                     reset();
                 }
+            } else if (message instanceof Ping ping) {
+                inbox.settle(ping.settled());
             } else {
                 take(message, out);
             }
@@ -60,34 +72,43 @@ abstract class Host {
         return encoder.message(message);
     }
 
-    /** Answers a request once, and again with the same bytes. */
-    void answer(long id, String where, List<byte[]> out, Supplier<Message> work) {
-        byte[] answer = answers.get(id);
-        if (answer == null) {
-            try {
-                answer = encode(work.get());
-            } catch (Throwable error) {
-                answer = encode(error(Code.CRASHED, describe(error, where)).withId(id));
+    /** Answers the frame of a number with what some work returns, unless that is null, or with an error. */
+    void answer(long seq, List<byte[]> out, Supplier<Message> work, Function<Throwable, Error> failed) {
+        byte[] answer;
+        try {
+            Message found = work.get();
+            if (found == null) {
+                return;
             }
-            answers.put(id, answer);
+            answer = encode(found);
+        } catch (Throwable error) {
+            answer = encode(failed.apply(error));
         }
-        out.add(answer);
+        inbox.answer(seq, answer, out);
     }
 
-    static Error error(Code code, String text) {
-        return Error.of(code.toWire(), text);
+    /** Answers a request. */
+    void reply(long id, long seq, String where, List<byte[]> out, Supplier<Message> work) {
+        answer(seq, out, work, error -> refusal(error, where).withId(id));
     }
 
-    /** One line for a person about something thrown; a {@link DovetailException} says everything itself. */
-    static String describe(Throwable error, String where) {
-        return error instanceof DovetailException ? oneLine(error.getMessage()) : failure(error, where);
+    /** Answers the frame of a number with an error. */
+    void refuse(long seq, Code code, String text, List<byte[]> out) {
+        inbox.answer(seq, encode(Error.of(code.toWire(), text).withAnswers(seq)), out);
+    }
+
+    /** The error for something thrown: by a program that says it cannot, or that tried and failed. */
+    static Error refusal(Throwable error, String where) {
+        return error instanceof DovetailException && !(error instanceof Encoder.CannotTravel)
+                ? Error.of(Code.UNAVAILABLE.toWire(), oneLine(error.getMessage()))
+                : crash(error, where);
     }
 
     /**
-     * One line about a call of the user's code that failed: where it failed, and what was thrown. The line also goes
-     * to standard error, followed by the stack if the variable DOVETAIL_DEBUG is set.
+     * The error for a call of the user's code that failed: where it failed, and what was thrown. The line also goes to
+     * standard error, followed by the stack if the variable DOVETAIL_DEBUG is set.
      */
-    static String failure(Throwable error, String where) {
+    static Error crash(Throwable error, String where) {
         String text = error.getMessage() == null ? "" : ": " + error.getMessage();
         String verb = error instanceof DovetailException ? " failed" : " threw " + error.getClass().getSimpleName();
         String line = oneLine(where + verb + text);
@@ -95,7 +116,7 @@ abstract class Host {
         if (DEBUG) {
             error.printStackTrace();
         }
-        return line;
+        return Error.of(Code.CRASHED.toWire(), line);
     }
 
     static String oneLine(String text) {

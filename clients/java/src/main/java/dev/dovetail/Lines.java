@@ -1,6 +1,6 @@
 package dev.dovetail;
 
-import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Preview;
 import dev.dovetail.Message.Turn;
 import dev.dovetail.Message.View;
 import java.util.ArrayList;
@@ -12,21 +12,21 @@ final class Lines {
     private final Environment root;
     private final int seat;
     private final long seed;
-    private final Position first;
+    private final Preview first;
 
     Lines(Environment root, int seat, long seed, Turn turn, int seats) {
         this.root = root;
         this.seat = seat;
         this.seed = seed;
-        first = Position.of().withToAct(turn.toAct()).withRewards(new double[seats]);
+        first = Preview.of().withToAct(turn.toAct()).withRewards(new double[seats]);
     }
 
     /** A line that continues the one before it is played from there, so depth-first order is cheap. */
-    List<Position> play(List<List<List<Object>>> lines) {
+    List<Preview> play(List<List<List<Object>>> lines) {
         Environment here = null;
-        Position position = first;
+        Preview position = first;
         List<List<Object>> done = new ArrayList<>();
-        List<Position> found = new ArrayList<>(lines.size());
+        List<Preview> found = new ArrayList<>(lines.size());
         for (List<List<Object>> line : lines) {
             boolean continues = here != null
                     && position.error().isEmpty()
@@ -49,7 +49,7 @@ final class Lines {
         return found;
     }
 
-    private static Position after(Environment environment, Position before, List<Object> actions) {
+    private static Preview after(Environment environment, Preview before, List<Object> actions) {
         int[] toAct = before.toAct();
         if (toAct.length == 0) {
             return before.withError("the episode would be over");
@@ -71,7 +71,7 @@ final class Lines {
         for (View view : turn.seats()) {
             rewards[view.seat()] += view.reward();
         }
-        return Position.of()
+        return Preview.of()
                 .withToAct(turn.toAct())
                 .withSeats(turn.seats())
                 .withRewards(rewards)

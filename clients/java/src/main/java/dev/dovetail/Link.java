@@ -10,7 +10,7 @@ import org.zeromq.ZMQException;
 import zmq.ZError;
 
 /**
- * A connection to a broker that makes itself anew when it breaks: a DEALER socket around a {@link Session}.
+ * A connection to a broker that is made again when it breaks: a DEALER socket around a {@link Session}.
  *
  * <p>What waits is read together and what is to say is sent together. It is for one thread; while that one is busy
  * elsewhere, a thread of the link's own takes in what comes and answers pings, so that a peer that thinks long is not
@@ -21,7 +21,7 @@ final class Link implements AutoCloseable {
     private static final int BATCH = 4096;
 
     private static final double WAIT = 10;
-    /** Milliseconds between looks at the socket while nobody else reads. */
+    /** Milliseconds between looks at the socket while the program does something else. */
     private static final int KEEP = 100;
 
     private final Broker broker;
@@ -34,15 +34,25 @@ final class Link implements AutoCloseable {
     private List<Message> waiting = new ArrayList<>();
     /** How often a session had been lost when messages were handed out last. */
     private int lost;
-    /** What went wrong while nobody asked. */
+    /** What went wrong while the program did something else. */
     private DovetailException failure;
+
+    /** Seconds of the broker's silence after which {@link #receive} gives up. */
+    private final double giveUp;
+    /** Seconds for which this program has listened and heard nothing. */
+    private double silence;
+    /** When it listened last. */
+    private long listened = System.nanoTime();
+    /** Whether a person has heard of this silence. */
+    private boolean warned;
 
     /**
      * Connects and waits for the broker's first answer.
      *
+     * @param giveUp seconds of the broker's silence after which {@link #receive} throws; infinite for never
      * @throws DovetailException if there is no broker, or it refuses this peer
      */
-    Link(Broker broker, Session session) {
+    Link(Broker broker, Session session, double giveUp) {
         if (broker.address().startsWith("ipc:")) {
             // It would wait in vain: JeroMQ 0.6 has TCP under the name of ipc, which only other JeroMQ programs know.
             throw new DovetailException("the Java client cannot connect to " + broker.address()
@@ -50,19 +60,20 @@ final class Link implements AutoCloseable {
         }
         this.broker = broker;
         this.session = session;
+        this.giveUp = giveUp;
         try {
             connect();
-            long giveUp = System.nanoTime() + (long) (WAIT * 1e9);
+            long end = System.nanoTime() + (long) (WAIT * 1e9);
             while (session.welcome() == null) {
                 read(100);
-                if (System.nanoTime() > giveUp) {
+                if (System.nanoTime() > end) {
                     throw new DovetailException(
                             "no broker answers at " + broker.address() + "; start one with `dovetail broker`");
                 }
             }
         } catch (RuntimeException error) {
             close(false);
-            throw told(error);
+            throw translated(error);
         }
         Thread keeper = new Thread(this::keep, "dovetail-link");
         keeper.setDaemon(true);
@@ -88,7 +99,7 @@ final class Link implements AutoCloseable {
                 }
             }
         } catch (InterruptedException error) {
-            // nobody interrupts it but a program that ends
+            // the program ends
         }
     }
 
@@ -111,11 +122,11 @@ final class Link implements AutoCloseable {
                 throw error;
             }
         } catch (IllegalArgumentException | UnsupportedOperationException error) {
-            // told below
+            // reported below
         }
         if (!well) {
             throw new DovetailException(
-                    "'" + broker.address() + "' is no address of a broker; write it like " + Broker.ADDRESS);
+                    "'" + broker.address() + "' is not a broker address; expected something like " + Broker.ADDRESS);
         }
         socket.send(session.greet(System.nanoTime()));
     }
@@ -123,7 +134,7 @@ final class Link implements AutoCloseable {
     /**
      * The messages that came, waiting up to some milliseconds for the first; none if none came.
      *
-     * @throws DovetailException if the broker refuses this peer, or the thread was interrupted
+     * @throws DovetailException if the broker refuses this peer, or was silent too long, or the thread was interrupted
      */
     List<Message> receive(int millis) {
         lock.lock();
@@ -134,12 +145,15 @@ final class Link implements AutoCloseable {
             if (waiting.isEmpty() && failure != null) {
                 throw failure;
             }
+            if (waiting.isEmpty() && silence > giveUp) {
+                throw new DovetailException(silent() + "; see whether it still runs");
+            }
             lost = session.lost();
             List<Message> found = waiting;
             waiting = new ArrayList<>();
             return found;
         } catch (ZMQException error) {
-            throw told(error);
+            throw translated(error);
         } finally {
             lock.unlock();
         }
@@ -149,11 +163,16 @@ final class Link implements AutoCloseable {
         socket.setReceiveTimeOut(millis);
         byte[] frame = socket.recv();
         if (frame == null) {
-            if (session.silent(System.nanoTime())) {
-                connect();
-            }
+            nothing(System.nanoTime());
             return;
         }
+        if (warned) {
+            System.err.println("the broker at " + broker.address() + " is back after " + Math.round(silence)
+                    + " s of silence");
+        }
+        warned = false;
+        silence = 0;
+        listened = System.nanoTime();
         List<byte[]> frames = new ArrayList<>();
         do {
             frames.add(frame);
@@ -167,6 +186,26 @@ final class Link implements AutoCloseable {
         transmit(answers);
     }
 
+    /** Looks after the connection while nothing comes. */
+    private void nothing(long now) {
+        silence += Math.min(1, (now - listened) / 1e9); // a program that was stopped has not listened
+        listened = now;
+        if (!warned && session.welcome() != null && silence > session.patience() / 1e9) {
+            warned = true;
+            System.err.println(silent() + "; waiting" + (giveUp < Double.POSITIVE_INFINITY
+                    ? " up to " + Math.round(giveUp) + " s" : "") + " for it to return");
+        }
+        if (session.silent(now) && session.welcome() == null) {
+            socket.send(session.greet(now)); // the hello or its welcome may have been lost
+        } else if (session.silent(now)) {
+            connect();
+        }
+    }
+
+    private String silent() {
+        return "the broker at " + broker.address() + " has been silent for " + Math.round(silence) + " s";
+    }
+
     /** Sends frames together; not if they belong to a session that was lost meanwhile. */
     void send(List<byte[]> frames) {
         if (frames.isEmpty()) {
@@ -178,7 +217,7 @@ final class Link implements AutoCloseable {
                 transmit(frames);
             }
         } catch (ZMQException error) {
-            throw told(error);
+            throw translated(error);
         } finally {
             lock.unlock();
         }
@@ -192,7 +231,7 @@ final class Link implements AutoCloseable {
     }
 
     /** What is thrown in place of an error; the flag of an interrupted thread, which JeroMQ clears, is set again. */
-    private static RuntimeException told(RuntimeException error) {
+    private static RuntimeException translated(RuntimeException error) {
         if (error instanceof ZMQException broken && broken.getErrorCode() == ZError.EINTR) {
             Thread.currentThread().interrupt();
             return new DovetailException("interrupted while talking to the broker", error);

@@ -1,6 +1,6 @@
 package dev.dovetail;
 
-import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Preview;
 import java.util.List;
 import java.util.function.Function;
 
@@ -17,7 +17,7 @@ import java.util.function.Function;
 public record Lookahead(
         List<List<List<Object>>> lines,
         long seed,
-        Function<List<Position>, Object> then,
+        Function<List<Preview>, Object> then,
         Function<DovetailException, Object> otherwise) {
     /**
      * Asks for the positions after each of some actions of the one seat to act. Without an answer the decision fails.
@@ -26,7 +26,7 @@ public record Lookahead(
      * @param then given a position for each of them, what to answer
      * @return the question
      */
-    public static Lookahead after(long[] actions, Function<List<Position>, Object> then) {
+    public static Lookahead after(long[] actions, Function<List<Preview>, Object> then) {
         List<List<List<Object>>> lines = new java.util.ArrayList<>();
         for (long each : actions) {
             lines.add(List.of(List.of(each)));

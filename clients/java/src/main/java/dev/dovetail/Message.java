@@ -77,6 +77,11 @@ public sealed interface Message extends Encodable {
     @Override
     Map<String, Object> toWire();
 
+    /** {@return the number of a frame that must arrive; 0 for any other} */
+    default long seq() {
+        return 0;
+    }
+
     /** What a peer is. */
     enum Role implements Encodable {
         /** Knows the rules of games. */
@@ -1453,6 +1458,11 @@ public sealed interface Message extends Encodable {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
                     seq);
+        }
+
+        /** {@return {@code AgentStep} with the same fields} */
+        AgentStep asAgentStep() {
+            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
         }
 
         @Override

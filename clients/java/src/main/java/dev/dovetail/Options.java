@@ -119,7 +119,7 @@ public final class Options {
     }
 
     /**
-     * Holds values against the options.
+     * Checks values and adds the defaults of the others.
      *
      * @param given values by name; those left out have their defaults
      * @param owner who has these options, for people

@@ -5,7 +5,6 @@ import dev.dovetail.Message.Done;
 import dev.dovetail.Message.DoneReason;
 import dev.dovetail.Message.Drain;
 import dev.dovetail.Message.Episode;
-import dev.dovetail.Message.ExperimentMessage;
 import dev.dovetail.Message.ExperimentStart;
 import dev.dovetail.Message.ExperimentStep;
 import dev.dovetail.Message.Pause;
@@ -44,7 +43,7 @@ public final class RunHandle implements Iterable<Episode> {
         return progress;
     }
 
-    /** {@return how it ended; null while it goes on} */
+    /** {@return how it ended; null while it continues} */
     public Done done() {
         return done;
     }
@@ -125,24 +124,24 @@ public final class RunHandle implements Iterable<Episode> {
 
     /** Starts no new episodes for now. */
     public void pause() {
-        experiment.request(id -> Pause.of(id, number));
+        experiment.request(Pause.of(0, number));
     }
 
-    /** Goes on after {@link #pause}. */
+    /** Resumes after {@link #pause}. */
     public void resume() {
-        experiment.request(id -> Pause.of(id, number).withPaused(false));
+        experiment.request(Pause.of(0, number).withPaused(false));
     }
 
     /** Finishes the episodes in progress and starts no other. */
     public void drain() {
         askedFor = DoneReason.DRAINED;
-        experiment.request(id -> Drain.of(id, number));
+        experiment.request(Drain.of(0, number));
     }
 
     /** Ends everything of this run now. */
     public void cancel() {
         askedFor = DoneReason.CANCELLED;
-        experiment.request(id -> Cancel.of(id, number));
+        experiment.request(Cancel.of(0).withRun(number));
     }
 
     /**
@@ -151,7 +150,18 @@ public final class RunHandle implements Iterable<Episode> {
      * @return its first turn
      */
     public WatchedTurn start() {
-        return WatchedTurn.read(experiment.request(id -> ExperimentStart.of(id, number)));
+        return start(false);
+    }
+
+    /**
+     * Stepwise: begins the next episode.
+     *
+     * @param abandon whether an episode in progress is truncated first; if not, it is an error that there is one
+     * @return its first turn
+     */
+    public WatchedTurn start(boolean abandon) {
+        return WatchedTurn.read(
+                experiment.request(ExperimentStart.of(0, number).withAbandon(abandon)));
     }
 
     /**
@@ -160,7 +170,7 @@ public final class RunHandle implements Iterable<Episode> {
      * @return the turn that follows
      */
     public WatchedTurn step() {
-        return WatchedTurn.read(experiment.request(id -> ExperimentStep.of(id, number)));
+        return WatchedTurn.read(experiment.request(ExperimentStep.of(0, number)));
     }
 
     /**
@@ -170,6 +180,6 @@ public final class RunHandle implements Iterable<Episode> {
      * @return its answer
      */
     public Object message(Object body) {
-        return experiment.request(id -> ExperimentMessage.of(id).withRun(number).withBody(body));
+        return experiment.message(message -> message.withRun(number).withBody(body));
     }
 }

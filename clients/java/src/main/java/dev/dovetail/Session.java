@@ -11,6 +11,7 @@ import dev.dovetail.Message.Pong;
 import dev.dovetail.Message.Role;
 import dev.dovetail.Message.Welcome;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** A peer's end of a session, without the socket: hello, heartbeats, resumption. Times are in nanoseconds. */
@@ -20,6 +21,10 @@ final class Session {
     /** Errors in answer to {@code hello} that saying it again does not mend. */
     private static final Set<String> FINAL =
             Set.of(Code.VERSION.toWire(), Code.ACCESS.toWire(), Code.NAME_TAKEN.toWire());
+
+    /** Errors that come before a {@code welcome} only if the {@code hello} itself is at fault. */
+    private static final Set<String> UNREADABLE =
+            Set.of(Code.INVALID.toWire(), Code.MALFORMED.toWire(), Code.LIMIT.toWire());
 
     private static final long PATIENCE = 2_000_000_000L;
 
@@ -34,6 +39,8 @@ final class Session {
     private boolean departed;
     private int lost;
     private long heard;
+    /** The highest number of a frame that has arrived in this session. */
+    private long seen;
 
     Session(Role role, String name, List<Offer> offers, String token) {
         this.role = role;
@@ -67,6 +74,7 @@ final class Session {
                 .withOffers(offers)
                 .withToken(token)
                 .withResume(resume)
+                .withSeen(seen)
                 .withSoftware(SOFTWARE));
     }
 
@@ -88,46 +96,62 @@ final class Session {
             try {
                 message = Message.read(role, decoder.message(frame));
             } catch (ProtocolException error) {
-                answers.add(encoder.message(
-                        Error.of(error.code().toWire(), Host.oneLine(error.getMessage()))));
+                answers.add(encoder.message(refusal(error, decoder.about(frame))));
                 continue;
             }
             if (message instanceof Ping ping) {
-                answers.add(encoder.message(Pong.of().withNumber(ping.number())));
+                answers.add(encoder.message(Pong.of().withNumber(ping.number()).withSeen(seen)));
+                messages.add(ping);
             } else if (message instanceof Bye) {
                 departed = true;
             } else if (message instanceof Welcome found) {
-                lost += welcome != null && !found.resumed() ? 1 : 0;
-                welcome = found;
                 greeted = false;
+                if (!found.resumed() && welcome != null && welcome.session().equals(found.session())) {
+                    continue; // the answer to a hello that was said twice
+                }
+                if (!found.resumed()) {
+                    lost += welcome != null ? 1 : 0;
+                    seen = 0;
+                }
+                welcome = found;
                 Limits usual = Limits.of();
                 decoder.limit(usual.withFrame(Math.max(found.limits().frame(), usual.frame()))
                         .withDepth(Math.max(found.limits().depth(), usual.depth()))
                         .withElements(Math.max(found.limits().elements(), usual.elements())));
                 messages.add(found);
-            } else if (message instanceof Error error) {
-                if (error.code().equals(Code.HELLO_FIRST.toWire())) {
-                    if (!greeted) { // else the answer to our hello is still to come
-                        answers.add(greet(now));
-                    }
-                } else if (greeted && refuses(error)) {
-                    throw new RefusedException(error.code(), "the broker refuses: " + error.message());
-                } else {
-                    messages.add(error);
+            } else if (message instanceof Error error && error.code().equals(Code.HELLO_FIRST.toWire())) {
+                if (!greeted) { // else the answer to our hello is still to come
+                    answers.add(greet(now));
                 }
+            } else if (message instanceof Error error && greeted && refuses(error)) {
+                throw new RefusedException(error.code(), "the broker refuses: " + error.message());
             } else if (!(message instanceof Pong)) {
+                seen = Math.max(seen, message.seq());
                 messages.add(message);
             }
         }
     }
 
     private boolean refuses(Error error) {
-        return FINAL.contains(error.code()) || welcome == null && error.code().equals(Code.INVALID.toWire());
+        return FINAL.contains(error.code()) || welcome == null && UNREADABLE.contains(error.code());
     }
 
-    /** Whether the broker was not heard for so long that the connection must be made anew. */
+    /** The error for a frame that cannot be read; it answers what the frame asks, which an answer does not. */
+    private static Error refusal(ProtocolException error, Map<String, Object> about) {
+        Error refusal = Error.of(error.code().toWire(), Host.oneLine(error.getMessage()));
+        if (Set.of("reply", "saved", "error").contains(about.getOrDefault("type", ""))) {
+            return refusal;
+        }
+        return about.get("id") instanceof Long id ? refusal.withId(id) : refusal.withAnswers((Long) about.get("seq"));
+    }
+
+    /** Nanoseconds of silence that mean nothing yet. */
+    long patience() {
+        return welcome == null ? PATIENCE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
+    }
+
+    /** Whether the broker has been silent for so long that this peer must reconnect. */
     boolean silent(long now) {
-        long patience = welcome == null ? PATIENCE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
-        return now - heard > patience;
+        return now - heard > patience();
     }
 }

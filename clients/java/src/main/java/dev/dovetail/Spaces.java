@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** Draws values of spaces. */
 public final class Spaces {
@@ -37,6 +38,9 @@ public final class Spaces {
             return text(text, random);
         } else if (space instanceof Space.Tuple tuple) {
             return tuple.spaces().stream().map(each -> sample(each, random)).toList();
+        } else if (space instanceof Space.Sequence sequence) {
+            long length = length(sequence.minLength(), sequence.maxLength(), random);
+            return Stream.generate(() -> sample(sequence.element(), random)).limit(length).toList();
         } else if (space instanceof Space.Dict dict) {
             Map<String, Object> values = new LinkedHashMap<>();
             dict.spaces().forEach((key, each) -> values.put(key, sample(each, random)));
@@ -45,11 +49,16 @@ public final class Spaces {
         throw new DovetailException("this library draws nothing from a " + space.getClass().getSimpleName());
     }
 
+    /** Draws a length, not much above the least. */
+    private static long length(long least, long most, RandomGenerator random) {
+        return least + random.nextLong(Math.max(1, Math.min(most - least, 16) + 1));
+    }
+
     private static String text(Space.Text space, RandomGenerator random) {
         String charset = space.charset();
         int[] from = (charset == null || charset.isEmpty() ? LETTERS : charset).codePoints().toArray();
-        long most = charset != null && charset.isEmpty() ? 0 : Math.min(space.maxLength(), space.minLength() + 16);
-        long length = space.minLength() + random.nextLong(Math.max(1, most - space.minLength() + 1));
+        long most = charset != null && charset.isEmpty() ? 0 : space.maxLength();
+        long length = length(space.minLength(), most, random);
         StringBuilder text = new StringBuilder();
         for (long i = 0; i < length; i++) {
             text.appendCodePoint(from[random.nextInt(from.length)]);

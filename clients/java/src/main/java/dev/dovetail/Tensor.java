@@ -8,7 +8,7 @@ import java.util.Arrays;
 /**
  * An array of numbers of one type and a shape, as it travels: little-endian, the last index moving fastest.
  *
- * <p>Elements are numbered in that order. Whoever makes a tensor or hands one out must not change its bytes
+ * <p>Elements are numbered in that order. Code that makes a tensor or hands one out must not change its bytes
  * afterwards.
  */
 public final class Tensor {

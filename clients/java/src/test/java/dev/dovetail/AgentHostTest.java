@@ -58,19 +58,19 @@ class AgentHostTest {
     private final Wire.Program program =
             new Wire.Program(new AgentHost(List.of(AgentType.of("listener", Listener::new))));
 
-    private static byte[] start(long episode, long turn, Object observation) {
-        return Wire.frame("start", "episode", episode, "match", 5L, "seat", 0L, "turn", turn, "seed", 9L,
+    private byte[] start(long episode, long turn, Object observation) {
+        return program.frame("start", "episode", episode, "match", 5L, "seat", 0L, "turn", turn, "seed", 9L,
                 "observation", observation, "legal", List.of(0L, 1L));
     }
 
-    private static byte[] step(long episode, long turn, Object observation) {
-        return Wire.frame("step", "episode", episode, "seat", 0L, "turn", turn,
+    private byte[] step(long episode, long turn, Object observation) {
+        return program.frame("step", "episode", episode, "seat", 0L, "turn", turn,
                 "observation", observation, "legal", List.of(0L, 1L));
     }
 
-    private static byte[] init(long instance) {
+    private byte[] init(long instance) {
         Map<String, Object> spec = Wire.map("seats", 1L, "action_spaces", List.of(Space.Discrete.of(2)));
-        return Wire.frame("init", "match", 5L, "seat", 0L, "instance", instance, "spec", spec);
+        return program.frame("init", "match", 5L, "seat", 0L, "instance", instance, "spec", spec);
     }
 
     private void seated() {
@@ -79,41 +79,56 @@ class AgentHostTest {
         heard.clear();
     }
 
-    private static byte[] create(long id, long instance) {
-        return Wire.frame("create", "id", id, "instance", instance, "agent", "listener");
+    private byte[] create(long id, long instance) {
+        return program.frame("create", "id", id, "instance", instance, "agent", "listener");
     }
 
     @Test
     void aDecisionIsMadeOnce() {
         seated();
-        Map<String, Object> first = program.ask(start(8, 0, 0L));
+        byte[] start = start(8, 0, 0L);
+        Map<String, Object> first = program.ask(start);
         assertEquals(Wire.map("type", "action", "episode", 8L, "turn", 0L, "seat", 0L, "action", 0L), first);
-        assertEquals(first, program.ask(start(8, 0, 0L)));
-        Map<String, Object> second = program.ask(step(8, 4, "draw"));
-        assertEquals(second, program.ask(step(8, 4, "draw")));
-        assertTrue(program.hear(start(8, 0, 0L)).isEmpty());
+        assertEquals(first, program.ask(start));
+        byte[] step = step(8, 4, "draw");
+        Map<String, Object> second = program.ask(step);
+        assertEquals(second, program.ask(step));
+        assertTrue(program.hear(start).isEmpty(), "what came after it says that the answer arrived");
+        assertTrue(program.hear(Wire.frame("ping", "settled", 99L)).stream()
+                .allMatch(each -> each.get("type").equals("pong")));
+        assertTrue(program.hear(step).isEmpty(), "the broker says that it needs the answer no longer");
         assertEquals(List.of("step 0", "step 4"), heard);
     }
 
     @Test
-    void anEndIsHeardOnceAndNothingComesAfterIt() {
+    void anEndIsHeardOnce() {
         seated();
-        byte[] end = Wire.frame("end", "episode", 8L, "seat", 0L, "match", 5L);
-        program.hear(start(8, 0, 0L), end, end, start(8, 0, 0L), step(8, 1, 0L));
+        byte[] start = start(8, 0, 0L);
+        byte[] end = program.frame("end", "episode", 8L, "seat", 0L, "match", 5L);
+        program.hear(start, end, end);
         assertEquals(List.of("step 0", "end terminated"), heard);
     }
 
     @Test
     void anEndWithoutADecisionIsHeard() {
         seated();
-        program.hear(Wire.frame("end", "episode", 8L, "seat", 0L, "match", 5L, "reason", "truncated"));
+        program.hear(program.frame("end", "episode", 8L, "seat", 0L, "match", 5L, "reason", "truncated"));
         assertEquals(List.of("end truncated"), heard);
+    }
+
+    @Test
+    void aDecisionOfAnUnknownSeatIsRefused() {
+        seated();
+        Map<String, Object> error = program.ask(step(8, 0, 0L));
+        assertEquals("unknown", error.get("code"));
+        assertEquals(3L, error.get("answers"));
+        assertEquals("no agent here holds seat 0 of episode 8", error.get("message"));
     }
 
     @Test
     void requestsAreDoneOnce() {
         seated();
-        byte[] message = Wire.frame("message", "id", 4L, "instance", 3L, "body", List.of(1L, "two"));
+        byte[] message = program.frame("message", "id", 4L, "instance", 3L, "body", List.of(1L, "two"));
         Map<String, Object> reply = program.ask(message);
         assertEquals(List.of(1L, "two"), reply.get("body"));
         assertEquals(reply, program.ask(message));
@@ -121,13 +136,16 @@ class AgentHostTest {
     }
 
     @Test
-    void anInitIsHeardOnceButASeatChangesHands() {
+    void anInitIsHeardOnceAndASeatChangesHands() {
         seated();
-        program.hear(init(3));
-        assertTrue(heard.isEmpty());
         program.ask(create(2, 4));
-        program.hear(init(4));
+        byte[] init = init(4);
+        program.hear(init, init);
         assertEquals(List.of("init 5 0"), heard);
+        Map<String, Object> error = program.ask(init(77));
+        assertEquals("unknown", error.get("code"));
+        assertEquals(5L, error.get("answers"));
+        assertEquals("unknown", program.ask(start(8, 0, 0L)).get("code"), "the seat is not taken");
     }
 
     @Test
@@ -141,13 +159,13 @@ class AgentHostTest {
     @Test
     void failuresAreErrorsAndCostNothingElse() {
         seated();
-        List<Map<String, Object>> answers = program.hear(start(8, 0, "crash"), start(9, 0, 0L));
+        byte[] start = start(8, 0, "crash");
+        List<Map<String, Object>> answers = program.hear(start, start(9, 0, 0L));
         assertEquals("crashed", answers.get(0).get("code"));
         assertEquals("listener in turn 0 threw IllegalStateException: told to", answers.get(0).get("message"));
-        assertEquals(8L, answers.get(0).get("episode"));
-        assertEquals(0L, answers.get(0).get("seat"));
+        assertEquals(3L, answers.get(0).get("answers"));
         assertEquals("action", answers.get(1).get("type"));
-        assertEquals(answers.get(0), program.ask(start(8, 0, "crash")));
+        assertEquals(answers.get(0), program.ask(start));
         Map<String, Object> strange = program.ask(step(9, 1, "strange"));
         assertEquals("crashed", strange.get("code"));
         assertTrue(strange.get("message").toString().startsWith("listener in turn 1 failed: "), strange::toString);
@@ -161,15 +179,15 @@ class AgentHostTest {
         seated();
         assertEquals("action", program.ask(start(8, 0, "large")).get("type"));
         program.hear(Wire.narrowed());
-        Map<String, Object> action = program.ask(step(8, 1, "large"));
-        assertEquals(8L, action.get("episode"));
-        assertEquals(0L, action.get("seat"));
+        byte[] step = step(8, 1, "large");
+        Map<String, Object> action = program.ask(step);
+        assertEquals(4L, action.get("answers"));
         assertTrue(action.get("message").toString().endsWith(" bytes in a message; the broker reads 500"));
-        assertEquals(action, program.ask(step(8, 1, "large")));
-        byte[] message = Wire.frame("message", "id", 4L, "instance", 3L, "body", "x".repeat(1000));
+        assertEquals(action, program.ask(step));
+        byte[] message = program.frame("message", "id", 4L, "instance", 3L, "body", "x".repeat(1000));
         Map<String, Object> reply = program.ask(message);
         assertEquals(4L, reply.get("id"));
-        assertEquals("1024 bytes in a message; the broker reads 500", reply.get("message"));
+        assertEquals("listener in message failed: 1024 bytes in a message; the broker reads 500", reply.get("message"));
         assertEquals(reply, program.ask(message));
         assertEquals(List.of("step 0", "step 1", "message"), heard);
         assertEquals("action", program.ask(step(8, 2, 0L)).get("type"));
@@ -178,9 +196,10 @@ class AgentHostTest {
     @Test
     void aResumedSessionIsAsItWas() {
         seated();
-        Map<String, Object> action = program.ask(start(8, 0, "draw"));
+        byte[] start = start(8, 0, "draw");
+        Map<String, Object> action = program.ask(start);
         program.hear(Wire.welcome(true));
-        assertEquals(action, program.ask(start(8, 0, "draw")));
+        assertEquals(action, program.ask(start));
         assertEquals(List.of("step 0"), heard);
     }
 
@@ -189,22 +208,27 @@ class AgentHostTest {
         seated();
         assertTrue(program.hear(start(8, 0, 0L), Wire.welcome(false)).isEmpty(), "an answer to the session before");
         assertEquals(List.of("step 0", "end disconnected", "cleanup"), heard);
-        assertTrue(program.hear(step(8, 1, 0L), start(9, 0, 0L)).isEmpty());
-        assertEquals("error", program.ask(Wire.frame("save", "id", 1L, "instance", 3L)).get("type"));
+        assertEquals("unknown", program.ask(Wire.frame("step", "seq", 1L, "episode", 8L, "seat", 0L, "turn", 1L,
+                "legal", List.of(0L))).get("code"), "numbers begin again");
+        assertEquals("error", program.ask(program.frame("save", "id", 1L, "instance", 3L)).get("type"));
     }
 
     @Test
     void anAgentMayAskWhatWouldFollow() {
         seated();
-        Map<String, Object> question = program.ask(start(8, 0, "ask"));
+        byte[] start = start(8, 0, "ask");
+        Map<String, Object> question = program.ask(start);
         assertEquals("lookahead", question.get("type"));
         assertEquals(List.of(List.of(List.of(0L)), List.of(List.of(1L))), question.get("lines"));
-        assertEquals(question, program.ask(start(8, 0, "ask")));
-        byte[] reply = Wire.frame("reply", "id", question.get("id"), "body",
+        assertTrue(program.hear(start).isEmpty(), "it is not answered yet");
+        assertEquals(question, program.ask(Wire.welcome(true)), "a request is sent again");
+        byte[] reply = program.frame("reply", "id", question.get("id"), "body",
                 List.of(Wire.map("rewards", List.of(0L)), Wire.map("rewards", List.of(1.5))));
         assertEquals(1L, program.ask(reply).get("action"));
         assertTrue(program.hear(reply).isEmpty());
+        assertEquals(1L, program.ask(start).get("action"));
         assertEquals(List.of("step 0", "told 2"), heard);
+        assertTrue(program.hear(Wire.welcome(true)).isEmpty());
     }
 
     @Test
@@ -212,7 +236,7 @@ class AgentHostTest {
         seated();
         Object id = program.ask(start(8, 0, "ask")).get("id");
         Map<String, Object> error =
-                program.ask(Wire.frame("error", "code", "unavailable", "message", "not here", "id", id));
+                program.ask(program.frame("error", "code", "unavailable", "message", "not here", "id", id));
         assertEquals("crashed", error.get("code"));
         assertEquals("listener in turn 0 failed: not here", error.get("message"));
     }
@@ -223,5 +247,7 @@ class AgentHostTest {
         assertEquals(true, alone.host.offers().get(0).instance());
         alone.hear(init(77));
         assertEquals("action", alone.ask(start(8, 0, 0L)).get("type"));
+        alone.host.leave();
+        assertEquals(List.of("init 5 0", "step 0", "end disconnected", "cleanup"), heard);
     }
 }

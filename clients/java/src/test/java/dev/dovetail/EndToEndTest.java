@@ -197,7 +197,7 @@ class EndToEndTest {
             play(experiment, half, half, 0, 10);
             long rest = experiment.create("td-java", create -> create.withState(experiment.save(half)));
             play(experiment, rest, rest, 10, 10);
-            assertArrayEquals(whole, experiment.save(rest), "a saved learner goes on bit for bit");
+            assertArrayEquals(whole, experiment.save(rest), "a saved learner continues bit for bit");
 
             play(experiment, one, one, 20, 130);
             byte[] learnt = experiment.save(one);
@@ -273,10 +273,10 @@ class EndToEndTest {
                 assertArrayEquals(new double[] {1, 0}, run.await().get(0).outcome());
             }
             assertEquals(List.of("hello", "2 left", 4L), experiment.message(agent, "hello"));
-            assertArrayEquals(new byte[] {4}, experiment.save(agent, "kept"));
+            assertArrayEquals(new byte[] {4}, experiment.save(agent, save -> save.withStateName("kept")));
             experiment.load(agent, new byte[] {9});
             assertArrayEquals(new byte[] {9}, experiment.save(agent));
-            experiment.load(agent, "kept");
+            experiment.load(agent, load -> load.withStateName("kept"));
             assertArrayEquals(new byte[] {4}, experiment.save(agent));
             assertThrows(RefusedException.class, () -> experiment.load(agent, new byte[0]));
         }
@@ -307,7 +307,7 @@ class EndToEndTest {
 
     @Test
     void anAgentThatThinksLongIsNotLost() throws Exception {
-        startBroker("--heartbeat", "0.2", "--patience", "2", "--grace", "0.5");
+        startBroker("--heartbeat", "0.2", "--peer-timeout", "2", "--grace", "0.5");
         start("bench", "environment");
         Thread agents = new Thread(() -> Dovetail.serve(Broker.at(address), AgentType.of("slow", Slow::new)));
         agents.setDaemon(true);
@@ -321,6 +321,45 @@ class EndToEndTest {
             assertEquals(List.of(Reason.TERMINATED, Reason.TERMINATED), results.stream().map(Episode::reason).toList());
             Thread.sleep(3000); // an experiment may be busy elsewhere, too
             experiment.cleanup(agent);
+        }
+    }
+
+    @Test
+    void anExperimentGivesUpASilentBroker() throws Exception {
+        startBroker("--heartbeat", "0.2");
+        try (Experiment experiment = Experiment.connect(Broker.at(address), 3)) {
+            experiment.catalogue();
+            signal("STOP");
+            DovetailException error = assertThrows(DovetailException.class, experiment::catalogue);
+            assertEquals("the broker at " + address + " has been silent for 3 s; see whether it still runs",
+                    error.getMessage());
+        } finally {
+            signal("CONT");
+        }
+    }
+
+    private void signal(String name) throws Exception {
+        new ProcessBuilder("kill", "-" + name, Long.toString(broker.pid())).start().waitFor();
+    }
+
+    @Test
+    void anExperimentAbandonsAnEpisode() throws Exception {
+        startBroker();
+        start("bench", "environment");
+        start("random");
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("bench"), List.of("random-java"), PATIENCE);
+            long agent = experiment.create("random-java");
+            RunHandle run = experiment.run("bench", List.of(agent, agent), options -> options
+                    .withConfiguration(Map.of("turns", 3L)).withStepwise(true).withEpisodes(2));
+            run.start();
+            assertEquals(1, run.step().turn());
+            assertThrows(RefusedException.class, run::start);
+            assertEquals(0, run.start(true).turn());
+            Episode first = run.poll(PATIENCE);
+            assertEquals(Reason.TRUNCATED, first.reason());
+            assertNull(first.blame());
+            assertNull(first.outcome());
         }
     }
 
@@ -363,7 +402,7 @@ class EndToEndTest {
     private static void play(Experiment experiment, long first, long second, long from, long count) {
         experiment.run("connect_four", List.of(first, second), options -> options
                 .withEpisodes(count)
-                .withFirst(from)
+                .withFirstIndex(from)
                 .withSeed(7)).await();
     }
 }

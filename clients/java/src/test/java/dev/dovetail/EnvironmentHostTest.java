@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.dovetail.Message.Position;
+import dev.dovetail.Message.Preview;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -12,20 +12,20 @@ import org.junit.jupiter.api.Test;
 class EnvironmentHostTest {
     private final Wire.Program program = new Wire.Program(new EnvironmentHost(List.of(Nim.type())));
 
-    private static byte[] open(long match, Map<String, Object> configuration) {
-        return Wire.frame("open", "match", match, "environment", "nim", "configuration", configuration);
+    private byte[] open(long match, Map<String, Object> configuration) {
+        return program.frame("open", "match", match, "environment", "nim", "configuration", configuration);
     }
 
-    private static byte[] start(long episode) {
-        return Wire.frame("start", "match", 1L, "episode", episode, "seed", 0L);
+    private byte[] start(long episode) {
+        return program.frame("start", "match", 1L, "episode", episode, "seed", 0L);
     }
 
-    private static byte[] step(long episode, long turn, long seat, Object action) {
-        return Wire.frame("step", "episode", episode, "turn", turn, "actions", List.of(List.of(seat, action)));
+    private byte[] step(long episode, long turn, long seat, Object action) {
+        return program.frame("step", "episode", episode, "turn", turn, "actions", List.of(List.of(seat, action)));
     }
 
     private Object steps(long id) {
-        return program.ask(Wire.frame("message", "id", id, "match", 1L)).get("body");
+        return program.ask(program.frame("message", "id", id, "match", 1L)).get("body");
     }
 
     @Test
@@ -42,19 +42,23 @@ class EnvironmentHostTest {
         assertEquals(2L, last.get("turn"));
         assertEquals(true, last.get("terminated"));
         assertEquals(List.of(0.0, 1.0), last.get("outcome"));
-        assertTrue(program.hear(step(7, 2, 0, 1L)).isEmpty());
+        assertEquals("unknown", program.ask(step(7, 2, 0, 1L)).get("code"));
     }
 
     @Test
     void aStepIsDoneOnce() {
         program.ask(open(1, Map.of()));
-        assertEquals(program.ask(start(7)), program.ask(start(7)));
-        Map<String, Object> turn = program.ask(step(7, 0, 0, 1L));
-        assertEquals(turn, program.ask(step(7, 0, 0, 1L)));
+        byte[] start = start(7);
+        assertEquals(program.ask(start), program.ask(start));
+        byte[] step = step(7, 0, 0, 1L);
+        Map<String, Object> turn = program.ask(step);
+        assertEquals(turn, program.ask(step));
         assertEquals(1L, steps(1));
         program.ask(step(7, 1, 1, 1L));
-        assertTrue(program.hear(step(7, 0, 0, 1L), step(7, 3, 0, 1L), start(7)).isEmpty());
-        assertEquals(1L, steps(1), "an answer that is kept");
+        assertTrue(program.hear(step, start).isEmpty(), "what came after them says that the answers arrived");
+        Map<String, Object> error = program.ask(step(7, 3, 0, 1L));
+        assertEquals("unknown", error.get("code"));
+        assertEquals(6L, error.get("answers"));
         assertEquals(2L, steps(2));
     }
 
@@ -64,34 +68,36 @@ class EnvironmentHostTest {
         assertEquals(program.ask(open), program.ask(open));
         Map<String, Object> error = program.ask(open(2, Map.of("heap", 0L)));
         assertEquals("unavailable", error.get("code"));
-        assertEquals(2L, error.get("match"));
+        assertEquals(2L, error.get("answers"));
     }
 
     @Test
-    void aNewEpisodeDropsTheOldOne() {
+    void anotherEpisodeDropsTheOldOne() {
         program.ask(open(1, Map.of()));
         program.ask(start(7));
         program.ask(start(8));
-        assertTrue(program.hear(step(7, 0, 0, 1L)).isEmpty());
+        assertEquals("unknown", program.ask(step(7, 0, 0, 1L)).get("code"));
         assertEquals("turn", program.ask(step(8, 0, 0, 1L)).get("type"));
     }
 
     @Test
-    void whatTheRulesRefuseIsAnErrorThatComesAgain() {
+    void whatTheRulesRefuseIsAnErrorAfterWhichTheTurnIsAsBefore() {
         program.ask(open(1, Map.of()));
         program.ask(start(7));
-        Map<String, Object> error = program.ask(step(7, 0, 0, 3L));
+        byte[] step = step(7, 0, 0, 3L);
+        Map<String, Object> error = program.ask(step);
         assertEquals("illegal", error.get("code"));
         assertEquals(0L, error.get("seat"));
-        assertEquals(error, program.ask(step(7, 0, 0, 3L)));
+        assertEquals(3L, error.get("answers"));
+        assertEquals(error, program.ask(step));
         assertEquals(1L, steps(1));
-        assertEquals("turn", program.ask(start(8)).get("type"));
+        assertEquals("turn", program.ask(step(7, 0, 0, 1L)).get("type"));
     }
 
     @Test
     void seatsAndWatchersGetTextIfTheyWantIt() {
         program.ask(open(1, Map.of()));
-        Map<String, Object> turn = program.ask(Wire.frame("start", "match", 1L, "episode", 7L, "seed", 0L,
+        Map<String, Object> turn = program.ask(program.frame("start", "match", 1L, "episode", 7L, "seed", 0L,
                 "wants", List.of(List.of("text"), List.of()), "watched", true));
         assertEquals("5 left", turn.get("text"));
         assertEquals("5 left", ((Map<?, ?>) ((List<?>) turn.get("seats")).get(0)).get("text"));
@@ -108,10 +114,10 @@ class EnvironmentHostTest {
                 List.of(List.of(1L), List.of(2L)),
                 List.of(List.of(2L), List.of(2L)),
                 List.of(List.of(1L), List.of(2L), List.of(1L)));
-        byte[] ask = Wire.frame("lookahead", "id", 1L, "episode", 7L, "seat", 0L, "turn", 0L, "lines", lines);
+        byte[] ask = program.frame("lookahead", "id", 1L, "episode", 7L, "seat", 0L, "turn", 0L, "lines", lines);
         Map<String, Object> reply = program.ask(ask);
         assertEquals(reply, program.ask(ask));
-        List<Position> positions = ((List<?>) reply.get("body")).stream().map(Position::read).toList();
+        List<Preview> positions = ((List<?>) reply.get("body")).stream().map(Preview::read).toList();
         assertEquals(1, positions.get(0).toAct()[0]);
         assertEquals(-1, positions.get(1).rewards()[0]);
         assertTrue(positions.get(1).terminated());
@@ -119,7 +125,7 @@ class EnvironmentHostTest {
         assertEquals(1, positions.get(2).applied());
         assertEquals("the episode would be over", positions.get(3).error());
         assertEquals("turn", program.ask(step(7, 0, 0, 1L)).get("type"));
-        assertEquals("error", program.ask(Wire.frame("lookahead", "id", 2L, "episode", 7L, "seat", 0L, "turn", 0L,
+        assertEquals("error", program.ask(program.frame("lookahead", "id", 2L, "episode", 7L, "seat", 0L, "turn", 0L,
                 "lines", lines)).get("type"));
     }
 
@@ -128,9 +134,9 @@ class EnvironmentHostTest {
         program.ask(open(1, Map.of()));
         program.ask(start(7));
         program.hear(Wire.welcome(true));
-        assertEquals("turn", program.ask(start(7)).get("type"));
+        assertEquals("turn", program.ask(step(7, 0, 0, 1L)).get("type"));
         program.hear(Wire.welcome(false));
-        assertTrue(program.hear(step(7, 0, 0, 1L)).isEmpty());
+        assertEquals("unknown", program.ask(step(7, 1, 1, 1L)).get("code"));
         assertEquals("unknown", program.ask(start(7)).get("code"));
     }
 }

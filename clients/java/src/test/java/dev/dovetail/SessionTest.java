@@ -36,16 +36,23 @@ class SessionTest {
         assertEquals("agent", hello.get("role"));
         assertEquals("secret", hello.get("token"));
         assertNull(hello.get("resume"));
-        hear(1, Wire.welcome(false));
-        assertEquals("abc", Wire.open(session.greet(2)).get("resume"));
+        hear(1, Wire.welcome(false), Wire.frame("leave", "match", 3L, "seq", 7L));
+        hello = Wire.open(session.greet(2));
+        assertEquals(session.welcome().session(), hello.get("resume"));
+        assertEquals(7L, hello.get("seen"));
+        assertEquals("me", hello.get("name"), "not the name that the broker chose");
+        hear(3, Wire.welcome(false));
+        assertEquals(0L, Wire.open(session.greet(4)).getOrDefault("seen", 0L));
     }
 
     @Test
-    void pingsAreAnsweredWithTheirNumber() {
+    void pingsAreAnsweredWithTheirNumberAndWhatArrived() {
         BigInteger large = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
-        hear(1, Wire.frame("ping", "number", 7L), Wire.frame("ping", "number", large));
+        byte[] leave = Wire.frame("leave", "match", 3L, "seq", 5L);
+        hear(1, Wire.frame("ping", "number", 7L), leave, Wire.frame("ping", "number", large));
         assertEquals(7L, Wire.open(answers.get(0)).get("number"));
         assertEquals(large, Wire.open(answers.get(1)).get("number"));
+        assertEquals(5L, Wire.open(answers.get(1)).get("seen"));
     }
 
     @Test
@@ -55,6 +62,27 @@ class SessionTest {
         assertEquals(List.of("malformed", "unknown-type", "invalid"),
                 answers.stream().map(each -> Wire.open(each).get("code")).toList());
         assertEquals(List.of(Leave.of(3)), messages);
+    }
+
+    @Test
+    void aComplaintNamesWhatItAnswersAsFarAsThatCanBeRead() {
+        byte[] tensor = Wire.frame("message", "id", 9L, "seq", 4L, "body", new Extension((byte) 1, new byte[] {1}));
+        byte[] cut = Arrays.copyOf(Wire.frame("step", "seq", 300L, "episode", 1L), 20);
+        hear(1, tensor, Wire.frame("step", "seq", 6L), cut, Wire.frame("reply", "id", "x", "seq", 7L));
+        assertEquals(9L, Wire.open(answers.get(0)).get("id"));
+        assertNull(Wire.open(answers.get(0)).get("answers"));
+        assertEquals(6L, Wire.open(answers.get(1)).get("answers"));
+        assertEquals("malformed", Wire.open(answers.get(2)).get("code"));
+        assertEquals(300L, Wire.open(answers.get(2)).get("answers"));
+        assertNull(Wire.open(answers.get(3)).get("answers"), "an answer asks for nothing");
+    }
+
+    @Test
+    void aWelcomeThatComesTwiceIsOne() {
+        byte[] welcome = Wire.welcome(false);
+        hear(1, welcome, welcome);
+        assertEquals(1, messages.size());
+        assertEquals(0, session.lost());
     }
 
     @Test
@@ -77,7 +105,7 @@ class SessionTest {
         byte[] error = Wire.frame("error", "code", "hello-first", "message", "say hello");
         hear(2, error, error);
         assertEquals(1, answers.size());
-        assertEquals("abc", Wire.open(answers.get(0)).get("resume"));
+        assertEquals(session.welcome().session(), Wire.open(answers.get(0)).get("resume"));
     }
 
     @Test

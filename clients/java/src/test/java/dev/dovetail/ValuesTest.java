@@ -121,6 +121,9 @@ class ValuesTest {
         for (Object each : samples(Space.Text.of(4).withMinLength(2).withCharset("xyz"), 100)) {
             assertTrue(((String) each).matches("[xyz]{2,4}"), each::toString);
         }
+        Space.Sequence sequence = Space.Sequence.of(Space.Discrete.of(2), 3).withMinLength(1);
+        assertEquals(Set.of(1, 2, 3), samples(sequence, 100).stream()
+                .map(each -> ((List<?>) each).size()).collect(java.util.stream.Collectors.toSet()));
         Space both = Space.Dict.of(Map.of("a", Space.Tuple.of(List.of(Space.Discrete.of(1), Space.Text.of(0)))));
         assertEquals(List.of(Map.of("a", List.of(0L, ""))), samples(both, 1));
     }

@@ -32,13 +32,18 @@ final class Wire {
         return (Map<String, Object>) new Decoder().decode(frame);
     }
 
+    private static int sessions;
+
+    /** A welcome to the session there was, or to another. */
     static byte[] welcome(boolean resumed) {
-        return frame("welcome", "session", "abc", "name", "x", "resumed", resumed);
+        sessions += resumed ? 0 : 1;
+        return frame("welcome", "session", "session " + sessions, "name", "x", "resumed", resumed);
     }
 
     /** A resumption by a broker that reads no more than 500 bytes of a message. */
     static byte[] narrowed() {
-        return frame("welcome", "session", "abc", "name", "x", "resumed", true, "limits", map("frame", 500L));
+        return frame("welcome", "session", "session " + sessions, "name", "x", "resumed", true,
+                "limits", map("frame", 500L));
     }
 
     /** A host behind its session, as a program has it. */
@@ -46,12 +51,20 @@ final class Wire {
         final Session session;
         final Host host;
         private long now;
+        private long seq;
 
         Program(Host host) {
             this.host = host;
             session = new Session(host.role(), "", host.offers(), null);
             session.greet(0);
             hear(welcome(false));
+        }
+
+        /** A frame that must arrive. */
+        byte[] frame(String type, Object... pairs) {
+            Map<String, Object> map = map("type", type, "seq", ++seq);
+            map.putAll(map(pairs));
+            return new Encoder().encode(map);
         }
 
         /** What a ZeroMQ message of these frames is answered with. */

@@ -1,4 +1,4 @@
-"""Simulated continuations: the best actions of a search, each played out by search on both sides.
+"""Simulated rollouts: the best actions of a search, each played out by search on both sides.
 
 The Amazons study's "Monte Carlo" (its section 3.5), for any game with one seat to act at a time.
 """
@@ -19,20 +19,20 @@ def search(
     *,
     depth: int,
     candidates: int,
-    playout_depth: int,
-    playout_actions: int = 0,
+    rollout_depth: int,
+    rollout_actions: int = 0,
     table: bool,
 ) -> Generator[Expand, list[Node], int]:
-    """Return one of the best actions whose continuation was won, or if none was, one of the best; by lot.
+    """Return one of the best actions whose rollout was won, or if none was, one of the best; at random.
 
     Args:
         start: the decision.
         rng: draws among equals.
         evaluate: at the horizons, for the seat that searches.
         depth: plies of the search that ranks the actions.
-        candidates: how many of the best are played out; equals at the last place are drawn by lot.
-        playout_depth: plies of search in the continuations, by whoever acts.
-        playout_actions: of a continuation at most, then rewards decide; 0 plays to the end.
+        candidates: how many of the best are played out; equals at the last place are drawn at random.
+        rollout_depth: plies of search in the rollouts, by the seat that acts.
+        rollout_actions: of a rollout at most, then rewards decide; 0 plays to the end.
         table: whether searches remember positions.
     """
     seat = start.seat
@@ -47,10 +47,10 @@ def search(
     good = []
     for action in best:
         (node,) = yield Expand(start, [action])
-        last = len(node.line) + playout_actions
-        while node.seat is not None and (not playout_actions or len(node.line) < last):
+        last = len(node.line) + rollout_actions
+        while node.seat is not None and (not rollout_actions or len(node.line) < last):
             player = AlphaBeta(node.seat, evaluate, table=table)
-            result = yield from player.deepen(node, playout_depth)
+            result = yield from player.deepen(node, rollout_depth)
             (node,) = yield Expand(node, [pick(result, rng)])
         if _won(node, seat):
             good.append(action)

@@ -1,0 +1,158 @@
+"""What agents save: settings and arrays in one format, checked when they are read.
+
+A state is MessagePack: the agent's type, a version, its parameters and seed, a struct of settings,
+and arrays.  Nothing in it is imported, evaluated or unpickled.  An agent loads like this, so that
+a state that is refused changes nothing::
+
+    saved = unpack(self.name, state, 1, type(self).Parameters, Counters)
+    other = type(self)(saved.parameters, saved.seed)
+    other.weights = saved.array("weights", "<f8", (12,))
+    become(self, other)
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from dovetail.protocol.errors import DovetailError
+
+Array = NDArray[Any]
+P = TypeVar("P", bound=Struct)
+S = TypeVar("S", bound=Struct)
+
+
+class Nothing(Struct):
+    """The settings of an agent that has none."""
+
+
+class _Array(Struct, forbid_unknown_fields=True):
+    dtype: str
+    """As numpy writes it, little-endian."""
+    shape: list[int]
+    data: bytes
+    packed: bool = False
+    """Whether zlib has compressed ``data``."""
+
+
+class _State(Struct, forbid_unknown_fields=True):
+    agent: str
+    version: int
+    parameters: dict[str, Any]
+    seed: int
+    settings: dict[str, Any]
+    arrays: dict[str, _Array]
+
+
+class Saved(Generic[P, S]):
+    """A state that was read and is of the right agent."""
+
+    def __init__(
+        self, name: str, parameters: P, seed: int, settings: S, arrays: dict[str, _Array]
+    ) -> None:
+        self.name, self.parameters, self.seed = name, parameters, seed
+        self.settings, self._arrays = settings, arrays
+
+    def array(self, name: str, dtype: str, shape: Sequence[int]) -> Array:
+        """Return an array, in this machine's byte order.
+
+        Args:
+            name: that ``pack`` was given.
+            dtype: that it must have, such as ``<f4``.
+            shape: that it must have; -1 stands for any length.
+
+        Raises:
+            DovetailError: there is none, or it has another type, shape or number of bytes.
+        """
+        found = self._arrays.get(name)
+        if found is None:
+            raise wrong(self.name, f"it has no {name}")
+        fits = len(found.shape) == len(shape) and all(
+            have >= 0 and want in (-1, have) for have, want in zip(found.shape, shape, strict=True)
+        )
+        if found.dtype != dtype or not fits:
+            raise wrong(
+                self.name,
+                f"{name} are {found.dtype} of shape {found.shape}, not {dtype} of {list(shape)}",
+            )
+        kind = np.dtype(dtype)
+        size = math.prod(found.shape) * kind.itemsize
+        data = found.data
+        if found.packed:
+            try:
+                data = zlib.decompressobj().decompress(data, size + 1)
+            except zlib.error as error:
+                raise wrong(self.name, f"{name}: {error}") from None
+        if len(data) != size:
+            raise wrong(self.name, f"{name} have the wrong size")
+        return np.frombuffer(data, kind).reshape(found.shape).astype(kind.newbyteorder("="))
+
+
+def wrong(name: str, why: str) -> DovetailError:
+    """Return the error for bytes that are not a saved agent of this type."""
+    return DovetailError(f"these bytes are not a saved {name}: {why}")
+
+
+def pack(
+    name: str,
+    version: int,
+    parameters: Struct,
+    seed: int,
+    settings: Struct | None = None,
+    arrays: Mapping[str, Array] | None = None,
+    *,
+    compress: bool = False,
+) -> bytes:
+    """Return the bytes that ``unpack`` reads.
+
+    Args:
+        name: the agent's type.
+        version: of what the settings and arrays mean.
+        parameters: of the agent.
+        seed: of the agent.
+        settings: counters and the like.
+        arrays: numbers, by name.
+        compress: whether to compress the arrays.
+    """
+    packed = {}
+    for key, value in (arrays or {}).items():
+        little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+        data = zlib.compress(little.data, 1) if compress else little.tobytes()
+        packed[key] = _Array(little.dtype.str, list(value.shape), data, compress)
+    builtin = msgspec.to_builtins(settings or Nothing(), builtin_types=(bytes,))
+    given = msgspec.to_builtins(parameters, builtin_types=(bytes,))
+    return msgspec.msgpack.encode(_State(name, version, given, seed, builtin, packed))
+
+
+def unpack(
+    name: str, state: bytes, version: int, parameters: type[P], settings: type[S]
+) -> Saved[P, S]:
+    """Return what ``pack`` was given.
+
+    Raises:
+        DovetailError: the bytes are something else, or of another agent or version.
+    """
+    try:
+        found = msgspec.msgpack.decode(state, type=_State)
+        if found.agent != name:
+            raise wrong(name, f"they are a {found.agent!r:.100}")
+        if found.version != version:
+            raise wrong(name, f"they have version {found.version}, not {version}")
+        read = msgspec.convert(found.parameters, parameters)
+        return Saved(
+            name, read, found.seed, msgspec.convert(found.settings, settings), found.arrays
+        )
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise wrong(name, str(error)) from None
+
+
+def become(agent: object, other: object) -> None:
+    """Give an agent everything that another of its type holds."""
+    vars(agent).update(vars(other))

@@ -1,0 +1,59 @@
+package dev.dovetail;
+
+import dev.dovetail.Message.Welcome;
+import java.util.List;
+import java.util.TreeMap;
+
+/**
+ * What arrived in this session, and what it was answered with. A frame that comes again is answered as before if it was
+ * answered, and ignored if not: the rule of SPEC.md, Delivery.
+ */
+final class Inbox {
+    private final TreeMap<Long, byte[]> answers = new TreeMap<>();
+    private long seen;
+    private boolean keeping = true;
+
+    /** Begins another session, unless the old one continues. */
+    void begin(Welcome welcome) {
+        if (!welcome.resumed()) {
+            seen = 0;
+            answers.clear();
+        }
+        keeping = welcome.heartbeat() > 0; // else nothing is ever sent again
+    }
+
+    /** Returns whether a message is new; a repeated one is answered as before. */
+    boolean take(Message message, List<byte[]> out) {
+        long seq = message.seq();
+        if (seq == 0) {
+            return true;
+        }
+        if (seq > seen) {
+            seen = seq;
+            return true;
+        }
+        byte[] answer = answers.get(seq);
+        if (answer != null) {
+            out.add(answer);
+        }
+        return false;
+    }
+
+    /** Answers a message, and keeps the answer. */
+    void answer(long seq, byte[] answer, List<byte[]> out) {
+        out.add(answer);
+        if (keeping && seq > 0) {
+            answers.put(seq, answer);
+        }
+    }
+
+    /** Forgets an answer that has arrived, since what follows from it came. */
+    void forget(long seq) {
+        answers.remove(seq);
+    }
+
+    /** Forgets all answers up to a number: the broker says that they have arrived. */
+    void settle(long settled) {
+        answers.headMap(settled, true).clear();
+    }
+}

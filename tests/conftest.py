@@ -1,0 +1,57 @@
+"""Give each test the marker of its file's group, and keep the fast ones to their word."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from tests.groups import GROUPS, group
+
+TOP = Path(__file__).resolve().parents[1]
+_fast = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the groups as markers."""
+    for name, meaning in GROUPS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}; run with `make test-{name}`")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its group."""
+    for item in items:
+        try:
+            name = group(item.path.relative_to(TOP).as_posix())
+        except LookupError as error:
+            raise pytest.UsageError(str(error)) from None
+        item.add_marker(getattr(pytest.mark, name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a fast test open no socket and start no program."""
+    global _fast
+    _fast = item.get_closest_marker("fast") is not None
+    try:
+        return (yield)
+    finally:
+        _fast = False
+
+
+def _refused(what: str, original: Any) -> Any:
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _fast:
+            raise RuntimeError(f"a fast test {what}; name its file in tests/groups.py")
+        return original(self, *args, **kwargs)
+
+    return checked
+
+
+zmq.Context.socket = _refused("opens a socket", zmq.Context.socket)  # type: ignore[method-assign]
+subprocess.Popen.__init__ = _refused(  # type: ignore[method-assign]
+    "starts a program", subprocess.Popen.__init__
+)

@@ -1,0 +1,67 @@
+"""The groups of the tests, as `make test-fast` and the like run them: each file is in one.
+
+A file or a folder; a file's own line comes before its folder's.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+GROUPS = {
+    "fast": "no socket, no other program, a fraction of a second each",
+    "learners": "plays or trains for seconds, in one process",
+    "processes": "sockets, threads and programs",
+    "clients": "builds the clients of the other languages",
+}
+"""Marker and meaning.  `slow` is apart: it marks single tests, which only `make test-slow` runs."""
+
+PLACES = {
+    "tests/agent_servers": "learners",
+    "tests/agent_servers/test_human.py": "fast",
+    "tests/agent_servers/test_network.py": "fast",
+    "tests/agent_servers/test_random.py": "fast",
+    "tests/agent_servers/test_recorded.py": "fast",
+    "tests/agent_servers/test_scripted.py": "fast",
+    "tests/broker": "fast",
+    "tests/broker/test_faults.py": "processes",
+    "tests/broker/test_mistakes.py": "processes",
+    "tests/cli": "processes",
+    "tests/clients/test_clients.py": "clients",
+    "tests/clients/test_stamps.py": "processes",
+    "tests/conform": "processes",
+    "tests/env_servers": "learners",
+    "tests/env_servers/test_connect_four.py": "fast",
+    "tests/experiments": "learners",
+    "tests/experiments/test_file.py": "fast",
+    "tests/experiments/test_registered.py": "fast",
+    "tests/experiments/test_runner.py": "processes",
+    "tests/experiments/test_statistics.py": "fast",
+    "tests/peer": "fast",
+    "tests/peer/test_session.py": "processes",
+    "tests/protocol": "fast",
+    "tests/test_ci.py": "processes",
+    "tests/test_docs.py": "learners",
+    "tests/test_groups.py": "fast",
+}
+
+
+def places(path: str) -> list[str]:
+    """Return the lines of PLACES that name a file, the most exact first.
+
+    Args:
+        path: from the top of the repository, with slashes.
+    """
+    folders = [path, *map(str, PurePosixPath(path).parents)]
+    return [each for each in folders if each in PLACES]
+
+
+def group(path: str) -> str:
+    """Return the group of a test file.
+
+    Raises:
+        LookupError: no line of PLACES names it.
+    """
+    found = places(path)
+    if not found:
+        raise LookupError(f"{path} is in no group; name it or its folder in tests/groups.py")
+    return PLACES[found[0]]

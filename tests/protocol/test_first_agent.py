@@ -1,0 +1,96 @@
+"""The agent of twenty lines at the beginning of SPEC.md plays."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dovetail.broker.core import Settings
+from dovetail.broker.server import Server
+from dovetail.env_servers.environment import Environment
+from dovetail.env_servers.serve import serve
+from dovetail.experiments.client import Experiment
+from dovetail.protocol.messages import Spec, Turn, View
+from dovetail.protocol.spaces import Discrete
+
+SPEC = Path(__file__).resolve().parents[2] / "protocol" / "SPEC.md"
+
+
+class Nim(Environment):
+    """One heap; seats take one or two in turn."""
+
+    name = "nim"
+
+    def init(self) -> Spec:
+        return Spec(seats=2, observation_spaces=[Discrete(8)], action_spaces=[Discrete(2, 1)])
+
+    def start(self, seed: int) -> Turn:
+        self.heap, self.turn = 7, 0
+        return self._turn()
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        [(seat, taken)] = actions.items()
+        self.heap -= taken
+        self.turn += 1
+        if self.heap:
+            return self._turn()
+        views = [View(each, 0, reward=1.0 if each == seat else -1.0) for each in (0, 1)]
+        return Turn(seats=views, terminated=True, outcome=[float(seat == 0), float(seat == 1)])
+
+    def _turn(self) -> Turn:
+        seat = self.turn % 2
+        return Turn(to_act=[seat], seats=[View(seat, self.heap, [1, 2][: self.heap])])
+
+
+@contextmanager
+def running(target: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    stop = threading.Event()
+    thread = threading.Thread(target=target, args=(*arguments, stop))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+
+
+def pump(server: Server, stop: threading.Event) -> None:
+    while not stop.is_set():
+        server.pump(0.05)
+    server.close()
+
+
+def code() -> str:
+    [found] = re.findall(r"```python\n(.*?)```", SPEC.read_text(encoding="utf-8"), re.DOTALL)
+    return str(found)
+
+
+def test_it_has_about_twenty_lines() -> None:
+    assert len([line for line in code().splitlines() if line.strip()]) <= 21
+
+
+def test_it_plays_and_hears_the_broker_leave() -> None:
+    server = Server("tcp://127.0.0.1:*", Settings(heartbeat=0.1, peer_timeout=2.0))
+    text = code().replace("tcp://127.0.0.1:5757", server.address)
+    assert server.address in text
+    agent = None
+    try:
+        with running(pump, server):
+            environment = running(lambda stop: serve([Nim], server.address, stop=stop))
+            with environment, Experiment.connect(server.address) as experiment:
+                agent = subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.PIPE)
+                experiment.expect(["nim"], ["taker"])
+                results = experiment.run("nim", ["taker", "taker"], episodes=50, seed=1).wait()
+                assert [each.reason for each in results] == ["terminated"] * 50
+                assert len({each.turns for each in results}) > 1
+        assert agent.wait(10) == 0  # the broker has said goodbye
+    finally:
+        if agent is not None:
+            agent.kill()
+            agent.communicate()
