@@ -94,7 +94,7 @@ class _Both:
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has said goodbye."""
+        """Whether the broker has sent ``bye``."""
         return self._link.departed
 
     def send(self, messages: Sequence[m.Message]) -> None:

@@ -108,7 +108,7 @@ def register(text: str) -> None:
 
 def _unknown(kind: Kind, name: str, known: list[str]) -> str:
     if Path(name).suffix == ".py":
-        return f"{name!r} is a file; name a class in it, as in {name}:Class"
+        return f"{name!r} is a file; name the class in it too, as in {name}:Class"
     return f"{registry.unknown(kind, name, known)}, or give module:Class or path/to/file.py:Class"
 
 
