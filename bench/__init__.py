@@ -1,1 +1,1 @@
-"""What is measured, and against whom."""
+"""Benchmarks, and the references they are compared with."""

@@ -1,4 +1,4 @@
-"""``python -m bench``: measure Dovetail beside bare references, print a table and write it down."""
+"""``python -m bench``: measure Dovetail beside bare references, print a table and save it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MATCHES = (1, 8, 64, 256)
 
 
 class Rows(enum.StrEnum):
-    """Which rows there are."""
+    """The available rows."""
 
     one = "1"
     eight = "8"
@@ -33,7 +33,7 @@ class Rows(enum.StrEnum):
 
 
 class Via(enum.StrEnum):
-    """Over what the processes talk."""
+    """The transport between the processes."""
 
     tcp = "tcp"
     ipc = "ipc"
@@ -59,7 +59,7 @@ class Bench:
     failed: bool = False
 
     def tell(self, text: str) -> None:
-        """Say on stderr what goes on."""
+        """Report progress on stderr."""
         self.console.print(f"  {text}", style="dim", highlight=False)
 
     def note(self, text: str) -> None:
@@ -70,7 +70,7 @@ class Bench:
     def compare(
         self, case: str, ours: dict[str, Measurement], others: dict[str, Measurement]
     ) -> None:
-        """Measure ours and the references in alternation; add a row for each pair."""
+        """Measure ours and the references alternately; add a row for each pair."""
         figures, failed = alternate(
             {**ours, **others},
             self.seconds,
@@ -89,7 +89,7 @@ class Bench:
                 self.rows.append(Row(title, found.get(name), other, found.get(other)))
 
     def networked(self, transport: Transport, matches: int) -> None:
-        """Measure so many matches at once, each role a process."""
+        """Measure this many matches at once, with a process per role."""
         ours = {
             game.title: dovetail_rows.networked(game, transport, matches) for game in self.games
         }
@@ -124,14 +124,16 @@ class Bench:
             self.note(f"memory: failed: {error}")
             return
         megabytes = [Figure.of([each.kilobytes / 1024]) for each in samples]
-        case = f"broker's memory after {samples[-1].turns:,} turns, {game.title}"
+        case = f"broker memory after {samples[-1].turns:,} turns, {game.title}"
         for when, figure in (
             ("at the start", megabytes[0]),
             (f"after {samples[1].turns:,} turns", megabytes[1]),
         ):
             self.rows.append(Row(case, megabytes[-1], when, figure, " MB"))
         each = ", ".join(f"{s.kilobytes / 1024:.1f}" for s in samples)
-        self.note(f"memory in MB at the start, each {total // 10:,} turns and the end: {each}")
+        self.note(
+            f"memory in MB at the start, after every {total // 10:,} turns, and at the end: {each}"
+        )
 
 
 def main(
@@ -145,7 +147,7 @@ def main(
         list[Play] | None, typer.Option(help="Only this game; may be repeated.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each measurement.")] = 2.0,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of measurements of each.")] = 3,
     quick: Annotated[
         bool, typer.Option("--quick", help="Half a second each, tcp only, 100,000 turns of memory.")
     ] = False,
@@ -153,7 +155,7 @@ def main(
         bool, typer.Option("--references-only", help="Measure the bare references alone.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Where the table goes; `bench/results.md` for a whole run.")
+        Path | None, typer.Option(help="File for the table; `bench/results.md` for a whole run.")
     ] = None,
 ) -> None:
     """Measure turns per second beside bare references on this machine."""
@@ -178,7 +180,10 @@ def main(
         first = vias[0]
         bench.memory(bench.games[0], first, 100_000 if quick else 1_000_000)
 
-    bench.notes.insert(0, f"each measured {repeats} times for {bench.seconds:g} s, in alternation")
+    bench.notes.insert(
+        0,
+        f"each measured {repeats} times for {bench.seconds:g} s, alternating between the subjects",
+    )
     shown = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     shown.print(for_terminal(bench.rows))
     for line in (*machine(), *bench.notes):

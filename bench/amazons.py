@@ -1,4 +1,4 @@
-"""``python -m bench.amazons``: what a decision of the Amazons player costs from the first position, by depth."""
+"""``python -m bench.amazons``: time per decision of the Amazons player in the first position, by depth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUEEN_MOVES = 60.0
 
 
 def main(
-    repeats: Annotated[int, typer.Option(min=1, help="How often each depth is measured.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of measurements of each depth.")] = 3,
 ) -> None:
     """Search the first position of the 8 x 8 board; the study needed up to three minutes for depth 3."""
     environment = Amazons(Configuration(rows=8, columns=8))

@@ -1,4 +1,4 @@
-"""``python -m bench.clients``: an agent and an environment in each language, beside Python's in the same run."""
+"""``python -m bench.clients``: an agent and an environment in each language, compared with Python's in the same run."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ def games() -> dict[str, Game]:
 
 def main(
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each measurement.")] = 3.0,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of measurements of each.")] = 3,
     language: Annotated[
         list[str] | None, typer.Option(help="Only this language; may be repeated.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the table goes; `bench/clients.md` for a whole run.")
+        Path | None, typer.Option(help="File for the table; `bench/clients.md` for a whole run.")
     ] = None,
 ) -> None:
     """Measure turns per second through the broker over tcp; build the clients first (make clients)."""
     console = Console(stderr=True, highlight=False)
     chosen = {name: game for name, game in games().items() if not language or name in language}
     if not chosen:
-        console.print(f"no such client; there are {', '.join(games())}")
+        console.print(f"unknown client; choose from {', '.join(games())}")
         raise typer.Exit(2)
     rows: list[Row] = []
-    notes = [f"each measured {repeats} times for {seconds:g} s, in alternation, over tcp"]
+    notes = [
+        f"each measured {repeats} times for {seconds:g} s, alternating between the subjects, over tcp"
+    ]
     for matches in MATCHES:
         case = "1 match, lock-step" if matches == 1 else f"{matches} matches at once"
         measured = {

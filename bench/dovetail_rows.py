@@ -1,4 +1,4 @@
-"""Dovetail's own figures: every role a process of its own, or all in one."""
+"""Dovetail's own figures: with a process per role, or all in one process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dovetail import Experiment, InProcess
 from dovetail.peer import plugins
 
 MANY = 10_000_000
-"""Episodes that no measurement lives to see."""
+"""More episodes than any measurement plays."""
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -29,9 +29,9 @@ class Game:
 
     title: str
     environment: str
-    """As ``dovetail env`` is told."""
+    """Arguments for ``dovetail env``."""
     offered: str
-    """As a run is told."""
+    """Fields for a run."""
     agent: str
     player: str
     programs: tuple[tuple[str, ...], ...] = ()
@@ -53,7 +53,7 @@ def missing(game: Game) -> str | None:
     return None
 
 
-# -- processes of their own --------------------------------------------------------------------
+# -- separate processes --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(game: Game, transport: Transport) -> Iterator[Running]:
-    """Start broker, environment and agent, each a process; end them after.
+    """Start broker, environment and agent as processes; stop them afterwards.
 
     The broker keeps its journal, and checks and clocks are on.
 
@@ -135,7 +135,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _playing(
     experiment: Experiment, game: Game, concurrency: int, clock: float | None = 60.0
 ) -> Iterator[Iterator[int]]:
-    """Begin a run; give the turns of each finished episode; cancel the run after."""
+    """Start a run; yield the turns of each finished episode; cancel the run afterwards."""
     players = [experiment.create(game.player, seed=seat) for seat in range(2)]
     run = experiment.run(
         game.offered,

@@ -1,5 +1,5 @@
 """``python -m bench.games``: random-play moves per second of each game's bare rules, of its environment, and
-through the broker in process, beside OpenSpiel's own and PettingZoo's where they have the game."""
+through the broker in process, compared with OpenSpiel and PettingZoo where they have the game."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def open_spiel(game: str, actions_a_move: int, rng: random.Random) -> Iterator[i
 
 @dataclass(frozen=True)
 class Subject:
-    """A game of ours, and what it is held against."""
+    """One of our games, and the game it is compared with."""
 
     name: str
     rules: Episodes
@@ -259,11 +259,11 @@ def _features_alone(seconds: float) -> float:
 def main(
     game: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each measurement.")] = 1.5,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of measurements of each.")] = 3,
 ) -> None:
     """Measure random-play moves per second of every game beside other libraries' versions."""
     console = Console(stderr=True)
-    notes = [f"each measured {repeats} times for {seconds:g} s, in alternation"]
+    notes = [f"each measured {repeats} times for {seconds:g} s, alternating between the subjects"]
     spiel = importlib.util.find_spec("pyspiel") is not None
     zoo = pettingzoo_reference.missing()
     if not spiel:

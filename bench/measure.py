@@ -1,4 +1,4 @@
-"""What all measurements share: the error, a process of its own, and repeating in alternation."""
+"""What all measurements share: the error, separate processes, and alternating repetition."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def children() -> Iterator[Callable[..., Connection]]:
 
 
 def hear(pipe: Connection, seconds: float = 0.0) -> Any:
-    """Return what a process says; wait for it for ``seconds`` and some patience.
+    """Return what a process sends; wait ``seconds`` plus a margin for it.
 
     Raises:
-        BenchError: it says nothing, or it ended.
+        BenchError: it sends nothing, or it ended.
     """
     if not pipe.poll(seconds + PATIENCE):
         raise BenchError("a measuring process does not answer")
@@ -78,7 +78,7 @@ def hear(pipe: Connection, seconds: float = 0.0) -> Any:
 
 
 def isolated(function: Measurement) -> Measurement:
-    """Return a measurement that runs ``function`` in a fresh process of its own."""
+    """Return a measurement that runs ``function`` in a fresh process."""
 
     def measure(seconds: float) -> float:
         with children() as start:

@@ -1,4 +1,4 @@
-"""The least an environment and an agent can be, so that what is measured is what lies between."""
+"""A minimal environment and agent, so that the bench measures what lies between them."""
 
 from __future__ import annotations
 

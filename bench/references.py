@@ -1,4 +1,4 @@
-"""Bare references: what sockets and pyzmq do with the same hops and frames, and no checks.
+"""Bare references: sockets and pyzmq with the same hops and frames, without checks.
 
 A turn is four hops: environment - relay - agent - relay - environment, three processes.
 """

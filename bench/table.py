@@ -107,10 +107,10 @@ def as_markdown(rows: Iterable[Row], notes: Sequence[str], command: str) -> str:
     """Return the whole report as Markdown."""
     dashes = ("---" if column in ("case", "reference") else "---:" for column in COLUMNS)
     lines = [
-        "# What was measured",
+        "# Benchmark results",
         "",
-        f"Written by `{command}`, not by hand. Turns per second unless a unit is given; medians,",
-        "with the lowest and the highest; ratio is Dovetail's median by the reference's.",
+        f"Written by `{command}`; do not edit. Figures are turns per second unless a unit is given: the",
+        "median, and the spread from lowest to highest. The ratio is Dovetail's median divided by the reference's.",
         "",
         *(f"- {line}" for line in (*machine(), *notes)),
         "",

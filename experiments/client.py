@@ -30,11 +30,11 @@ TIMEOUT = 120.0
 
 
 class Connection(Protocol):
-    """What an experiment needs of its connection; over a socket or in process."""
+    """The connection that an experiment needs, over a socket or in process."""
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has said goodbye."""
+        """Whether the broker has sent ``bye``."""
         ...
 
     def send(self, messages: Sequence[m.Message]) -> None:
@@ -42,7 +42,7 @@ class Connection(Protocol):
         ...
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Return what came, waiting up to ``timeout`` seconds for the first."""
+        """Return the messages received, waiting up to ``timeout`` seconds for the first."""
         ...
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Run:
         self._results: deque[m.Episode] = deque()
 
     def __iter__(self) -> Iterator[m.Episode]:
-        """Yield the result of each episode as it comes; interrupted ones have ``scored`` False.
+        """Yield the result of each episode as it arrives; interrupted ones have ``scored`` False.
 
         Raises:
             DovetailError: the run failed, or the broker is gone.
@@ -76,7 +76,7 @@ class Run:
             yield from results
 
     def poll(self, timeout: float | None = None) -> list[m.Episode] | None:
-        """Return the results that came, waiting a little for the first; None once all are told.
+        """Return the results received, waiting briefly for the first; None once all were returned.
 
         Raises:
             DovetailError: the run failed, or the broker is gone.
@@ -121,19 +121,19 @@ class Run:
         self._command(m.Drain(0, self.number))
 
     def cancel(self) -> None:
-        """End everything of this run now."""
+        """Cancel the run immediately."""
         self._asked_for = "cancelled"
         self._command(m.Cancel(0, self.number))
 
     def start(self, *, abandon: bool = False) -> m.WatchedTurn:
-        """Stepwise: begin the next episode; return its first turn (RL-Glue's ``RL_start``).
+        """Stepwise: start the next episode; return its first turn (RL-Glue's ``RL_start``).
 
         With ``abandon`` an episode in progress is truncated first.
         """
         return self._turn(m.ExperimentStart(0, self.number, abandon))
 
     def step(self) -> m.WatchedTurn:
-        """Stepwise: let the seats act once; return the turn that follows (``RL_step``)."""
+        """Stepwise: have the seats act once; return the next turn (``RL_step``)."""
         return self._turn(m.ExperimentStep(0, self.number))
 
     def message(self, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
@@ -155,7 +155,7 @@ class Run:
 
 
 class Experiment:
-    """A connection of an experiment.  Everything it does is a message of the contract."""
+    """An experiment's connection.  Each method sends a message of the contract."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -179,29 +179,29 @@ class Experiment:
         give_up: float | None = GIVE_UP,
         idle: Callable[[], None] | None = None,
     ) -> Experiment:
-        """Connect to a broker: at ``address``, or where DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the usual port.
+        """Connect to a broker at ``address``, or as DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the default port.
 
         Args:
             address: a ZeroMQ endpoint.
-            name: what this experiment is called there.
+            name: this experiment's name at the broker.
             token: the broker's access token.
             wait: seconds to wait for the broker's first answer; None waits for ever.
-            give_up: seconds of silence after which whatever waits for the broker raises DovetailError;
-                None waits for ever.  A silent broker costs one warning of the logger ``dovetail``.
-            idle: called now and then while nothing comes; what it raises ends the wait.
+            give_up: seconds of silence after which a call that waits for the broker raises DovetailError;
+                None waits for ever.  The logger ``dovetail`` warns once if the broker is silent.
+            idle: called periodically while no message arrives; an exception from it ends the wait.
 
         Raises:
-            DovetailError: there is none at ``address``, or it refuses this peer.
+            DovetailError: no broker answers at ``address``, or it refuses this peer.
         """
         address, token = broker(address, token)
         software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
         return cls(Link(address, hello, wait, give_up=give_up, idle=idle))
 
-    # -- what can be asked for -------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------
 
     def catalogue(self) -> dict[str, Any]:
-        """Return what is connected; the form is SPEC.md's."""
+        """Return what is connected, in the form that SPEC.md defines."""
         body: dict[str, Any] = self.request(m.Catalogue(0))
         return body
 
@@ -211,7 +211,7 @@ class Experiment:
         """Wait until the named environments and agent types are offered.
 
         Raises:
-            DovetailError: they are not after ``timeout`` seconds; the text says which.
+            DovetailError: some are missing after ``timeout`` seconds; the text lists them.
         """
         end = time.monotonic() + timeout
         while True:
@@ -241,15 +241,15 @@ class Experiment:
         peer: str | None = None,
         timeout: float | None = TIMEOUT,
     ) -> int:
-        """Make an agent of a type; return the number of the instance.
+        """Create an agent of a type; return the instance's number.
 
         Args:
             agent: the agent type.
             seed: for its own random choices.
             parameters: the type's options.
-            state: bytes of ``save`` to begin from.
-            state_name: the name under which the broker keeps the state to begin from.
-            peer: which program is to make it.
+            state: bytes from ``save`` to start from.
+            state_name: the name under which the broker stores the state to start from.
+            peer: the program that should create it.
             timeout: seconds to wait for it; None waits for ever.
 
         Raises:
@@ -265,7 +265,7 @@ class Experiment:
         """Play episodes; ``options`` are the fields of the message ``run`` (``dovetail.Run``).
 
         Raises:
-            DovetailError: no such environment or agent, or options that make no sense.
+            DovetailError: the environment or an agent does not exist, or the options are invalid.
         """
         options.setdefault("clock", m.ClockRule())
         if isinstance(options["clock"], dict):
@@ -286,7 +286,7 @@ class Experiment:
     def save(
         self, instance: int, state_name: str | None = None, *, timeout: float | None = TIMEOUT
     ) -> bytes:
-        """Return an agent's state; with ``state_name`` the broker keeps it under that name too."""
+        """Return an agent's state; with ``state_name`` the broker also stores it under that name."""
         answer = self._exchange(m.Save(0, instance, state_name, timeout))
         assert isinstance(answer, m.Saved)
         return answer.state
@@ -299,7 +299,7 @@ class Experiment:
         *,
         timeout: float | None = TIMEOUT,
     ) -> None:
-        """Put an agent into a state that was saved: into ``state``, or the one of that name."""
+        """Load a saved state into an agent: ``state``, or the one stored under that name."""
         self.request(m.Load(0, instance, state, state_name, timeout))
 
     def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
@@ -311,11 +311,11 @@ class Experiment:
         return self.request(m.ExperimentMessage(0, instance, body=body, timeout=timeout))
 
     def watch(self, run: int | None = None) -> None:
-        """Ask for the turns of a run, or of all runs; ``turns`` yields them."""
+        """Request the turns of a run, or of all runs; ``turns`` yields them."""
         self.request(m.Watch(0, run))
 
     def turns(self, timeout: float | None = None) -> Iterator[m.WatchedTurn]:
-        """Yield the turns that are watched, until none comes for ``timeout`` seconds."""
+        """Yield watched turns until none arrives for ``timeout`` seconds."""
         last = time.monotonic()
         while True:
             if self._turns:
@@ -327,7 +327,7 @@ class Experiment:
             self.wait(0.1)
 
     def close(self) -> None:
-        """Leave; runs in progress are cancelled."""
+        """Disconnect; the broker cancels runs in progress."""
         self._connection.close()
 
     def __enter__(self) -> Experiment:
@@ -347,7 +347,7 @@ class Experiment:
         """Send a request and return the body of the reply.
 
         Raises:
-            Refused: it got an error instead; ``code`` says of what kind.
+            Refused: the answer is an error; ``code`` gives its kind.
             DovetailError: the broker is gone.
         """
         answer = self._exchange(message)
@@ -368,7 +368,7 @@ class Experiment:
         return answer
 
     def wait(self, timeout: float | None = None) -> None:
-        """Take what the broker has sent, waiting for it if there is nothing.
+        """Process the broker's messages, waiting for one if there are none.
 
         Raises:
             DovetailError: the broker is gone, was silent too long, or lost this session.
@@ -378,7 +378,7 @@ class Experiment:
         for message in messages:
             if self._inbox.take(getattr(message, "seq", 0), repeats):
                 self._take(message)
-        if self._connection.departed and not messages:  # what came before the goodbye counts
+        if self._connection.departed and not messages:  # messages that came before ``bye`` count
             raise DovetailError("the broker has left")
 
     def _take(self, message: m.Message) -> None:
@@ -431,4 +431,6 @@ class Experiment:
             run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
         self._runs.clear()
         if self._open:
-            raise DovetailError("the broker restarted and does not know this experiment any more")
+            raise DovetailError(
+                "the broker restarted and no longer recognises this experiment; run the experiment again"
+            )

@@ -12,7 +12,7 @@ from dovetail.experiments.runner import Execution, execute
 
 FILE = Path(__file__).parent / "files" / "connect_four_two_learners.toml"
 PASS = 0.9
-"""The share of games against random that each learner must win in the end."""
+"""The share of games against random that each learner must finally win."""
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
     console = Console(highlight=False)
     began = time.monotonic()
     console.print(
-        "Two TD learners learn Connect Four against each other, each a process of its own, with "
+        "Two TD learners learn Connect Four against each other, each in its own process, with "
         f"the game in a third and this experiment in a fourth.\nexperiment: {FILE.name}",
         soft_wrap=True,
     )

@@ -1,6 +1,6 @@
 """In process: broker, environments, agents and experiment in one program, by function calls.
 
-RL-Glue's internal mode, for every role and in any mix: with ``bind`` other programs may join.
+RL-Glue's internal mode, for any combination of roles; with ``bind`` other programs may join.
 
 >>> from dovetail import InProcess
 >>> with InProcess([ConnectFour], [Random]) as experiment:
@@ -44,7 +44,7 @@ class LocalLink:
         server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker; it refuses what it would refuse over a socket, but for the size."""
+        """Send messages to the broker, which checks everything that it checks over a socket except size."""
         for message in messages:
             frame = codec.encode(message)
             try:
@@ -53,7 +53,7 @@ class LocalLink:
                 self._server.core.refuse(self._local, error, time.monotonic())
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Let the broker work until it has something to say, at most ``timeout`` seconds."""
+        """Run the broker until it has messages, for at most ``timeout`` seconds."""
         server, inbox = self._server, self._local.inbox
         end = time.monotonic() + (0.5 if timeout is None else timeout)
         while not inbox:
@@ -78,7 +78,7 @@ class InProcess:
         agents: agent types on offer, or ``Agent`` objects that each are one agent.
         bind: an address at which other programs may join.
         settings: the broker's.
-        journal: where episodes are written down; None keeps none.
+        journal: file that records episodes; None keeps no journal.
 
     Raises:
         DovetailError: the address cannot be bound, or the journal cannot be written.

@@ -1,4 +1,4 @@
-"""Where an experiment is played: in processes of its own, at a running broker, or in this program.
+"""Where an experiment is played: in its own processes, at a running broker, or in this program.
 
 Each place gives an ``Experiment`` and seats the agents of the file; results are the same in all.
 """
@@ -21,22 +21,22 @@ from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
 READY = 30.0
-"""Seconds that programs of our own have to appear at the broker."""
+"""Seconds within which our own programs must appear at the broker."""
 PATIENCE = 2.0
-"""Seconds that those of others have."""
+"""Seconds within which other programs must appear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A broker with everything there that an experiment needs."""
+    """A broker with everything that an experiment needs."""
 
     experiment: Experiment
     environment: str
-    """What the environment is called there."""
+    """The environment's name at the broker."""
     peers: dict[str, str | None]
     """The program that makes an agent; None leaves it to the broker."""
     check: Callable[[], None]
-    """Raises if a program that should run does not."""
+    """Raises if a program is not running."""
     about: str
     """One line for a person: what plays where."""
     pids: Mapping[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Place:
     """The folder of what those processes print, if it stays."""
 
     def hint(self) -> str:
-        """Return where a person finds more about an error, to be put behind it."""
+        """Return where to find more about an error, to append to it."""
         return "" if self.logs is None else f"; the logs of all programs are in {self.logs}"
 
     def _traceback(self, agent: str) -> str:
@@ -56,11 +56,11 @@ class Place:
         return f"; the traceback is in {log}"
 
     def seat(self, file: ExperimentFile, states: dict[str, bytes]) -> dict[str, int | str]:
-        """Make the agents of the file; return how runs name them.
+        """Create the agents of the file; return their names for runs.
 
         Args:
             file: the experiment.
-            states: what agents begin from, by name.
+            states: initial states of agents, by name.
 
         Raises:
             DovetailError: an agent refuses its parameters or its state.
@@ -105,7 +105,7 @@ def own_processes(
 
     Args:
         file: the experiment.
-        journal: where the broker writes episodes down; None keeps none.
+        journal: file that records episodes; None keeps no journal.
         logs: the folder for what each program prints; None deletes it with the programs.
         give_up: seconds of the broker's silence after which the experiment fails; None for never.
     """
@@ -117,7 +117,7 @@ def own_processes(
             tcp=file.processes.transport == "tcp",
             logs=logs,
         ) as processes,
-        # Whatever waits for the broker also sees that a program has ended, the broker among them.
+        # A call that waits for the broker also notices that a program, including the broker, has ended.
         Experiment.connect(
             processes.address, name="experiment", give_up=give_up, idle=processes.check
         ) as experiment,
@@ -136,7 +136,7 @@ def own_processes(
                 processes.command(process, part.command)
                 peers[name] = None
                 continue
-            plugins.find("agent", part.type)  # says what is wrong sooner and better
+            plugins.find("agent", part.type)  # reports the problem sooner and more precisely
             more = [word for each in part.register for word in ("--register", each)]
             processes.start(process, ["agent", part.type, *at, "--name", process, *more])
             peers[name] = process
@@ -170,16 +170,18 @@ def at_broker(
 
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
-    """Use no sockets and no other process."""
+    """Use no sockets and no other processes."""
     if file.environment.command is not None:
-        raise DovetailError("[environment]: a program of its own (command) cannot play in process")
+        raise DovetailError(
+            "[environment]: a program started by command cannot play in process; remove --in-process"
+        )
     environment = plugins.find("environment", file.environment.name)
     kinds: dict[str, type[Any]] = {}
     for name in file.used():
         part = file.agents[name]
         if part.command is not None:
             raise DovetailError(
-                f"[agents.{name}]: a program of its own (command) cannot play in process"
+                f"[agents.{name}]: a program started by command cannot play in process; remove --in-process"
             )
         kinds[part.type] = plugins.find("agent", part.type)
         for each in part.register:

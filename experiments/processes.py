@@ -16,20 +16,20 @@ from types import TracebackType
 from dovetail.protocol.errors import DovetailError
 
 READY = 30.0
-"""Seconds that a broker has to listen."""
+"""Seconds within which a broker must listen."""
 GRACE = 5.0
-"""Seconds that a program has to end when it is told to; then it is killed."""
+"""Seconds that a program has to stop before it is killed."""
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class Processes:
-    """A broker and other programs around it; leaving the context ends them all.
+    """A broker and other programs around it; leaving the context stops them all.
 
     Args:
         pin: keep all of them, and this program, on one core.
-        journal: where the broker writes episodes down; None keeps none.
+        journal: file that records episodes; None keeps no journal.
         tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
         logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
             None keeps them only as long as the programs run.
@@ -88,7 +88,7 @@ class Processes:
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 
     def start(self, name: str, arguments: Sequence[str]) -> None:
-        """Start ``dovetail ARGUMENTS`` under a name of ours."""
+        """Start ``dovetail ARGUMENTS`` under our own name."""
         self.command(name, [sys.executable, "-m", "dovetail", *arguments])
 
     def command(self, name: str, command: Sequence[str]) -> None:
@@ -120,10 +120,10 @@ class Processes:
                 raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
 
     def check(self) -> None:
-        """See that all still run.
+        """Check that all are still running.
 
         Raises:
-            DovetailError: one has ended; the line says how, the last that it printed, and where the rest is.
+            DovetailError: a program has ended; the line says how, and gives its last output and its log.
         """
         for name, process in self._running.items():
             code = process.poll()
@@ -141,7 +141,7 @@ class Processes:
         return {name: process.pid for name, process in self._running.items()}
 
     def stop(self) -> None:
-        """End all, in the reverse of the order in which they were started."""
+        """Stop all, in reverse order of their start."""
         running = list(reversed(self._running.values()))
         for process in running:
             if process.poll() is None:
@@ -179,7 +179,7 @@ class Processes:
 
 
 def _empty(logs: Path) -> None:
-    """Make a folder for logs, without those of another time."""
+    """Create a folder for logs and delete earlier logs."""
     try:
         logs.mkdir(parents=True, exist_ok=True)
         for each in logs.glob("*.log"):
@@ -189,7 +189,7 @@ def _empty(logs: Path) -> None:
 
 
 def _die_with_parent() -> None:
-    """End this process when its parent ends in whatever way; in the child, before it begins."""
+    """End this process when its parent ends for any reason; called in the child before it starts."""
     assert _LIBC is not None
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

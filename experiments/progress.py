@@ -1,4 +1,4 @@
-"""How far an experiment is: bars in a terminal, a line for each stage anywhere else."""
+"""Progress of an experiment: bars in a terminal, otherwise a line for each stage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Rate(ProgressColumn):
 
 
 FAULTS = frozenset(("illegal-action", "timeout", "crashed", "disconnected", "environment-failed"))
-"""Endings that somebody should hear of."""
+"""Endings that should be reported."""
 
 
 class Display:
@@ -71,7 +71,7 @@ class Display:
         self._console.print(f"{title(stage)}: played before", soft_wrap=True)
 
     def finish(self, stage: Stage, episodes: Sequence[Episode]) -> None:
-        """A stage is over; say in one line how it went."""
+        """A stage is over; summarise it in one line."""
         seconds = time.monotonic() - self._began
         self._bars.remove_task(self._task)
         line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
@@ -82,7 +82,7 @@ class Display:
             else:
                 results.append(f"{each.agent} returns {each.mean_return.value:+.3f}")
             if each.breaches:
-                results.append(f"with {each.breaches:,} answers too late or not legal")
+                results.append(f"with {each.breaches:,} late or illegal answers")
         self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
         why = next((each.message for each in episodes if each.reason in FAULTS), "")
         if why:
@@ -102,7 +102,7 @@ class Display:
 
 
 def title(stage: Stage) -> str:
-    """Return what a stage is called."""
+    """Return a stage's name."""
     if stage.kind == "evaluation":
         return f"{stage.part.name} after {stage.trained:,}"
     return f"{stage.part.name} {stage.first:,}-{stage.first + stage.episodes:,}"

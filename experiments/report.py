@@ -1,4 +1,4 @@
-"""What an experiment leaves: a summary on the terminal, the same as a file, and learning curves."""
+"""An experiment's report: a summary on the terminal and in a file, and learning curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Curves = dict[str, list[Point]]
 
 
 def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
-    """Show curves and summary; write ``summary.txt`` and, of two evaluations on, ``curves.png``."""
+    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, ``curves.png``."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     tables = [_standings(tournament, played) for tournament in file.tournaments]
     with open(folder / "summary.txt", "w", encoding="utf-8") as text:
@@ -86,7 +86,7 @@ def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]
 
 
 def _of_interest(file: ExperimentFile, played: Played) -> list[Tally]:
-    """Return the accounts of the learners; or, without one, of everybody."""
+    """Return the accounts of the learners; or, without learners, of all agents."""
     learners = file.learners()
     found = tallies(played)
     return [t for t in found if t.agent in learners] or found

@@ -25,7 +25,7 @@ from dovetail.protocol.messages import Episode
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An experiment that was played to its end."""
+    """A finished experiment."""
 
     file: ExperimentFile
     number: int
@@ -34,7 +34,7 @@ class Execution:
     """Where its summary and curves are."""
     played: list[Played]
     states: dict[str, bytes]
-    """What the learners have become, by name."""
+    """The learners' final states, by name."""
 
 
 def execute(
@@ -54,7 +54,7 @@ def execute(
     Args:
         path: the experiment file.
         store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
-        connect: a running broker to use instead of processes of its own.
+        connect: a running broker to use instead of starting processes.
         token: that broker's access token.
         in_process: play in this program, without sockets.
         out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
@@ -95,7 +95,7 @@ def execute(
             try:
                 played = _play(file, there, results, execution)
             except DovetailError:
-                there.check()  # a program that died explains more than what it caused
+                there.check()  # a program's failure explains more than its consequences
                 raise
         results.finish(execution)
         states = results.saved(execution)
@@ -200,7 +200,7 @@ def _run(
                 looked = time.monotonic()
                 place.check()
     except DovetailError as error:
-        place.check()  # a program that died explains more than what it caused
+        place.check()  # a program's failure explains more than its consequences
         raise DovetailError(f"{part.name}: {error}{more}") from None
     lost = [each for each in episodes if not each.scored and not each.will_retry]
     if lost:

@@ -1,4 +1,4 @@
-"""The order of things in an experiment: stretches of phases, with evaluations in between.  Pure."""
+"""The schedule of an experiment: parts of phases, with evaluations in between.  Pure."""
 
 from __future__ import annotations
 

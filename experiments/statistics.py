@@ -1,4 +1,4 @@
-"""What results mean: counts, rates and intervals.  Pure."""
+"""Statistics of results: counts, rates and intervals.  Pure."""
 
 from __future__ import annotations
 

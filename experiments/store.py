@@ -97,7 +97,7 @@ class Store:
             raise DovetailError(f"cannot use the store {url}: {_line(error)}{hint}") from None
 
     def begin(self, name: str, file: str, seed: int) -> int:
-        """Note that an experiment begins; return the number of the execution."""
+        """Record that an experiment starts; return the number of the execution."""
         return self._insert(executions, name=name, file=file, seed=seed, started=time.time())
 
     def unfinished(self, name: str, file: str) -> int | None:
@@ -133,7 +133,7 @@ class Store:
         agents: Sequence[str],
         rotate: bool,
     ) -> int:
-        """Note that a stage begins; what an interrupted playing of it left is dropped."""
+        """Record that a stage starts; delete what an interrupted attempt left."""
         old = sa.select(stages.c.id).where(
             stages.c.execution == execution, stages.c.number == number
         )
@@ -156,7 +156,7 @@ class Store:
         )
 
     def add(self, stage: int, episode: Episode) -> None:
-        """Keep a result; it is written with others soon."""
+        """Add a result; it is written soon, together with others."""
         seats = [[s.agent, s.total, s.decisions, s.seconds, s.breaches] for s in episode.seats]
         self._rows.append(
             {
@@ -194,7 +194,7 @@ class Store:
     def finish_stage(
         self, execution: int, number: int, stage: int, saved: dict[str, bytes]
     ) -> None:
-        """Note in one transaction that a stage is over and what its learners have become."""
+        """Record in one transaction that a stage is over, with its learners' states."""
         self.flush()
         try:
             with self._engine.begin() as connection:
@@ -213,7 +213,7 @@ class Store:
             raise self._failed(error) from None
 
     def finish(self, execution: int) -> None:
-        """Note that an experiment is over."""
+        """Record that an experiment is over."""
         self.flush()
         with self._engine.begin() as connection:
             connection.execute(

@@ -115,7 +115,7 @@ WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any],
     "saves-too-much": (
         {"save": lambda s: bytes(2**24)},
         Experiment.save,
-        "bytes in a message; the broker reads 16,777,216",
+        "bytes in a message; the broker accepts at most 16,777,216",
     ),
     "says-object": ({"message": lambda s, b: object()}, lambda x, a: x.message(a, 1), "travel"),
     "says-itself": (
@@ -220,7 +220,7 @@ def test_a_wrong_request_is_refused(experiment: Experiment, name: str) -> None:
 
 
 def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
-    with pytest.raises(DovetailError, match="the broker reads 16,777,216"):
+    with pytest.raises(DovetailError, match="the broker accepts at most 16,777,216"):
         experiment.load(1, bytes(2**24))
     with pytest.raises(TypeError, match="cannot travel"):
         experiment.message(1, object())

@@ -91,7 +91,7 @@ def test_a_state_is_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--seat", "2"], "there is no seat 2"),
+        (["--seat", "2"], "seat 2 does not exist"),
         (["--set", "goal=3"], "has no option 'goal'"),
         (["--set", "target=one"], "option 'target'"),
         (["--state", "missing"], "cannot read missing"),

@@ -87,9 +87,9 @@ def test_a_killed_broker_is_missed_by_all_and_not_waited_for_without_end(termina
     for each in (env, agent):
         each.expect(f"^dovetail: {silent}waiting for it to return$", "err")
     experiment.expect(f"^{silent}waiting up to 3 s for it to return$", "err")
-    experiment.expect(f"^error {silent}see whether it still runs$")
+    experiment.expect(f"^error {silent}check whether it is still running$")
     assert experiment.wait() == 0
-    watcher.expect(f"^dovetail: {silent}see whether it still runs$", "err")
+    watcher.expect(f"^dovetail: {silent}check whether it is still running$", "err")
     assert watcher.wait() == 1
     terminals.broker(bind=terminals.address)
     for each in (env, agent):
@@ -183,7 +183,7 @@ def test_a_token_is_asked_for(terminals: Any) -> None:
 
 def test_beyond_loopback_without_a_token_there_is_a_warning(terminals: Any) -> None:
     broker = terminals.broker("--journal", "none", bind="tcp://0.0.0.0:*")
-    broker.expect("^dovetail: anybody who reaches tcp://0.0.0.0:.* give it a --token$", "err")
+    broker.expect("^dovetail: tcp://0.0.0.0:.* is reachable from other machines and no --token is set", "err")
     assert not (terminals.folder / "dovetail.journal").exists()
 
 

@@ -56,14 +56,14 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
             "has no option 'bis'; it has bias",
         ),
-        (["run", "missing.toml"], "there is no experiment file missing.toml"),
-        (["run", __file__, "--connect", "tcp://x", "--in-process"], "exclude each other"),
+        (["run", "missing.toml"], "experiment file missing.toml does not exist"),
+        (["run", __file__, "--connect", "tcp://x", "--in-process"], "cannot be used together"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),
         (["play", "connect_four", "--state-name", "x"], "--state-name needs --connect"),
         (
             ["play", "connect_four", "--register", "encoder:x=y.py:z", "--connect", "tcp://x"],
-            "--register is for a game in this program",
+            "--register works only within this program",
         ),
         (
             ["agent", "q-learning", "--register", "encoder:x=y.py:z"],
@@ -91,7 +91,7 @@ def test_what_failed_is_one_line_and_1(dovetail: Any) -> None:
     answer = dovetail("bench")
     assert answer.code == 1
     assert answer.err == (
-        "dovetail: there is no bench folder here; go to a checkout of the project\n"
+        "dovetail: there is no bench folder here; run this in a checkout of the project\n"
     )
 
 

@@ -96,7 +96,7 @@ def test_the_report_names_the_rule_and_the_bytes(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_one_line() -> None:
     for arguments, text in (
-        (["king", "--", "true"], "no role 'king'"),
+        (["king", "--", "true"], "unknown role 'king'"),
         (["agent"], "name the program after --"),
         (["agent", "--only", "no-such", "--", "true"], "no case"),
         (["agent", "--", "./no-such-program"], "cannot be started"),
@@ -110,7 +110,7 @@ def test_wrong_usage_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("program", "text"),
     [
-        (["true"], "true cannot be tried: it says no hello (got an exit with status 0)"),
+        (["true"], "true cannot be tested: it says no hello (got an exit with status 0)"),
         (["sleep", "60"], "it says no hello (got nothing in 2 s)"),
         ([sys.executable, "-c", "import sys; sys.exit('no luck')"], "its last words: no luck"),
     ],
@@ -133,4 +133,4 @@ def test_a_program_of_another_role_or_type_is_not_tried() -> None:
 def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
     conformer = [sys.executable, str(HERE / "conformer.py"), "agent"]
     found = dovetail("agent", "--json", str(tmp_path / "no" / "x"), "--", *conformer)
-    assert (found.returncode, "there is no folder" in found.stderr) == (2, True)
+    assert (found.returncode, "does not exist" in found.stderr) == (2, True)

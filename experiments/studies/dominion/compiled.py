@@ -71,7 +71,7 @@ def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learn
     """Return how a learner learns.
 
     Raises:
-        DovetailError: its reward is the environment's, which kernels know not.
+        DovetailError: its reward is the environment's, which kernels do not support.
     """
     if reward is None:
         raise DovetailError('the compiled study has no reward "environment"; name another')

@@ -616,7 +616,7 @@ def games(
     number: int,
     sums: Array,
 ) -> int:
-    """Play games, add up what came of them, and return how many; fewer than asked when a sparse table is full.
+    """Play games, add up their results, and return how many; fewer than asked when a sparse table is full.
 
     Args:
         rules, players, table, features, kinds, how, learn: see ``play``.

@@ -32,7 +32,7 @@ PASSES = 10
 
 
 class Result(Struct, frozen=True):
-    """What came of some games."""
+    """The results of some games."""
 
     games: int
     share: list[float]
@@ -233,7 +233,7 @@ def run(
         games: to train in all.
         every: train so many before each test.
         tests: games of a test.
-        told: is called with each test.
+        told: called with each test.
     """
     points: list[Point] = []
     kept: tuple[Array, Array, int] | None = None
@@ -275,7 +275,7 @@ def area(points: Sequence[Point]) -> float:
 
 
 class Step(Struct, frozen=True):
-    """A set of bounds and what it was worth."""
+    """A set of bounds and its result."""
 
     bounds: dict[str, int]
     states: int
@@ -308,7 +308,7 @@ def tune(
         games: to train at each step.
         every: train so many before each test.
         tests: games of each test.
-        told: is called with each step.
+        told: called with each step.
     """
     names = list(DominionQ(parameters).coder.bounds)
     steps: list[Step] = []

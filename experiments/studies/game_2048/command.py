@@ -26,7 +26,7 @@ def train_command(
     games: Annotated[int, typer.Option(min=1, help="Games to learn from.")] = 100_000,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of the network.")] = 1.0,
     coherent: Annotated[
-        bool, typer.Option(help="Temporal coherence: rates of their own for all weights.")
+        bool, typer.Option(help="Temporal coherence: a separate rate for each weight.")
     ] = True,
     first: Annotated[
         float, typer.Option(help="Value of every board at first; optimism if it is high.")

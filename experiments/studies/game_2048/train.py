@@ -37,7 +37,7 @@ class Rule:
     rate: float
     """Of the whole network; each look takes an equal part."""
     coherent: bool
-    """Rates of their own for all weights (temporal coherence)."""
+    """A separate rate for each weight (temporal coherence)."""
 
 
 def chunks(
@@ -90,7 +90,7 @@ def train(
         seed: of the games; the same seed gives the same weights.
         rule: how weights learn.
         say: gets a line of progress after each ``CHUNK`` games.
-        done: is told how many games have been played, after each such line.
+        done: called with the number of games played, after each such line.
     """
     begun = time.monotonic()
     moves = played = 0

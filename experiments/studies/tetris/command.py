@@ -49,7 +49,7 @@ Set = Annotated[Features, typer.Option(help="What a board is described by.")]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
-        help="Keep here, after each generation, what the search was told; if the file is there, continue from it. "
+        help="Save the results that the search received here after each generation; if the file exists, continue from it. "
         "The other options must be the same, but for --generations."
     ),
 ]
@@ -85,7 +85,7 @@ def _run(
 
 
 class _Generation(msgspec.Struct, forbid_unknown_fields=True):
-    """What a search was told of a generation, and the fields of its ``Progress``."""
+    """The results that a search received for a generation, and the fields of its ``Progress``."""
 
     worth: list[float]
     vector: list[float]
@@ -333,7 +333,7 @@ def lstd(
     ] = "best",
     seed: Seed = 1,
 ) -> None:
-    """Learn a value by least squares, again and again from games of its own: policy iteration."""
+    """Learn a value by least squares, repeatedly from its own games: policy iteration."""
     value = train.Value(features, trace, discount)
     trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
     start = train.first_weights(features, width)

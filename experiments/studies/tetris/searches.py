@@ -1,6 +1,6 @@
 """Searches for vectors that do well in noisy trials: cross-entropy, and CMA-ES.  Pure: ask, try, tell.
 
-A search follows from its settings and from what it was told, so a checkpoint keeps just that (``Told``).
+A search is determined by its settings and the results it received, so a checkpoint stores only these (``Told``).
 
 The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer (2009) use
 it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]`` installs.
@@ -22,7 +22,7 @@ Noise = Literal["none", "constant", "decreasing"]
 
 
 class Search(Protocol):
-    """What finds better vectors by being told what the last ones were worth."""
+    """Finds better vectors from the results of the last ones."""
 
     @property
     def mean(self) -> Array:
@@ -82,7 +82,7 @@ class CrossEntropy:
 
 
 class Told:
-    """A search that remembers what it was told, so that an equal one can be brought to the same state."""
+    """A search that remembers the results it received, so that an equal search can be restored to the same state."""
 
     def __init__(self, search: Search) -> None:
         self.search = search

@@ -37,12 +37,10 @@ def options(
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option(
-            "--debug", envvar="DOVETAIL_DEBUG", help="Show the traceback of whatever goes wrong."
-        ),
+        typer.Option("--debug", envvar="DOVETAIL_DEBUG", help="Show the traceback of an error."),
     ] = False,
 ) -> None:
-    """Take the options of all commands."""
+    """Accept the options that apply to every command."""
     state.debug = debug
 
 
@@ -53,14 +51,14 @@ for module in (broker, peers, games, experiments, train, watching, records, conf
 def main() -> int:
     """Run the command line; return its exit code.
 
-    0: fine; 1: it ran and failed; 2: wrong usage; 130: interrupted.
+    0: success; 1: the command failed; 2: incorrect usage; 130: interrupted.
     """
     state.debug = os.environ.get("DOVETAIL_DEBUG", "") not in ("", "0")
     try:
         code = app(prog_name="dovetail", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output is gone; no one is left to report to.
+        # The reader of our output is gone, so an error could not be reported either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KeyboardInterrupt, typer.Abort):

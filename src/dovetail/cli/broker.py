@@ -19,14 +19,16 @@ def add(app: typer.Typer) -> None:
 def broker(
     bind: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="Where to listen; port * takes any free one."),
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; * as the port picks a free one."
+        ),
     ] = ADDRESS,
     journal: Annotated[
         str,
-        typer.Option(metavar="PATH", help="Where episodes are written down; `none` for nowhere."),
+        typer.Option(metavar="PATH", help="File to record episodes in; `none` for no journal."),
     ] = "dovetail.journal",
     sync: Annotated[
-        bool, typer.Option("--sync", help="Force every record to the disk, against loss of power.")
+        bool, typer.Option("--sync", help="Force every record to disk, to survive a power failure.")
     ] = False,
     token: Token = None,
     heartbeat: Annotated[
@@ -42,7 +44,7 @@ def broker(
     ] = 30.0,
     grace: Annotated[
         float,
-        typer.Option(min=0.0, metavar="SECONDS", help="How long a lost peer's seats are kept."),
+        typer.Option(min=0.0, metavar="SECONDS", help="How long to keep a lost peer's seats."),
     ] = 10.0,
     finish: Annotated[
         float,
@@ -55,7 +57,7 @@ def broker(
 ) -> None:
     """Run the broker that environments, agents and experiments connect to.
 
-    The first Ctrl-C ends it in order, the second at once.
+    The first Ctrl-C stops it gracefully, the second immediately.
 
     Example: dovetail broker --journal games.journal
     """
@@ -66,7 +68,9 @@ def broker(
 
     log_to_stderr()
     if token is None and not loopback(bind):
-        warn(f"anybody who reaches {bind} can use this broker; give it a --token")
+        warn(
+            f"{bind} is reachable from other machines and no --token is set; set one to restrict access"
+        )
 
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)

@@ -1,4 +1,4 @@
-"""What commands share: exit codes, errors in one line, options that several have, and tables."""
+"""Parts that commands share: exit codes, one-line errors, common options and tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTERRUPTED = 130
 
 @dataclass
 class State:
-    """What the options of all commands say."""
+    """The values of the options that apply to every command."""
 
     debug: bool = False
 
@@ -41,14 +41,14 @@ state = State()
 
 
 class UsageError(DovetailError):
-    """The command was called in a way that makes no sense."""
+    """The command line is invalid."""
 
 
 def complain(error: Exception) -> int:
-    """Say in one line what went wrong; return the exit code."""
+    """Report an error in one line; return the exit code."""
     if state.debug:
         traceback.print_exception(error)
-    # Typer's errors of usage are Click's, whose module differs from version to version.
+    # Typer's usage errors are Click's, whose module differs between versions.
     describe = getattr(error, "format_message", None)
     if describe is not None:
         text, code = describe(), getattr(error, "exit_code", USAGE)
@@ -64,14 +64,14 @@ def complain(error: Exception) -> int:
         text, code = missing, FAILED
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        text += "" if state.debug else " (--debug shows where)"
+        text += "" if state.debug else " (run with --debug for the traceback)"
         code = FAILED
     print(f"dovetail: {text}", file=sys.stderr)
     return int(code)
 
 
 def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> int:
-    """Run an application of commands, by default with the command line's arguments; return its exit code."""
+    """Run a command-line application, by default with this process's arguments; return its exit code."""
     try:
         code = app(arguments, prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -82,18 +82,18 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
 
 
 def warn(text: str) -> None:
-    """Say something in one line on stderr."""
+    """Print one line on stderr."""
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
 def log_to_stderr() -> None:
-    """Let what a server logs go to stderr."""
+    """Send a server's log to stderr."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="dovetail: %(message)s", force=True
     )
 
 
-# -- options that several commands have ------------------------------------------------------
+# -- options of several commands ------------------------------------------------------
 
 
 Connect = Annotated[
@@ -103,7 +103,8 @@ Connect = Annotated[
     ),
 ]
 MaybeConnect = Annotated[
-    str | None, typer.Option("--connect", metavar="ADDRESS", help="A running broker to use.")
+    str | None,
+    typer.Option("--connect", metavar="ADDRESS", help="Address of a running broker to use."),
 ]
 Token = Annotated[
     str | None,
@@ -117,7 +118,7 @@ GiveUp = Annotated[
         "--give-up",
         min=1.0,
         metavar="SECONDS",
-        help="Fail after the broker has been silent for so long.",
+        help="Give up after the broker has been silent for this long.",
     ),
 ]
 Set = Annotated[
@@ -130,7 +131,7 @@ Register = Annotated[
     typer.Option(
         "--register",
         metavar="KIND:NAME=FILE.py:THING",
-        help="Let a parameter name something of yours: an encoder, evaluation, reward, algorithm or "
+        help="Make your own object available to parameters: an encoder, evaluation, reward, algorithm or "
         "environment, or policy:NAME=FILE; may be repeated.",
     ),
 ]
@@ -142,7 +143,7 @@ def register(given: Sequence[str] | None) -> None:
     """Register what the command line names.
 
     Raises:
-        UsageError: one is not of the form, or is not there.
+        UsageError: an entry has the wrong form, or names something that does not exist.
     """
     from dovetail.peer import plugins
 
@@ -154,10 +155,10 @@ def register(given: Sequence[str] | None) -> None:
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; a value is JSON, or else text.
+    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if they parse as JSON, otherwise text.
 
     Raises:
-        UsageError: one has no ``=``, or a key comes twice.
+        UsageError: an entry has no ``=``, or a key is given twice.
     """
     from dovetail.peer import options
 
@@ -185,7 +186,7 @@ def _find(kind: plugins.Kind, name: str) -> Any:
     try:
         return plugins.find(kind, name)
     except DovetailError as error:
-        if error.__cause__ is not None:  # it is there, and failed
+        if error.__cause__ is not None:  # it exists, and failed to load
             raise
         raise UsageError(str(error)) from None
 
@@ -210,7 +211,7 @@ def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
 
 
 def options_table(title: str, schema: Mapping[str, Mapping[str, Any]]) -> Table | str:
-    """Return a table of options from their JSON Schemas; or a line that says there are none."""
+    """Return a table of options from their JSON Schemas, or a line that says there are none."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -258,7 +259,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def show(*things: Any) -> None:
-    """Print tables and lines for a person; wide and plain without a terminal."""
+    """Print tables and lines for people; wide and plain if the output is not a terminal."""
     from rich.console import Console
 
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120

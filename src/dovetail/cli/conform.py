@@ -25,22 +25,26 @@ def conform(
         list[str] | None,
         typer.Argument(metavar="-- CMD...", help="The program under test and its arguments."),
     ] = None,
-    only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
+    only: Annotated[str, typer.Option(help="Run only cases whose name contains this text.")] = "",
     level: Annotated[
         int,
-        typer.Option(min=1, max=2, help="1: a peer that ignores bad frames and never resumes."),
+        typer.Option(
+            min=1,
+            max=2,
+            help="1: for peers that ignore malformed frames and never resume a session.",
+        ),
     ] = 2,
-    list_: Annotated[bool, typer.Option("--list", help="Name the cases and their rules.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the cases and their rules.")] = False,
     verbose: Annotated[bool, typer.Option("--show", help="Print every frame.")] = False,
     report: Annotated[
         Path | None, typer.Option("--json", help="Write the results to a file as JSON.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Cases to play at once.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of cases to run in parallel.")] = 4,
     patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for anything that must come.")
+        float, typer.Option(min=0.1, help="Seconds to wait for each expected frame.")
     ] = 10.0,
 ) -> int:
-    """Play the broker to a program and check its answers against SPEC.md.
+    """Act as the broker for a program and check its answers against SPEC.md.
 
     docs/conformance.md describes the program that it needs.
 
@@ -52,10 +56,10 @@ def conform(
     from dovetail.conform import run as kit
 
     if role not in kit.CASES:
-        raise UsageError(f"no role {role!r} can be tried; use {', '.join(kit.CASES)}")
+        raise UsageError(f"unknown role {role!r}; use {', '.join(kit.CASES)}")
     cases = kit.select(role, only, level)
     if not cases:
-        raise UsageError(f"no case of {role} has {only!r} in its name; see --list")
+        raise UsageError(f"no case for {role} has {only!r} in its name; --list shows all cases")
     if list_:
         for each in cases:
             show(f"[bold]{each.name}[/] ({each.rules}, level {each.level}): {escape(each.rule)}")
@@ -65,13 +69,13 @@ def conform(
             "name the program after --, as in: dovetail conform agent -- ./conformer agent"
         )
     if report is not None and not report.parent.is_dir():
-        raise UsageError(f"--json: there is no folder {report.parent}")
+        raise UsageError(f"--json: folder {report.parent} does not exist")
     results = []
     try:
         problem = kit.probe(role, command, patience)
         if problem:
             raise UsageError(
-                f"{' '.join(command)} cannot be tried: {problem}; docs/conformance.md says what the program has to do"
+                f"{' '.join(command)} cannot be tested: {problem}; docs/conformance.md specifies what the program must do"
             )
         for result in kit.run(role, command, cases, jobs, patience):
             results.append(result)
@@ -101,6 +105,6 @@ def _tell(result: Result, verbose: bool) -> None:
         show(f"  got {escape(result.got)}")
     shown = result.frames if verbose else [] if result.passed else result.frames[-kit.LAST :]
     for frame in shown:
-        typer.echo(f"    {frame}")  # as long as it is, to be copied
+        typer.echo(f"    {frame}")  # unwrapped, so that it can be copied
     if result.stderr.strip():
         show(f"  on standard error: {escape(result.stderr.strip())}")

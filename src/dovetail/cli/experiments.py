@@ -1,4 +1,4 @@
-"""``dovetail run``, ``demo`` and ``bench``: what plays by itself and reports."""
+"""``dovetail run``, ``demo`` and ``bench``: commands that play without a person and report."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ def run(
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Where results go: an SQLAlchemy URL; SQLite if not given."
+            metavar="URL",
+            help="Database for results, as an SQLAlchemy URL; default: a SQLite file.",
         ),
     ] = None,
     connect: MaybeConnect = None,
     in_process: Annotated[
-        bool, typer.Option("--in-process", help="Play in this program, without sockets.")
+        bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where plots and tables go.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for plots and tables.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
@@ -67,13 +68,13 @@ def run(
     Example: dovetail run experiments/files/connect_four_two_learners.toml
     """
     if connect is not None and in_process:
-        raise UsageError("--connect and --in-process exclude each other")
+        raise UsageError("--connect and --in-process cannot be used together")
     if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
+        raise UsageError(f"experiment file {file} does not exist")
     from dovetail.experiments.runner import execute
 
     log_to_stderr()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as orderly as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
     try:
         execute(
             file,
@@ -94,7 +95,7 @@ def run(
 
 
 def demo() -> None:
-    """Watch two learners, each a process of its own, learn one game against each other.
+    """Watch two learners, each in its own process, learn a game against each other.
 
     Example: dovetail demo
     """
@@ -106,12 +107,12 @@ def demo() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure turns per second beside bare references; from a checkout of the project.
+    """Measure turns per second and compare them with bare references; needs a checkout of the project.
 
     Example: dovetail bench
     """
     if not Path("bench", "__main__.py").is_file():
-        raise DovetailError("there is no bench folder here; go to a checkout of the project")
+        raise DovetailError("there is no bench folder here; run this in a checkout of the project")
     code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
     if code:
         raise typer.Exit(code if 0 < code < 256 else FAILED)

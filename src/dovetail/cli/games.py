@@ -44,7 +44,7 @@ def play(
         str | None,
         typer.Option(
             metavar="AGENT",
-            help="Who has the other seats; random if not given.",
+            help="Agent for the other seats; default: random.",
             autocompletion=complete_agent,
         ),
     ] = None,
@@ -56,28 +56,30 @@ def play(
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Put AGENT into a state that it saved.", dir_okay=False),
+        typer.Option(metavar="FILE", help="Load a state that AGENT saved.", dir_okay=False),
     ] = None,
     state_name: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="With --connect: a state of AGENT that the broker keeps."
+            metavar="NAME", help="With --connect: load a state of AGENT that the broker stores."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="For the same game again.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed; the same seed gives the same game.")
+    ] = None,
     games: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
     register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,
 ) -> None:
-    """Play against an agent here in the terminal; in this program, or at a running broker.
+    """Play against an agent in the terminal, within this program or through a running broker.
 
     Example: dovetail play connect_four --against td --seat 1
     """
     if state_name is not None and (connect is None or state is not None):
-        raise UsageError("--state-name needs --connect, and excludes --state")
+        raise UsageError("--state-name needs --connect and cannot be used with --state")
     if register_ and connect is not None:
-        raise UsageError("--register is for a game in this program; leave out --connect")
+        raise UsageError("--register works only within this program; remove --connect")
     register(register_)
     configuration = settings(set_)
     parameters = settings(set_agent, "--set-agent")
@@ -99,10 +101,10 @@ def play(
     with place as (experiment, name, opponent, human_at):
         seats = seating.seats(env, configuration, local=connect is None)
         if seat >= seats:
-            raise UsageError(f"there is no seat {seat}; {env} has seats 0 to {seats - 1}")
+            raise UsageError(f"seat {seat} does not exist; {env} has seats 0 to {seats - 1}")
         if seats == 1 and against:
             raise UsageError(
-                f"{env} has one seat, and it is yours: leave --against out; an experiment file lets an agent play it"
+                f"{env} has only one seat, which is yours; remove --against, or write an experiment file to let an agent play"
             )
         print(f"seed {seed}")
         human = experiment.create("human", seed=seed, peer=human_at)
@@ -139,11 +141,11 @@ def play(
 
 
 LEFT = "the person left the game"
-"""What ``Human`` says of a person who stops playing; this is not a failure."""
+"""The text with which ``Human`` reports that the person stopped playing; not a failure."""
 
 
 def _score(episode: m.Episode, seat: int) -> str | float:
-    """Return how a game went for a seat: a word, or its return in a game without winners."""
+    """Return a seat's result: a word, or its return if the game has no winners."""
     if episode.outcome is None or len(episode.outcome) < 2:
         return episode.seats[seat].total
     score, best = episode.outcome[seat], max(episode.outcome)

@@ -31,16 +31,14 @@ if TYPE_CHECKING:
     from dovetail.peer import plugins
     from dovetail.protocol import messages as m
 
-ShowOptions = Annotated[
-    bool, typer.Option("--options", help="Print what can be set, and do nothing else.")
-]
+ShowOptions = Annotated[bool, typer.Option("--options", help="Print the options and exit.")]
 Name = Annotated[
-    str, typer.Option("--name", help="What this program is called at the broker; unique there.")
+    str, typer.Option("--name", help="Name of this program at the broker; must be unique there.")
 ]
 
 
 class _Peer(TyperCommand):
-    """A command whose ``--help`` also shows the options of the environments or agents named."""
+    """A command whose ``--help`` also shows the options of the named environments or agents."""
 
     kind: plugins.Kind
 
@@ -79,7 +77,7 @@ def add(app: typer.Typer) -> None:
 
 
 def table(kind: plugins.Kind, name: str, found: type[Any]) -> Any:
-    """Return the table of what can be set for an environment or agent."""
+    """Return the table of options of an environment or agent."""
     from dovetail.peer import options
 
     struct = found.Configuration if kind == "environment" else found.Parameters
@@ -131,7 +129,8 @@ def agent(
     as_one: Annotated[
         bool,
         typer.Option(
-            "--as-one", help="This program is one agent, seated by its name (--name or its type)."
+            "--as-one",
+            help="Serve one agent; experiments refer to it by name (--name, or its type).",
         ),
     ] = False,
     seed: Annotated[int | None, typer.Option(help="With --as-one: the agent's seed.")] = None,
@@ -139,7 +138,7 @@ def agent(
     register_: Register = None,
     show_options: ShowOptions = False,
 ) -> None:
-    """Serve agents to a broker; experiments make instances of them.
+    """Serve agents to a broker; experiments create instances of them.
 
     Example: dovetail agent random td
 

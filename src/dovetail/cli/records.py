@@ -1,4 +1,4 @@
-"""``dovetail replay``: episodes of a journal, listed or played again."""
+"""``dovetail replay``: list or replay the episodes of a journal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def replay(
         typer.Argument(metavar="[EPISODE]", help="Its number in the list, or `last`."),
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the episodes (what happens without EPISODE).")
+        bool, typer.Option("--list", help="List the episodes (the default without EPISODE).")
     ] = False,
     delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
@@ -42,11 +42,11 @@ def replay(
         typer.Option(
             "--env",
             metavar="NAME",
-            help="Where the environment is, if it is not installed: module:Class or file.py:Class.",
+            help="The environment, if it is not installed: module:Class or file.py:Class.",
         ),
     ] = None,
 ) -> None:
-    """Play a recorded episode again, move by move, and check that it ends as recorded.
+    """Replay a recorded episode move by move and check that it ends as recorded.
 
     Example: dovetail replay dovetail.journal last --delay 0.5
     """
@@ -87,13 +87,15 @@ def _list(journal: Path) -> None:
 
 
 def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
-    # Who typed a name may import by it; the name in a journal is looked up.
+    # A name typed by the user may be imported; a name in a journal is only looked up.
     try:
         kind = find_environment(name) if name else registered("environment", played.environment)
     except DovetailError as error:
         if name:
             raise
-        raise UsageError(f"{error}; --env FILE.py:Class says where another is") from None
+        raise UsageError(
+            f"{error}; use --env FILE.py:Class for an environment that is not installed"
+        ) from None
     result = played.result
     from dovetail.peer import options
 
@@ -108,7 +110,7 @@ def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
         if len(result.seats) != spec.seats:
             _differs(0, f"{spec.seats} seats instead of {len(result.seats)}")
         if result.turns == 0 and result.reason == "environment-failed":
-            print(f"it never began: {result.message}")
+            print(f"it never started: {result.message}")
             return
         turn = environment.start(result.seed)
         _count(turn, totals)

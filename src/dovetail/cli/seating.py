@@ -1,4 +1,4 @@
-"""Where ``dovetail play`` seats a person: in this program, or at a running broker."""
+"""Seats a person for ``dovetail play``, in this program or at a running broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dovetail.protocol.errors import DovetailError
 
 
 def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
-    """Return how many seats a game has; two if only the broker knows it."""
+    """Return how many seats a game has; two if only the broker has it."""
     try:
         kind = find_environment(env)
     except DovetailError:
@@ -37,7 +37,7 @@ def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
 
 
 Place = tuple["Experiment", str, str, str | None]
-"""The experiment, the environment's and the opponent's names in it, and who makes humans."""
+"""The experiment, the names of environment and opponent in it, and the program that creates humans."""
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
     hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
-    # The experiment's connection already tells the person when the broker falls silent.
+    # The experiment's connection already warns when the broker is silent.
     seat = Link(address, hello, warn=lambda _: None)
     try:
         assert seat.session.welcome is not None
@@ -74,7 +74,7 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
 
 
 def _remote(kind: plugins.Kind, name: str) -> str:
-    """Return what a broker calls what is named here; a module or file may be named as well."""
+    """Return the broker's name for a plugin, which may be named by module or file."""
     if ":" not in name:
         return name
     found = plugins.find(kind, name)
@@ -90,11 +90,11 @@ class _Both:
     def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
         self._link, self._seat, self._host = link, seat, host
         self._ended = 0
-        """Episodes that the person has heard the end of, less those the experiment has."""
+        """Episodes whose end the person has seen, minus those whose result the experiment has."""
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has said goodbye."""
+        """Whether the broker has sent ``bye``."""
         return self._link.departed
 
     def send(self, messages: Sequence[m.Message]) -> None:
@@ -102,9 +102,9 @@ class _Both:
         self._link.send(messages)
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Let the person play; return what came for the experiment.
+        """Let the person play; return the experiment's messages.
 
-        A result waits until the person has heard the end of the game, a second at most.
+        A result is held until the person has seen the end of the game, for at most a second.
         """
         came = self._link.receive(0.02)
         results = sum(isinstance(each, m.Episode) for each in came)

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from dovetail.cli.common import Register, register
 
 TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
-"""The study that has each trainer."""
+"""The study that contains each trainer."""
 
 
 class _Trainers(TyperGroup):

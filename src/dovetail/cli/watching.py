@@ -1,4 +1,4 @@
-"""``dovetail list`` and ``dovetail watch``: what is connected, and what is being played."""
+"""``dovetail list`` and ``dovetail watch``: show what is connected and what is being played."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add(app: typer.Typer) -> None:
 
 
 def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Experiment:
-    """Connect to a broker as somebody who only looks."""
+    """Connect to a broker as an observer."""
     from dovetail import __version__
     from dovetail.experiments.client import Experiment
     from dovetail.peer.link import Link
@@ -52,7 +52,7 @@ def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Exper
 
 
 def list_(connect: MaybeConnect = None, token: Token = None) -> None:
-    """List installed environments and agents with their options, or what a broker has.
+    """List the environments and agents that are installed, with options, or connected to a broker.
 
     Example: dovetail list
 
@@ -136,19 +136,21 @@ def _show_catalogue(address: str, present: dict[str, Any]) -> None:
 def watch(
     connect: Connect = ADDRESS,
     run: Annotated[
-        int | None, typer.Option(metavar="N", help="Only this run; until it is over.")
+        int | None, typer.Option(metavar="N", help="Watch only this run, until it is over.")
     ] = None,
     delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
     ] = 0.0,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Every turn of every episode, instead of one after the other."),
+        typer.Option(
+            "--all", help="Show every turn of all episodes, instead of one episode at a time."
+        ),
     ] = False,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
 ) -> None:
-    """Print turns as they are played, one episode after the other; Ctrl-C ends it.
+    """Print turns as they are played, one episode at a time; stop with Ctrl-C.
 
     Example: dovetail watch --delay 0.5
     """
@@ -194,7 +196,7 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
 
 
 def describe(turn: WatchedTurn) -> str:
-    """Return a turn as text: who did what, the position, and how it ended."""
+    """Return a turn as text: the actions, the position, and the result."""
     lines = [f"-- run {turn.run}, episode {turn.index}, turn {turn.turn}"]
     if turn.turn == 0:
         lines[0] += ": " + " against ".join(turn.agents)

@@ -1,4 +1,4 @@
-"""Optional packages: which extra brings each, for the error when one is absent."""
+"""Optional packages: the extra that installs each, for the error if it is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRAS = {
 
 
 def absent(error: BaseException) -> str | None:
-    """Return one line that says what to install if ``error`` is an absent optional package.
+    """Return one line that says what to install if ``error`` is a missing optional package.
 
     >>> absent(ModuleNotFoundError("No module named 'numba'", name="numba"))
     "numba is not installed; install it with: pip install 'dovetail[games]'"

@@ -1,8 +1,8 @@
-"""What has arrived at a peer in this session, and what it answered: the rule for repeats.
+"""The rule for repeats: which frames a peer has received in this session, and its answers.
 
-Every frame that must arrive has a number, ``seq``, that rises within the session.  The broker may
-send one again after a reconnection: it is answered as before if it was answered, and ignored if
-not.
+Every frame that must arrive has a number, ``seq``, which increases within the session.  The broker
+may resend a frame after a reconnection.  The peer then resends its answer if it has one, and
+otherwise ignores the frame.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dovetail.protocol import messages as m
 
 
 class Inbox:
-    """Tells what is new from what came before."""
+    """Distinguishes new frames from repeated ones."""
 
     __slots__ = ("_answers", "keeping", "seen")
 
     def __init__(self) -> None:
         self.seen = 0
-        """The highest number that has been taken in."""
+        """The highest number received."""
         self.keeping = True
-        """Whether anything may be sent again, so that answers must be kept."""
+        """Whether the broker may resend frames, so that answers must be kept."""
         self._answers: dict[int, m.Message] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
-        """Begin another session, unless the old one continues."""
+        """Start a new session, unless the old one continues."""
         if not welcome.resumed:
             self.seen = 0
             self._answers.clear()
@@ -40,25 +40,25 @@ class Inbox:
         return not seq
 
     def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
-        """Answer a frame, and keep the answer."""
+        """Answer a frame and keep the answer."""
         out.append(answer)
         if self.keeping:
             self.keep(seq, answer)
 
     def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
-        """Keep an answer instead of one ``before``, which has arrived since what follows from it came."""
+        """Keep an answer in place of ``before``, which has arrived, as the frame that follows from it shows."""
         if before:
             self._answers.pop(before, None)
         if seq:
             self._answers[seq] = answer
 
     def settle(self, settled: int) -> None:
-        """Forget all answers up to a number, since the broker says that they have arrived."""
+        """Forget all answers up to a number; the broker has confirmed them."""
         for seq in [seq for seq in self._answers if seq <= settled]:
             del self._answers[seq]
 
     def failed(self, answer: m.Message, text: str) -> m.Error:
-        """Return the error in place of an answer that cannot travel, and keep that instead."""
+        """Return the error that replaces an unsendable answer, and keep that instead."""
         seq = next((seq for seq, kept in self._answers.items() if kept is answer), None)
         request = getattr(answer, "id", None)
         error = m.Error("crashed", text, request, None if request is not None else seq)

@@ -1,7 +1,7 @@
 """A peer's connection to a broker over ZeroMQ: a DEALER socket around a ``Session``.
 
-A message of ZeroMQ carries one or more frames, and each frame is one message of the contract.
-What waits is read together and what is to say is sent together.
+A ZeroMQ message carries one or more frames, and each frame is one message of the contract.
+Waiting messages are read in batches, and outgoing messages are sent in batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger("dovetail")
 
 
 BATCH = 4096
-"""Frames that are read together at the most, so that answers go out in between."""
+"""Maximum number of frames read at a time, so that answers are sent in between."""
 
 
 class Link:
@@ -36,12 +36,12 @@ class Link:
 
     Args:
         address: a ZeroMQ endpoint of the broker.
-        hello: who this peer is.
+        hello: this peer's ``hello``.
         wait: seconds to wait for the broker's first answer; None waits for ever.
         stop: ends that wait when it is set; there may be no welcome then.
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
-        idle: called now and then while nothing comes; what it raises ends the wait.
-        warn: takes a line for a person when the broker falls silent and when it is back.
+        idle: called periodically while no message arrives; an exception from it ends the wait.
+        warn: called with a line of text when the broker becomes silent and when it is back.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Link:
         socket.send(self.session.greet(time.monotonic()))
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Return the messages that came, waiting up to ``timeout`` seconds for the first.
+        """Return the messages received, waiting up to ``timeout`` seconds for the first.
 
-        None waits as long as it takes, but comes back now and then with an empty list.
+        None waits indefinitely, but returns an empty list periodically.
 
         Raises:
             DovetailError: the broker refuses this peer, or was silent for ``give_up`` seconds.
@@ -127,14 +127,14 @@ class Link:
         return messages
 
     def _nothing(self, now: float) -> None:
-        """Look after the connection while nothing comes."""
+        """Maintain the connection while no message arrives."""
         silence, session = self._silence, self.session
         if session.welcome is not None:
             silence.nothing(now, session.heard)
             if silence.hopeless:
                 raise DovetailError(
                     f"the broker at {self.address} has been silent for {silence.seconds:.0f} s; "
-                    "see whether it still runs"
+                    "check whether it is still running"
                 )
             if not silence.told and silence.seconds > session.patience:
                 silence.told = True
@@ -162,8 +162,8 @@ class Link:
         """Send messages together.
 
         Raises:
-            TypeError: a value in them cannot travel (or another of ``codec.UNSENDABLE``).
-            DovetailError: one is larger than the broker reads.
+            TypeError: a value in them cannot be encoded (or another of ``codec.UNSENDABLE``).
+            DovetailError: a message is larger than the broker accepts.
         """
         if not messages:
             return
@@ -172,19 +172,21 @@ class Link:
         if self.session.welcome is not None:
             most = self.session.welcome.limits.frame
             size = max(map(len, frames))
-            if size > most:  # to the broker's socket it would be a reason to hang up
-                raise DovetailError(f"{size:,} bytes in a message; the broker reads {most:,}")
+            if size > most:  # the broker's socket would close the connection
+                raise DovetailError(
+                    f"{size:,} bytes in a message; the broker accepts at most {most:,}"
+                )
         send(self._socket, frames)
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has said goodbye."""
+        """Whether the broker has sent ``bye``."""
         return self.session.departed
 
     def close(self, *, goodbye: bool = True) -> None:
-        """Leave; with a goodbye the broker keeps nothing for a return.
+        """Disconnect; with ``bye`` the broker discards the session.
 
-        A broker that has said goodbye itself hears none.
+        Nothing is sent if the broker has already sent ``bye``.
         """
         if self._socket is not None:
             goodbye = goodbye and not self.departed

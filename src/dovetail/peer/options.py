@@ -1,4 +1,4 @@
-"""Options: the typed structs in which agents and environments declare what can be set.
+"""Options: the typed structs in which agents and environments declare their parameters.
 
 One struct gives the check (``read``) and the description for people and other languages
 (``describe``).
@@ -36,7 +36,7 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
 
 
 def _problem(text: str, struct: type[msgspec.Struct], options: dict[str, Any]) -> str:
-    """Return what is wrong, from what msgspec says of it, with what would be right where it is known."""
+    """Turn msgspec's error into one line, with the permitted values where they are known."""
     missing = re.match(r"Object missing required field `(.*?)`$", text)
     if missing is not None:
         return f" needs its option {missing.group(1)!r}"
@@ -66,10 +66,10 @@ def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; a value is JSON, or else text.
+    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if they parse as JSON, otherwise text.
 
     Raises:
-        DovetailError: one has no ``=``, or a key comes twice.
+        DovetailError: an entry has no ``=``, or a key is given twice.
     """
     found: dict[str, Any] = {}
     for each in given or ():

@@ -1,8 +1,8 @@
-"""Plugins: what the person at this machine names, installed or in a module or file.
+"""Plugins: classes and functions that the local user names, installed or in a module or file.
 
-A package offers its own through entry points (``registry.GROUPS``); what is in no package is named
-``module:Class`` or ``path/to/file.py:Class``, which imports it.  So nothing here may get a name
-that came over the wire or out of a saved state or journal: those go to ``registry.registered``.
+A package offers plugins through entry points (``registry.GROUPS``); others are named
+``module:Class`` or ``path/to/file.py:Class`` and imported.  Never pass a name here that came over
+the wire or from a saved state or journal; pass those to ``registry.registered``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dovetail.protocol.errors import DovetailError
 Kind = Literal["environment", "agent"]
 
 _STRUCT: dict[Kind, str] = {"environment": "Configuration", "agent": "Parameters"}
-"""The attribute by which a class of each kind is known."""
+"""The attribute that identifies a class of each kind."""
 
 
 def names(kind: Kind) -> list[str]:
@@ -39,10 +39,10 @@ def find(kind: Kind, name: str) -> type[Any]:
     Args:
         kind: which of the two.
         name: an installed name, ``module:Class`` or ``path/to/file.py:Class``, which is imported;
-            from the person at this machine, never from a peer.
+            from the local user, never from a peer.
 
     Raises:
-        DovetailError: there is none; one line says what there is, or what failed.
+        DovetailError: it does not exist; one line lists what exists, or says what failed.
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
@@ -63,11 +63,11 @@ def function(name: str, what: str) -> Callable[..., Any]:
     """Import a function named ``module:function`` or ``path/to/file.py:function``.
 
     Args:
-        name: of the function; from the person at this machine, never from a peer.
-        what: it is for, as errors put it.
+        name: the function's name; from the local user, never from a peer.
+        what: its purpose, as errors name it.
 
     Raises:
-        DovetailError: there is none.
+        DovetailError: it does not exist.
     """
     where, colon, attribute = name.rpartition(":")
     if not colon:
@@ -82,11 +82,11 @@ def register(text: str) -> None:
     """Register what ``KIND:NAME=module:thing`` or ``KIND:NAME=path/to/file.py:thing`` imports.
 
     Args:
-        text: from the person at this machine, never from a peer.  A policy is a file, which is
+        text: from the local user, never from a peer.  A policy is a file, which is
             not imported.
 
     Raises:
-        DovetailError: it is not of that form, or there is no such thing.
+        DovetailError: the text has the wrong form, or the object does not exist.
     """
     head, _, where = text.partition("=")
     kind, _, name = head.partition(":")
@@ -108,7 +108,7 @@ def register(text: str) -> None:
 
 def _unknown(kind: Kind, name: str, known: list[str]) -> str:
     if Path(name).suffix == ".py":
-        return f"{name!r} is a file; name the class in it too, as {name}:Class"
+        return f"{name!r} is a file; name the class in it too, as in {name}:Class"
     return f"{registry.unknown(kind, name, known)}, or give module:Class or path/to/file.py:Class"
 
 

@@ -1,9 +1,9 @@
-"""What peers, saved states and journals may name: things that this program has registered.
+"""The registry: objects of this program that peers, saved states and journals may name.
 
-``registered`` is the one place where a name from outside becomes a thing.  It looks the name up and
-never imports by it, so the worst that a name can do is not to be found.  A thing is registered
+``registered`` is the only function that resolves an external name.  It looks the name up and
+never imports it, so a malicious name can at worst be unknown.  An object is registered
 
-- by the code that asks for it, as one of its built-in choices;
+- by the code that requests it, as one of its built-in choices;
 - by this program, with ``register`` or ``dovetail agent --register``;
 - by an installed package, as an entry point of the kind's group.
 """
@@ -29,19 +29,19 @@ GROUPS: dict[Kind, str] = {
     "algorithm": "dovetail.algorithms",
     "policy": "dovetail.policies",
 }
-"""The group of entry points of each kind."""
+"""The entry-point group of each kind."""
 
 _registered: dict[tuple[Kind, str], Any] = {}
 
 
 def register(kind: Kind, name: str, thing: Any) -> None:
-    """Let peers and saved states name a thing of this program.
+    """Make an object of this program available by name to peers and saved states.
 
     Args:
         kind: what it is.
-        name: how they name it; a second thing of the same name replaces the first.
-        thing: an environment or agent class, a function that encodes or evaluates, a reward or a
-            function that returns one, a class of algorithm, or the path of a policy's file.
+        name: its name; a second object with the same name replaces the first.
+        thing: an environment or agent class, an encoder or evaluation function, a reward or a
+            function that returns one, an algorithm class, or the path of a policy file.
     """
     _registered[kind, name] = thing
 
@@ -49,17 +49,17 @@ def register(kind: Kind, name: str, thing: Any) -> None:
 def registered(
     kind: Kind, name: str, built_in: Mapping[str, Any] | None = None, *, who: str = ""
 ) -> Any:
-    """Return what was registered under a name that may come from anywhere.
+    """Return the object registered under a name; the name may be untrusted.
 
     Args:
-        kind: what is wanted.
+        kind: the kind of object.
         name: its name.
-        built_in: choices of the caller's own, by name; nothing else can take their names.
-        who: who asks, as errors begin.
+        built_in: the caller's own choices, by name; these take precedence.
+        who: the caller's name, with which errors begin.
 
     Raises:
-        DovetailError: nothing has that name, or an installed package fails to load it; one line
-            names what is there.
+        DovetailError: the name is unknown, or an installed package fails to load it; one line
+            lists the known names.
     """
     if built_in is not None and name in built_in:
         return built_in[name]
@@ -84,7 +84,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return one line that says that there is no such name, and what there is."""
+    """Return one line that says that the name is unknown and lists the known names."""
     known = list(known)
     short = name if len(name) <= 60 else f"{name[:57]}..."
     near = difflib.get_close_matches(short, known, n=1)

@@ -18,29 +18,29 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
 PROMPT = 0.005
-"""Seconds after which answers leave, though the messages that came with theirs are not all answered."""
+"""Flush finished answers after this many seconds, even if the batch is not done."""
 
 Between = Callable[[list[m.Message]], None]
-"""What a host calls between two messages with its answers so far."""
+"""Called by a host between two messages, with its answers so far."""
 
 
 class Host(Protocol):
-    """What can be served: messages in, messages out."""
+    """A server's logic: messages in, messages out."""
 
     role: m.Role
 
     def offers(self) -> list[m.Offer]:
-        """Return what others can ask for."""
+        """Return the environments or agents on offer."""
         ...
 
     def handle(
         self, incoming: Sequence[m.Message], between: Between | None = None
     ) -> list[m.Message]:
-        """Take messages; return the answers but for those that ``between`` has taken."""
+        """Process messages; return the answers that ``between`` has not taken."""
         ...
 
     def unsendable(self, answer: m.Message, text: str) -> m.Message:
-        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        """Return the replacement for an answer that cannot be sent; ``text`` says why."""
         ...
 
 
@@ -53,10 +53,10 @@ def serve_host(
     ready: Callable[[m.Welcome], None] | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Connect and answer until the broker says goodbye, ``stop`` is set, SIGINT or SIGTERM.
+    """Connect and answer until the broker sends ``bye``, ``stop`` is set, SIGINT or SIGTERM.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer.
+        DovetailError: no broker answers at ``address``, or it refuses this peer.
     """
     address, token = broker(address, token)
     stop = stop or threading.Event()
@@ -84,7 +84,7 @@ def serve_host(
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM set ``stop``, and a second one interrupt whatever is at work."""
+    """Make SIGINT and SIGTERM set ``stop``, and a second signal interrupt the work in progress."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -119,7 +119,7 @@ def _send(link: Link, host: Host, answers: list[m.Message]) -> None:
     try:
         link.send(answers)
     except (*codec.UNSENDABLE, DovetailError):
-        # One value that cannot travel must not cost the other answers.
+        # One value that cannot be encoded must not lose the other answers.
         for answer in answers:
             try:
                 link.send([answer])

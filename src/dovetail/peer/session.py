@@ -1,7 +1,7 @@
 """A peer's end of a session, without the socket: hello, heartbeats, resumption.
 
-Frames and the time go in, frames come out.  ``link`` puts a ZeroMQ socket around it; the page
-docs/another-shell.md shows how to put anything else.
+Frames and the time go in, frames come out.  ``link`` wraps it in a ZeroMQ socket;
+docs/another-shell.md shows how to use another transport.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 
 FATAL = {"version", "access", "name-taken"}
-"""Errors in answer to ``hello`` that saying it again does not mend."""
+"""Errors in answer to ``hello`` that are permanent: a retry would fail again."""
 
 UNREADABLE = {"invalid", "malformed", "limit"}
-"""Errors that a peer gets before its ``welcome`` only if its ``hello`` itself is at fault."""
+"""Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
 
 class Session:
-    """Keeps one peer known to its broker.
+    """A peer's session with its broker.
 
     Raises (from ``receive``):
         DovetailError: the broker refuses this peer; the text says why.
@@ -33,13 +33,13 @@ class Session:
         self.seen = 0
         """The highest ``seq`` that has arrived in this session."""
         self.departed = False
-        """Whether the broker said ``bye``."""
+        """Whether the broker sent ``bye``."""
         self.heard = 0.0
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
         self._greeted = False
 
     def greet(self, now: float) -> bytes:
-        """Return the frame of a ``hello``, asking for the session that there was."""
+        """Return a ``hello`` frame that asks to resume the previous session, if any."""
         self.heard = now
         self._greeted = True
         self.hello.resume = None if self.welcome is None else self.welcome.session
@@ -47,7 +47,7 @@ class Session:
         return codec.encode(self.hello)
 
     def receive(self, frames: Iterable[bytes], now: float) -> tuple[list[m.Message], list[bytes]]:
-        """Take frames of the broker; return the messages for the role, and frames to send at once."""
+        """Process frames from the broker; return the messages for the role, and frames to send immediately."""
         self.heard = now
         messages: list[m.Message] = []
         answers: list[bytes] = []
@@ -79,7 +79,7 @@ class Session:
         return messages, answers
 
     def _begins(self, welcome: m.Welcome) -> bool:
-        """Take a welcome; return whether it is news: that to a ``hello`` said twice comes twice."""
+        """Process a welcome; return whether it is new, since a repeated ``hello`` gets two."""
         self._greeted = False
         same = self.welcome is not None and self.welcome.session == welcome.session
         if same and not welcome.resumed:
@@ -91,7 +91,7 @@ class Session:
         return True
 
     def _is_final(self, code: str) -> bool:
-        """Whether to say ``hello`` again would get the same error."""
+        """Whether another ``hello`` would get the same error."""
         return code in FATAL or (self.welcome is None and code in UNREADABLE)
 
     def silent(self, now: float) -> bool:
@@ -100,14 +100,14 @@ class Session:
 
     @property
     def patience(self) -> float:
-        """Seconds of silence that mean nothing yet."""
+        """Seconds of silence that are still normal."""
         return 2.0 if self.welcome is None else max(4 * self.welcome.heartbeat, 2.0)
 
 
 def _refusal(error: ProtocolError) -> m.Error:
-    """Return the error for a frame that cannot be read; it answers what the frame asks.
+    """Return the error for an unreadable frame; it answers the frame's request.
 
-    What is an answer itself asks for nothing, and its ``id`` is a number of this peer's own.
+    A frame that is itself an answer makes no request, and its ``id`` is one of this peer's own numbers.
     """
     if error.kind in ("reply", "saved", "error"):
         return m.Error(error.code, str(error))

@@ -1,16 +1,16 @@
-"""How long the broker has said nothing, as far as this program has listened."""
+"""How long the broker has been silent while this program was listening."""
 
 from __future__ import annotations
 
 STEP = 1.0
-"""Seconds that one look counts at the most.
+"""Maximum number of seconds that one check counts.
 
-A program that computes, or that somebody has stopped, has not listened; its broker may have spoken.
+A program that was computing or stopped was not listening, so its broker may have sent something.
 """
 
 
 class Silence:
-    """Adds up the time in which this program listened and nothing came.
+    """Adds up the time in which this program listened and received nothing.
 
     Args:
         give_up: seconds after which ``hopeless`` is true; None for never.
@@ -20,20 +20,20 @@ class Silence:
         self.give_up = give_up
         self.seconds = 0.0
         self.told = False
-        """Whether a person has heard of this silence."""
+        """Whether this silence has been reported."""
         self._looked = 0.0
 
     def nothing(self, now: float, heard: float) -> None:
-        """Note a look in vain; ``heard`` is when the broker was last heard."""
+        """Record a check without a message; ``heard`` is the time of the broker's last message."""
         self.seconds += min(now - max(self._looked, heard), STEP)
         self._looked = now
 
     def over(self) -> None:
-        """Note that something came."""
+        """Record that a message arrived."""
         self.seconds = 0.0
         self.told = False
 
     @property
     def hopeless(self) -> bool:
-        """Whether to wait no longer."""
+        """Whether to give up."""
         return self.give_up is not None and self.seconds > self.give_up
