@@ -39,6 +39,7 @@ PLACES = {
     "tests/peer": "fast",
     "tests/peer/test_session.py": "processes",
     "tests/protocol": "fast",
+    "tests/protocol/test_first_agent.py": "processes",
     "tests/test_ci.py": "processes",
     "tests/test_docs.py": "learners",
     "tests/test_groups.py": "fast",
