@@ -42,6 +42,7 @@ PLACES = {
     "tests/protocol": "fast",
     "tests/testing": "fast",
     "tests/test_checkout.py": "processes",
+    "tests/protocol/test_first_agent.py": "processes",
     "tests/test_ci.py": "processes",
     "tests/test_docs.py": "learners",
     "tests/test_groups.py": "fast",

@@ -183,7 +183,9 @@ def test_a_token_is_asked_for(terminals: Any) -> None:
 
 def test_beyond_loopback_without_a_token_there_is_a_warning(terminals: Any) -> None:
     broker = terminals.broker("--journal", "none", bind="tcp://0.0.0.0:*")
-    broker.expect("^dovetail: tcp://0.0.0.0:.* is reachable from other machines and no --token is set", "err")
+    broker.expect(
+        "^dovetail: tcp://0.0.0.0:.* is reachable from other machines and no --token is set", "err"
+    )
     assert not (terminals.folder / "dovetail.journal").exists()
 
 

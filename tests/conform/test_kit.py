@@ -29,12 +29,13 @@ def _mistakes() -> dict[str, tuple[str, str, Any]]:
 MISTAKES = _mistakes()
 
 
+@pytest.mark.timeout(400)  # seventy programs, one after another on a busy machine
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_dovetails_own_python_passes(role: Any) -> None:
     command = [sys.executable, str(HERE / "conformer.py"), role]
     failed = {
         each.name: (each.expected, each.got)
-        for each in kit.run(role, command, kit.select(role), 2, patience=30.0)
+        for each in kit.run(role, command, kit.select(role), patience=30.0)
         if not each.passed
     }
     assert failed == {}
@@ -53,10 +54,11 @@ def test_a_wrong_client_is_caught(name: str) -> None:
     assert foreseen or "Traceback" not in result.stderr, result.stderr
 
 
+@pytest.mark.timeout(400)  # seventy programs, one after another on a busy machine
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_a_client_that_ignores_bad_frames_and_never_resumes_passes_level_1(role: Any) -> None:
     command = [sys.executable, str(HERE / "wrong_client.py"), "speaks-level-1-only", role]
-    one = kit.run(role, command, kit.select(role, level=1), 2, patience=30.0)
+    one = kit.run(role, command, kit.select(role, level=1), patience=30.0)
     assert {each.name: (each.expected, each.got) for each in one if not each.passed} == {}
 
 

@@ -217,7 +217,9 @@ def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
     file = read(small)
     with places.own_processes(file, give_up=2.0) as place:
         os.kill(place.pids["broker"], signal.SIGSTOP)
-        with pytest.raises(DovetailError, match=r"silent for 2 s; check whether it is still running$"):
+        with pytest.raises(
+            DovetailError, match=r"silent for 2 s; check whether it is still running$"
+        ):
             place.seat(file, {})
 
 
