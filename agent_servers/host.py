@@ -109,8 +109,12 @@ class AgentHost:
                 between(out)
             kind = type(message)
             if kind is m.AgentStep or kind is m.AgentStart:
-                if inbox.take(message.seq, out):  # type: ignore[attr-defined]
-                    self._decision(message, out)  # type: ignore[arg-type]
+                seq: int = message.seq  # type: ignore[attr-defined]
+                if seq > inbox.seen:
+                    inbox.seen = seq
+                elif not inbox.take(seq, out):
+                    continue
+                self._decision(message, out)  # type: ignore[arg-type]
             elif not inbox.take(getattr(message, "seq", 0), out):
                 continue
             else:

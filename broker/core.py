@@ -44,6 +44,7 @@ class Core:
     def __init__(self, settings: Settings, secret: bytes) -> None:
         self.tables = tables = Tables(settings)
         self._connections = tables.connections
+        self._timers = tables.timers
         self.instances = instances = Instances()
         self._watching = Watching()
         self.runs = runs = Runs(tables, instances, self._watching)
@@ -134,7 +135,7 @@ class Core:
 
     def tick(self, now: float) -> None:
         """Take the time: clocks that ran out, heartbeats, grace periods that are over."""
-        self.tables.timers.tick(now)
+        self._timers.tick(now)
         if now >= self._heartbeat:
             self._heartbeat = now + self.tables.settings.heartbeat
             self._sessions.beat(now)
@@ -238,7 +239,8 @@ class Core:
 
     def deadline(self) -> float:
         """Return when ``tick`` must be called at the latest."""
-        return min(self._heartbeat, self.tables.timers.first)
+        heap = self._timers.heap
+        return heap[0][0] if heap and heap[0][0] < self._heartbeat else self._heartbeat
 
     @property
     def idle(self) -> bool:

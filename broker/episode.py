@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.broker.clocks import FOREVER, SeatClock
-from dovetail.broker.legality import allowed, check, check_views, chosen, refusal, space_of
+from dovetail.broker.clocks import FOREVER
+from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
+from dovetail.broker.place import Place
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
-from dovetail.protocol.spaces import Space
-from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState, column
+from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
 
 # What happens at every turn: a call of ``Machine.on`` each would cost a tenth of it.
 TURN, STEP = column(MATCH, "turn"), column(MATCH, "step")
@@ -52,38 +52,6 @@ class Ending:
     def scored(self) -> bool:
         """Whether it counts; an interrupted episode does not."""
         return self.reason not in ("disconnected", "crashed", "cancelled", "environment-failed")
-
-
-class Place:
-    """A seat's account of the episode."""
-
-    __slots__ = (
-        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "number"),
-        *("pending", "refused", "seed", "space", "total"),
-    )
-
-    def __init__(
-        self, number: int, machine: Machine[SeatState], seed: int, clock: SeatClock, space: Space
-    ) -> None:
-        self.number = number
-        self.machine = machine
-        self.seed = seed
-        self.clock = clock
-        self.space = space
-        self.pending = 0.0
-        """Reward since its last decision."""
-        self.total = 0.0
-        self.decisions = 0
-        self.breaches = 0
-        self.ignored = 0
-        self.refused = 0
-        self.legal: m.Legal = None
-        self.action: Any = None
-
-    def earn(self, reward: float) -> None:
-        """Credit a reward."""
-        self.pending += reward
-        self.total += reward
 
 
 class Episode:
@@ -355,19 +323,3 @@ class Episode:
                 None if view.scene is m.NIL else view.scene,
                 self.rules.mode,
             )
-
-
-def places_for(
-    machines: list[Machine[SeatState]], seeds: list[int], spec: m.Spec, rules: Rules
-) -> list[Place]:
-    """Return the places of an episode, by seat."""
-    return [
-        Place(
-            number,
-            machine,
-            seed,
-            SeatClock(rules.clock, rules.answer_timeout),
-            space_of(spec, number),
-        )
-        for number, (machine, seed) in enumerate(zip(machines, seeds, strict=True))
-    ]

@@ -71,6 +71,13 @@ class Instances:
                 return instance
         return None
 
+    def find(self, name: int | str) -> Instance | None:
+        """Return the instance that a run names, if it can be seated."""
+        if isinstance(name, str):
+            return self.called(name)
+        instance = self._all.get(name)
+        return instance if instance is not None and instance.ready else None
+
     def at(self, peer: Peer) -> list[Instance]:
         """Return those that a program holds."""
         return list(self._at.get(peer, {}).values())

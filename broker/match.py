@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dovetail.broker.clocks import FOREVER
-from dovetail.broker.episode import Ending, Episode, Place, Rules, places_for
+from dovetail.broker.clocks import FOREVER, SeatClock
+from dovetail.broker.episode import Ending, Episode, Rules
 from dovetail.broker.instances import Instance
+from dovetail.broker.legality import space_of
 from dovetail.broker.peers import Peer
+from dovetail.broker.place import Place
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState
@@ -104,10 +106,17 @@ class Match:
         for sitter, (_, instance) in zip(self.sitters, seated, strict=True):
             if sitter.instance is not instance or sitter.machine.state == "free":
                 sitter.sit(self.number, instance, self.spec, rules)
-        # By place, not by seat: in a round that shares a seed nobody repeats another's luck.
-        seeds = [derive(seed, "seat", place) for place, _ in seated]
-        machines = [sitter.machine for sitter in self.sitters]
-        places = places_for(machines, seeds, self.spec, rules)
+        places = [
+            Place(
+                sitter.number,
+                sitter.machine,
+                # By place, not by seat: in a round that shares a seed nobody repeats another's luck.
+                derive(seed, "seat", place),
+                SeatClock(rules.clock, rules.answer_timeout),
+                space_of(self.spec, sitter.number),
+            )
+            for sitter, (place, _) in zip(self.sitters, seated, strict=True)
+        ]
         wants = [instance.offer.wants for _, instance in seated]
         start = m.EnvironmentStart(
             self.number, episode, seed, wants if any(wants) else [], watched=watched

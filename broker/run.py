@@ -120,3 +120,14 @@ def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -
     )
     told = m.Progress(number, 0, 0, asked.episodes)
     return Run(number, experiment, asked, agents, rules, Schedule(asked), told)
+
+
+def problem(asked: m.Run) -> str:
+    """Return why a run makes no sense as it is asked for; empty if it does."""
+    if not asked.agents:
+        return "a run needs at least one agent"
+    if asked.seeds is not None and len(asked.seeds) != asked.episodes:
+        return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
+    if asked.stepwise and asked.concurrency != 1:
+        return "a stepwise run plays one episode at a time; concurrency must be 1"
+    return ""

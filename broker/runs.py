@@ -13,7 +13,7 @@ from dovetail.broker.episodes import Episodes
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
-from dovetail.broker.run import Run, begun
+from dovetail.broker.run import Run, begun, problem
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
@@ -63,11 +63,11 @@ class Runs:
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         if not peer.asks(asked.id):
             return
-        agents = [self._find_agent(name) for name in asked.agents]
+        agents = [self._instances.find(name) for name in asked.agents]
         found = [agent for agent in agents if agent is not None]
-        problem = self._problem(asked, agents)
-        if problem:
-            peer.refuse(asked.id, "unknown", problem)
+        wrong = self._problem(asked, agents)
+        if wrong:
+            peer.refuse(asked.id, "unknown", wrong)
             return
         run = begun(self._tables.number(), peer, asked, found)
         self._runs[run.number] = run
@@ -81,22 +81,10 @@ class Runs:
         for name, agent in zip(asked.agents, agents, strict=True):
             if agent is None:
                 return f"there is no agent {name!r}"
-        if not agents:
-            return "a run needs at least one agent"
-        if asked.seeds is not None and len(asked.seeds) != asked.episodes:
-            return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
-        if asked.stepwise and asked.concurrency != 1:
-            return "a stepwise run plays one episode at a time; concurrency must be 1"
         if not self._offering(asked.environment):
             name = asked.environment
             return f"no environment {name!r} is offered; start one with `dovetail env {name}`"
-        return ""
-
-    def _find_agent(self, name: int | str) -> Instance | None:
-        if isinstance(name, str):
-            return self._instances.called(name)
-        instance = self._instances.get(name)
-        return instance if instance is not None and instance.ready else None
+        return problem(asked)
 
     def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
         run = self._own_run(peer, command)
@@ -197,14 +185,14 @@ class Runs:
             self._tables.ignore()
             return
         run = self._runs[match.run]
-        problem = match.opened(spec)
-        if not problem and spec.seats != len(run.agents):
-            problem = (
+        wrong = match.opened(spec)
+        if not wrong and spec.seats != len(run.agents):
+            wrong = (
                 f"{run.asked.environment} has {spec.seats} seats as configured, "
                 f"and the run names {len(run.agents)} agents"
             )
-        if problem:
-            self.finish(run, "failed", problem, now)
+        if wrong:
+            self.finish(run, "failed", wrong, now)
             return
         run.idle.append(match)
         self._advance(run, now)
@@ -219,8 +207,8 @@ class Runs:
 
     def _not_opened(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
-        name, patience = match.environment.name, run.rules.answer_timeout
-        text = f"environment {name} did not open within {patience} s"
+        patience = run.rules.answer_timeout
+        text = f"environment {match.environment.name} did not open within {patience} s"
         self.finish(run, "failed", text, now)
 
     def _close(self, run: Run, match: Match) -> None:
@@ -323,8 +311,7 @@ class Runs:
                 self._replace(self._runs[match.run], match, what, now)
 
     def _silent(self, run: Run, match: Match, now: float) -> None:
-        silence = run.rules.answer_timeout
-        what = f"environment {match.environment.name} was silent for {silence} s"
+        what = f"environment {match.environment.name} was silent for {run.rules.answer_timeout} s"
         self._replace(run, match, what, now)
 
     def _replace(self, run: Run, match: Match, what: str, now: float) -> None:

@@ -30,7 +30,8 @@ class Timers:
     """Deadlines; one that moves later, or away, is found out when the old one has come."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Timed, Callable[[float], None]]] = []
+        self.heap: list[tuple[float, int, Timed, Callable[[float], None]]] = []
+        """What is to be looked at, the earliest first; more than one entry may be of one thing."""
         self._order = itertools.count()
 
     def watch(self, timed: T, overdue: Callable[[T, float], None]) -> None:
@@ -40,17 +41,12 @@ class Timers:
 
     def _push(self, timed: Timed, overdue: Callable[[float], None]) -> None:
         timed.timer = timed.deadline
-        heapq.heappush(self._heap, (timed.timer, next(self._order), timed, overdue))
-
-    @property
-    def first(self) -> float:
-        """When ``tick`` has something to do."""
-        return self._heap[0][0] if self._heap else FOREVER
+        heapq.heappush(self.heap, (timed.timer, next(self._order), timed, overdue))
 
     def tick(self, now: float) -> None:
         """Call what is overdue."""
-        while self._heap and self._heap[0][0] <= now:
-            due, _, timed, overdue = heapq.heappop(self._heap)
+        while self.heap and self.heap[0][0] <= now:
+            due, _, timed, overdue = heapq.heappop(self.heap)
             if timed.timer != due:
                 continue
             timed.timer = FOREVER

@@ -85,8 +85,11 @@ class EnvironmentHost:
             if between is not None and out:
                 between(out)
             if type(message) is m.EnvironmentStep:
-                if inbox.take(message.seq, out):
-                    self._step(message, out)
+                if message.seq > inbox.seen:
+                    inbox.seen = message.seq
+                elif not inbox.take(message.seq, out):
+                    continue
+                self._step(message, out)
             elif type(message) is m.EnvironmentStart:
                 if inbox.take(message.seq, out):
                     self._start(message, out)

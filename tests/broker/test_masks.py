@@ -14,8 +14,10 @@ from dovetail import Agent, DovetailError
 from dovetail.agent_servers.agent import Preview
 from dovetail.agent_servers.general.search.tree import _node
 from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.episode import Episode, Rules, places_for
+from dovetail.broker.clocks import SeatClock
+from dovetail.broker.episode import Episode, Rules
 from dovetail.broker.legality import _short, chosen
+from dovetail.broker.place import Place
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
@@ -49,7 +51,8 @@ def episode(price: m.Breach, n: int = 2**27) -> Episode:
         lookahead=False,
     )
     spec = m.Spec(action_spaces=[Discrete(n)], observation_spaces=[Discrete(1)])
-    places = places_for([Machine(SEAT, "seated")], [5], spec, rules)
+    clock = SeatClock(rules.clock, None)
+    places = [Place(0, Machine(SEAT, "seated"), 5, clock, spec.action_spaces[0])]
     return Episode(1, 1, 0, 5, rules, spec, Machine(MATCH, "transition"), places, 0.0)
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -361,3 +362,36 @@ def test_results_of_a_new_broker_are_not_repeats() -> None:
     again = experiment.run("thrice", [1])
     broker.heard = [result(2), m.Done(1, 1, seq=3)]
     assert [each.episode for each in again] == [2]
+
+
+class Sized(Thrice):
+    """A game with an option that may make no game."""
+
+    class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        size: int = 3
+
+    def init(self) -> Any:
+        if self.configuration.size > 9:
+            raise DovetailError("option 'size' makes no game")
+        return super().init()
+
+
+def test_what_makes_no_game_and_no_agent_is_told() -> None:
+    with InProcess([Sized], [First]) as experiment:
+        first = experiment.create("first")
+        for configuration, text in (
+            ({"size": 10}, "option 'size' makes no game"),
+            ({"size": "ten"}, "option 'size'"),
+            ({"depth": 3}, "no option 'depth'"),
+        ):
+            with pytest.raises(DovetailError, match=text):
+                experiment.run("sized", [first], configuration=configuration).wait()
+        with pytest.raises(DovetailError, match="1 seats as configured"):
+            experiment.run("sized", [first, first]).wait()
+        with pytest.raises(DovetailError, match="no environment 'chess' is offered"):
+            experiment.run("chess", [first])
+        with pytest.raises(DovetailError, match="no agent type 'kasparov' is offered"):
+            experiment.create("kasparov")
+        with pytest.raises(DovetailError, match="no option 'depth'"):
+            experiment.create("first", parameters={"depth": 3})
+        assert outcomes(experiment, "sized", first) == "terminated: "

@@ -30,7 +30,10 @@ class Inbox:
         self.keeping = welcome.heartbeat > 0
 
     def take(self, seq: int, out: list[m.Message]) -> bool:
-        """Return whether a frame is new; a repeated one is answered into ``out`` as before."""
+        """Return whether a frame is new; a repeated one is answered into ``out`` as before.
+
+        Where every call counts, ``seq > inbox.seen`` says so too, and is followed by ``seen = seq``.
+        """
         if seq > self.seen:
             self.seen = seq
             return True

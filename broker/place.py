@@ -1,0 +1,42 @@
+"""A seat's account of an episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.broker.clocks import SeatClock
+from dovetail.protocol.messages import Legal
+from dovetail.protocol.spaces import Space
+from dovetail.protocol.states import Machine, SeatState
+
+
+class Place:
+    """A seat's account of the episode."""
+
+    __slots__ = (
+        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "number"),
+        *("pending", "refused", "seed", "space", "total"),
+    )
+
+    def __init__(
+        self, number: int, machine: Machine[SeatState], seed: int, clock: SeatClock, space: Space
+    ) -> None:
+        self.number = number
+        self.machine = machine
+        self.seed = seed
+        self.clock = clock
+        self.space = space
+        self.pending = 0.0
+        """Reward since its last decision."""
+        self.total = 0.0
+        self.decisions = 0
+        self.breaches = 0
+        self.ignored = 0
+        self.refused = 0
+        self.legal: Legal = None
+        self.action: Any = None
+
+    def earn(self, reward: float) -> None:
+        """Credit a reward."""
+        self.pending += reward
+        self.total += reward
