@@ -86,6 +86,7 @@ check: $(STAMP) ## lint, formatting and types
 	$(BIN)/mypy
 	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
+	.ci/prose
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail.protocol.generate

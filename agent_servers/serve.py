@@ -1,4 +1,4 @@
-"""``serve``: run agents as a program of their own, connected to a broker."""
+"""``serve``: run agents as a program connected to a broker."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class SeatClock:
         self._patience = FOREVER if answer_timeout is None else answer_timeout
         self.timed = rule.decision is not None or rule.episode is not None
         self.left = rule.episode
-        """What is left for the episode; None is no limit."""
+        """What is left for the episode; None means any time."""
         self.last: float | None = None
         """What the last answer took."""
         self.seconds = 0.0

@@ -1,8 +1,8 @@
 """The broker without its sockets: messages and the time go in, messages come out.
 
 ``receive``, ``refuse``, ``lost`` and ``tick`` say what happened; ``take`` then hands over what to
-write down and what to send, in order.  Whoever drives the core writes before it sends, so that
-nobody is told a result that is not on disk.  No method raises for anything that a peer can do,
+write down and what to send, in order.  The driver of the core writes before it sends, so that
+no peer hears a result that is not on disk.  No method raises for anything that a peer can do,
 and none reads a clock, draws a random number or blocks.
 
 This module hands each message to the part of the broker that it is for: ``sessions``,
@@ -112,7 +112,7 @@ class Core:
         handler = self._handlers[peer.role].get(type(message))
         if handler is None:
             kind = type(message).__struct_config__.tag
-            peer.complain("wrong-state", f"{kind!r} is no message of an {peer.role}")
+            peer.complain("wrong-state", f"{kind!r} is not a message of an {peer.role}")
             return
         handler(peer, message, now)
 
@@ -147,7 +147,7 @@ class Core:
         self.runs.drain(now)
 
     def close(self, now: float) -> None:
-        """End everything now and say goodbye to everybody."""
+        """End everything now and send every peer a `bye`."""
         self.tables.stopping = True
         self.runs.cancel(SHUTDOWN, now)
         self._sessions.close(SHUTDOWN)
@@ -172,7 +172,7 @@ class Core:
                 self._requests.failed(peer, asked.id, error.code, error.message)
 
     def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
-        """Report a bad frame to its sender; if it was an answer, nobody waits for it any longer."""
+        """Report a bad frame to its sender; if it was an answer, nothing waits for it any longer."""
         if error.kind in ANSWERS.get(peer.role, ()):
             peer.complain(error.code, str(error))
             text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"

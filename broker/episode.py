@@ -145,7 +145,7 @@ class Episode:
         return self._forfeit(place, "illegal-action", message)
 
     def failed(self, message: str) -> Ending:
-        """Take the environment's word that it cannot go on."""
+        """Take the environment's word that it cannot continue."""
         self.machine.on("error")
         return Ending("environment-failed", message=message)
 

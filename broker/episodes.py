@@ -23,7 +23,7 @@ class Episodes:
     Args:
         tables: shared with the other parts.
         watching: who sees the turns.
-        over: called when an episode is over, so that its run may go on.
+        over: called when an episode is over, so that its run can continue.
         silent: called when an environment did not answer in time.
         heard: called when a peer answers what is over long ago.
     """

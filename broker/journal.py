@@ -1,4 +1,4 @@
-"""Writing the journal: every episode and every kept state, on disk before anybody hears of it."""
+"""Writing the journal: every episode and every kept state, on disk before any peer hears of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Journal:
     """A journal open for writing.
 
     Raises:
-        DovetailError: the file cannot be written or is no journal.
+        DovetailError: the file cannot be written or is not a journal.
     """
 
     def __init__(self, path: Path, *, sync: bool = False) -> None:

@@ -19,7 +19,7 @@ LONGEST = 60
 
 
 def check_views(turn: Turn, spec: Spec) -> None:
-    """Hold a turn against itself.
+    """Check that a turn does not contradict itself.
 
     Raises:
         ProtocolError: code ``invalid``: it contradicts itself.
@@ -60,7 +60,7 @@ def space_of(spec: Spec, seat: int) -> Space:
 
 
 def check(turn: Turn, spec: Spec) -> None:
-    """Hold the rewards and observations of a turn against the spec.
+    """Check the rewards and observations of a turn against the spec.
 
     Raises:
         ProtocolError: code ``invalid``: one is outside.

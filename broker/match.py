@@ -99,7 +99,7 @@ class Match:
             rules: the run's.
             seated: by seat, a place in the run's list of agents and the instance there.
             now: the time.
-            watched: whether anybody wants to see the text of each turn.
+            watched: whether any watcher wants the text of each turn.
         """
         if not self.sitters:
             self.sitters = [Sitter(number, instance) for number, (_, instance) in enumerate(seated)]
@@ -110,7 +110,7 @@ class Match:
             Place(
                 sitter.number,
                 sitter.machine,
-                # By place, not by seat: in a round that shares a seed nobody repeats another's luck.
+                # By place, not by seat: in a round that shares a seed no agent repeats another's luck.
                 derive(seed, "seat", place),
                 SeatClock(rules.clock, rules.answer_timeout),
                 space_of(self.spec, sitter.number),

@@ -43,7 +43,7 @@ class Request:
     agent: str = ""
     """For ``save``: the type of the agent."""
     given_up: bool = False
-    """Nobody waits for the answer any more."""
+    """Nothing waits for the answer any more."""
     timer: float = FOREVER
 
 
@@ -239,7 +239,7 @@ class Requests:
     # -- given up --------------------------------------------------------------------------------
 
     def cancel(self, peer: Peer, number: int) -> bool:
-        """Give up a peer's request; return whether there is one that nobody has answered."""
+        """Give up a peer's request; return whether there is an unanswered one."""
         for request in self._all.values():
             if request.asker is peer and request.id == number and not request.given_up:
                 self._give_up(request)
@@ -272,7 +272,7 @@ class Requests:
                 self._instances.drop(instance)
 
     def dismiss(self, instance: Instance) -> None:
-        """Have an agent cleaned up that nobody asks for any more."""
+        """Clean up an agent whose owner has left."""
         self._instances.drop(instance)
         cleanup = m.Cleanup(self._tables.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))

@@ -145,7 +145,7 @@ class Runs:
             return
         plays = [play for play in run.playing.values() if play.match.machine.state == "decision"]
         if not run.rules.stepwise or not plays or run.request is not None:
-            text = "step goes on with an episode of a stepwise run that `start` began"
+            text = "step continues an episode of a stepwise run that `start` began"
             peer.refuse(command.id, "wrong-state", text)
             return
         run.request = command.id
@@ -244,7 +244,7 @@ class Runs:
             self._advance(run, now)
 
     def _go_on(self, run: Run, match: Match, now: float) -> None:
-        """Go on after an episode."""
+        """Continue after an episode."""
         run.idle.append(match)
         self._advance(run, now)
         if len(self._runs) > 1:
@@ -305,7 +305,7 @@ class Runs:
             self.finish(run, "cancelled", what, now)
 
     def environment_gone(self, peer: Peer, what: str, now: float) -> None:
-        """Go on without the matches of a peer that will not come back."""
+        """Continue without the matches of a peer that will not come back."""
         for match in list(self._served.get(peer, {}).values()):
             if match.number in self._matches:
                 self._replace(self._runs[match.run], match, what, now)
@@ -315,7 +315,7 @@ class Runs:
         self._replace(run, match, what, now)
 
     def _replace(self, run: Run, match: Match, what: str, now: float) -> None:
-        """Go on without a match, in another one if any peer offers its environment."""
+        """Continue without a match, in another one if any peer offers its environment."""
         ending = Ending("environment-failed", message=what)
         if not self._open(run, now, avoid=match.environment) and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)

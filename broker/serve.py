@@ -31,7 +31,7 @@ def serve(
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
-    No new episode begins; those in progress may go on for ``finish`` seconds and are cancelled
+    No new episode begins; those in progress may continue for ``finish`` seconds and are cancelled
     then, or at once upon a second signal.  Everybody is told, and the journal is flushed.
 
     Raises:

@@ -208,7 +208,7 @@ class Server:
         if not self._retry:
             text = (
                 f"cannot write the journal {self.journal.path}: {error.strerror}; "
-                "nothing goes on until it can be written; make room"
+                "the broker waits until it can be written; make room"
             )
             log.error(text)
             for connection in self.core.experiments():
@@ -267,7 +267,7 @@ class Server:
         self.core.stop(time.monotonic())
 
     def close(self) -> None:
-        """End everything in progress, tell everybody, and let go of socket and journal."""
+        """End everything in progress, tell every peer, and close socket and journal."""
         now = time.monotonic()
         self.core.close(now)
         self._retry = 0.0

@@ -70,7 +70,7 @@ class Sessions:
         token = self._tables.settings.token
         given = (hello.token or "").encode(errors="surrogatepass")
         if token is not None and not hmac.compare_digest(token.encode(), given):
-            text = "the access token is missing or wrong; ask whoever runs this broker"
+            text = "the access token is missing or wrong; ask the person who runs this broker"
             raise ProtocolError("access", text)
         if known is not None and hello.resume != known.session:
             raise ProtocolError("wrong-state", "this connection has said hello already")
@@ -212,7 +212,7 @@ class Sessions:
         self._forget(peer, "bye", "left", now)
 
     def close(self, why: str) -> None:
-        """Say goodbye to everybody who is present."""
+        """Send every connected peer a `bye`."""
         for peer in self._tables.connections.values():
             peer.outbox.tell(m.Bye(why))
             peer.machine.on("bye")

@@ -1,4 +1,4 @@
-"""``serve``: run environments as a program of their own, connected to a broker."""
+"""``serve``: run environments as a program connected to a broker."""
 
 from __future__ import annotations
 

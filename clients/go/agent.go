@@ -60,7 +60,7 @@ type AgentType struct {
 	Description string // one sentence for a person
 	Options     []Option
 	Wants       []Want
-	Capacity    int  // episodes that one instance plays at once; 0 stands for 1, Unlimited is no limit
+	Capacity    int  // episodes that one instance plays at once; 0 stands for 1, Unlimited means any number
 	Instance    bool // the program is this one agent, made once with all defaults
 
 	// New makes an instance; seed is for its random choices that belong to no episode.

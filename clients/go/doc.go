@@ -1,5 +1,5 @@
-// Package dovetail writes agents, environments and experiments for Dovetail, an agent/environment protocol: each is a
-// program of its own, and a broker joins them. SPEC.md of the project is the contract; the names here are those of it.
+// Package dovetail writes agents, environments and experiments for Dovetail, an agent/environment protocol: each is a separate
+// program, and a broker connects them. SPEC.md of the project is the contract; the names here are those of it.
 //
 // An [Agent] answers decisions and is served by [ServeAgents]; an [Environment] knows the rules of a game and is served
 // by [ServeEnvironments]; an [Experiment], made by [Connect], asks for runs and gets their results. [Main] and

@@ -78,7 +78,7 @@ func failure(where string, err error) string {
 	return text
 }
 
-// unavailable marks an error by which code of the user says that it cannot do what it is asked; a panic says no such thing.
+// unavailable marks an error by which code of the user says that it cannot do this; a panic says no such thing.
 func unavailable(err error) error {
 	var p *panicked
 	var said *RefusedError

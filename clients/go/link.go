@@ -160,7 +160,7 @@ func (l *link) tryRead(wait bool) error {
 
 // nothing looks after the connection while nothing comes.
 func (l *link) nothing(now time.Time) error {
-	// A program that somebody had stopped did not listen, so one look counts a second at the most.
+	// A stopped program did not listen, so one look counts a second at the most.
 	l.silence += min(now.Sub(l.looked), time.Second)
 	l.looked = now
 	absent := l.session.Welcome == nil

@@ -79,7 +79,7 @@ class Board:
 
     @property
     def over(self) -> bool:
-        """Whether somebody has won."""
+        """Whether a seat has won."""
         return self.winner is not None
 
     def copy(self) -> Board:

@@ -49,7 +49,7 @@ class Board:
         self.moves = 0
         self.winner: int | None = None
         self.over = False
-        """Whether somebody has won or the board is full."""
+        """Whether a seat has won or the board is full."""
         self.last: int | None = None
         """The column of the last move."""
         side = rows + 1

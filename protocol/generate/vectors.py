@@ -54,7 +54,7 @@ def malformed_vectors() -> str:
         {
             "name": each.name,
             "receiver": each.receiver,
-            **({"from": each.role or "nobody yet"} if each.receiver == "broker" else {}),
+            **({"from": each.role or "unknown"} if each.receiver == "broker" else {}),
             **({"limits": msgspec.to_builtins(each.limits)} if each.limits else {}),
             "hex": each.frame.hex(),
             "code": each.code,
@@ -63,6 +63,6 @@ def malformed_vectors() -> str:
     ]
     return _dump(
         "Frames that the receiver must refuse with an error of this code. `from` is the role of "
-        "the peer that sends it to the broker, or `nobody yet` if it has not said hello.",
+        "the peer that sends it to the broker, or `unknown` if it has not said hello.",
         malformed=entries,
     )

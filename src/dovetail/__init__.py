@@ -1,4 +1,4 @@
-"""Dovetail connects agents, environments and experiments, each a program of its own, in any language.
+"""Dovetail connects agents, environments and experiments, each a separate program, in any language.
 
 ``from dovetail import Agent, Environment, Experiment`` is all that most programs need.  Names are
 imported on first use, so that a part of the package loads that part alone.

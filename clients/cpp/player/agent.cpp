@@ -32,7 +32,7 @@ Position read(const Board& board, const Value& observation) {
     std::vector<double> squares;
     flatten(observation, squares);
     const auto size = static_cast<std::size_t>(board.rows() * board.columns());
-    if (squares.size() != 2 * size) throw Error("an observation that is no position of this board");
+    if (squares.size() != 2 * size) throw Error("an observation that is not a position of this board");
     Position position;
     for (std::size_t i = 0; i < size; ++i) {
         const int row = static_cast<int>(i) / board.columns();

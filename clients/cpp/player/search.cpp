@@ -65,7 +65,7 @@ int Search::judge(const Position& position, Bits my_wins, Bits their_wins) const
     return worth;
 }
 
-/// The score of a position in which nobody has won, from the mover's view.
+/// The score of a position in which neither side has won, from the mover's view.
 int Search::score(const Position& position, int depth, int alpha, int beta) {
     if ((++nodes_ & 4095) == 0 && *stop_ && (*stop_)()) throw Stopped();
     const Bits taken = position.taken;

@@ -38,7 +38,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// How many bytes follow the first one of a value that is no container, and the length after it.
+/// How many bytes follow the first one of a value that is not a container, and the length after it.
 std::uint64_t body(unsigned first, Walk& walk) {
     if (first >= 0xA0 && first <= 0xBF) return first & 31;               // a short text
     if (first <= 0xC3 || first >= 0xE0) return 0;                        // a small integer, nil, a boolean
@@ -60,7 +60,7 @@ std::int64_t pass(Walk& walk) {
         const auto entries = static_cast<std::int64_t>(walk.number(first % 2 == 0 ? 2 : 4));
         return first <= 0xDD ? entries : 2 * entries;
     }
-    if (first == 0xC1) malformed("byte 0xc1 is no MessagePack");
+    if (first == 0xC1) malformed("byte 0xc1 is not MessagePack");
     walk.skip(body(first, walk));
     return -1;
 }
@@ -74,17 +74,17 @@ Value tensor(const char* data, std::size_t size) {
     try {
         check(payload, limits_of(INT64_MAX, 2, 40));  // dtype, shape and bytes are no more
     } catch (const ProtocolError&) {
-        malformed("a tensor that is no MessagePack");
+        malformed("a tensor that is not MessagePack");
     }
     msgpack::zone zone;
     const Object object = unpack(zone, payload);
     if (object.type != msgpack::type::ARRAY || object.via.array.size != 3)
-        malformed("a tensor that is no array of 3");
+        malformed("a tensor that is not an array of 3");
     const Object* part = object.via.array.ptr;
     Dtype dtype;
     if (!is_text(part[0]) || !find_dtype(raw_text(part[0]), dtype)) malformed("a tensor of an unknown dtype");
     if (part[1].type != msgpack::type::ARRAY || part[2].type != msgpack::type::BIN) {
-        malformed("a tensor that is no [dtype, shape, bytes]");
+        malformed("a tensor that is not [dtype, shape, bytes]");
     }
     std::vector<std::size_t> shape;
     for (std::uint32_t i = 0; i < part[1].via.array.size; ++i) {
@@ -138,7 +138,7 @@ Value to_value(const Object& object) {
             Map map;
             for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
                 const auto& entry = object.via.map.ptr[i];
-                if (!is_text(entry.key)) malformed("a key of a map that is no text");
+                if (!is_text(entry.key)) malformed("a key of a map that is not text");
                 map.append(std::string(text(entry.key)), to_value(entry.val));
             }
             map.settle();
@@ -182,7 +182,7 @@ void check(std::string_view frame, const Limits& limits) {
             throw ProtocolError(Code::limit, "nested deeper than " + std::to_string(limits.depth));
         }
     }
-    if (walk.left() != 0) malformed("a frame goes on after its value");
+    if (walk.left() != 0) malformed("a frame continues after its value");
 }
 
 Frame encode(const Value& value) {
@@ -241,9 +241,9 @@ messages::Incoming Decoder::decode(std::string_view frame, const Limits& limits)
     check(frame, limits);
     memory_->zone.clear();
     const Object object = unpack(memory_->zone, frame);
-    if (object.type != msgpack::type::MAP) invalid("a frame that is no map");
+    if (object.type != msgpack::type::MAP) invalid("a frame that is not a map");
     for (std::uint32_t i = 0; i < object.via.map.size; ++i) {
-        if (!is_text(object.via.map.ptr[i].key)) invalid("a key that is no text");
+        if (!is_text(object.via.map.ptr[i].key)) invalid("a key that is not text");
     }
     const Object* type = Reader(object).find("type");
     if (type == nullptr || !is_text(*type))

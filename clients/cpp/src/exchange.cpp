@@ -32,7 +32,7 @@ std::optional<Value> Exchange::answer(std::int64_t id) {
     if (found == answers_.end()) return std::nullopt;
     auto answer = std::move(found->second);
     answers_.erase(found);
-    // Only now, so that what came of a run together with its number is kept for it.
+    // Only now, so that what arrives about a run together with its number is kept for it.
     open_.erase(id);
     if (const auto* error = std::get_if<messages::Error>(&answer)) {
         throw Refused(error->code, utf8::line(error->message));

@@ -53,7 +53,7 @@ inline std::string crash(const std::string& where, const Told& told) {
     } catch (const char* thrown) {
         text = std::string(" threw ") + (thrown != nullptr ? thrown : "a null pointer");
     } catch (...) {
-        text = " threw what is no std::exception";
+        text = " threw something other than a std::exception";
     }
     std::string line = utf8::line(where + text);
     if (told) told(line);

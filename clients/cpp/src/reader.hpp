@@ -38,7 +38,7 @@ inline bool is_integer(const Object& object) {
 
 inline std::string_view text(const Object& object) {
     const std::string_view found = raw_text(object);
-    if (!utf8::valid(found)) malformed("a text that is no UTF-8");
+    if (!utf8::valid(found)) malformed("a text that is not UTF-8");
     return found;
 }
 
@@ -108,7 +108,7 @@ template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
 void read(const Object& object, E& out) {
     if (!is_text(object)) invalid("expected text");
     if (!find_name(text(object), out))
-        invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is no such word");
+        invalid("\"" + std::string(raw_text(object).substr(0, 40)) + "\" is not one of the words");
 }
 
 class Reader;

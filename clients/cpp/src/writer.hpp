@@ -40,7 +40,7 @@ public:
         frame_.append(bytes, sizeof bytes);
     }
     void write(std::string_view value) {
-        if (!utf8::valid(value)) throw dovetail::Error("a text that is no UTF-8 cannot travel");
+        if (!utf8::valid(value)) throw dovetail::Error("a text that is not UTF-8 cannot travel");
         word(value);
     }
     void write(const std::string& value) { write(std::string_view(value)); }

@@ -12,7 +12,7 @@ import (
 //   - planes, shape (n ≥ 2, rows, columns): what the seat has (plane 0) less what its opponent has (plane 1), and if
 //     that is equal the free squares beside its pieces less those beside its opponent's, as in Amazons;
 //   - a board, shape (rows, columns): how many squares are free, as after merging in 2048 and clearing in Tetris;
-//   - a vector: the sum, as of boxes completed and the right to go on in dots and boxes.
+//   - a vector: the sum, as of boxes completed and the right to move again in dots and boxes.
 func rankAfterstates(afterstates any, actions int) ([]float64, error) {
 	t, ok := afterstates.(*dovetail.Tensor)
 	if !ok || len(t.Shape) == 0 || t.Shape[0] != actions {

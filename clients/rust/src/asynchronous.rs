@@ -1,6 +1,6 @@
 //! Programs of the protocol as futures, for those who run on tokio.
 //!
-//! The futures are safe to drop while they wait; one that serves says goodbye then.
+//! The futures are safe to drop while they wait; one that serves leaves then.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};

@@ -91,7 +91,7 @@ impl Broker {
 pub struct Stop(pub(crate) Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks it to say goodbye and end; it does so within half a second.
+    /// Asks it to leave and end; it does so within half a second.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

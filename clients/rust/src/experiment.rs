@@ -9,7 +9,7 @@ macro_rules! experiment {
     ({$($asynchronous:tt)*} {$($wait:tt)*}) => {
         /// Run control: a connection of an experiment to the broker.
         ///
-        /// Dropping it says goodbye; runs in progress are cancelled.  A request that an agent or
+        /// Dropping it leaves the broker; runs in progress are cancelled.  A request that an agent or
         /// environment does not answer ends after its `timeout`, 120 s by default, with the error
         /// `timeout`; dropping the future of one gives it up when the next request is sent.
         pub struct Experiment {

@@ -104,7 +104,7 @@ impl Field for Player {
     }
 }
 
-/// Messages that somebody gets from the broker.
+/// Messages that a peer gets from the broker.
 pub trait Incoming: Sized {
     /// Reads the fields of a message by its type; nothing if it is none of these.
     #[doc(hidden)]

@@ -77,7 +77,7 @@ impl From<Space> for Value {
     }
 }
 
-/// The options that somebody gave, to be taken one by one.
+/// The given options, to be taken one by one.
 ///
 /// The library refuses what is left when the agent or environment has been made: an option that
 /// it does not have.

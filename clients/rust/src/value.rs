@@ -235,7 +235,7 @@ macro_rules! map {
     };
 }
 
-/// A value that came inside a message, and may turn out to be unreadable when somebody wants it:
+/// A value that came inside a message, and may turn out to be unreadable when it is read:
 /// the message around it counts all the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload(pub Result<Value, ProtocolError>);

@@ -58,7 +58,7 @@ def _listed(words: list[str], last: str) -> str:
 
 
 def _zero_is_valid(kind: Type, field: str) -> bool:
-    """Whether Go's zero value is a value of the type that somebody may mean."""
+    """Whether Go's zero value is a value of the type that a program may mean."""
     match kind:
         case Scalar(kind="integer" | "number", minimum=low, exclusive=exclusive):
             return low is None or low < 0 or (low == 0 and not exclusive)

@@ -1,4 +1,4 @@
-"""Runs cases, each with a process of its own, and says how they went."""
+"""Runs cases, each with its own process, and reports the results."""
 
 from __future__ import annotations
 

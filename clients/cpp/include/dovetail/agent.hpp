@@ -79,7 +79,7 @@ struct End {
     double reward = 0.0;
     /// The last position; nil if the environment gave none, or if it cannot be read.
     Value observation = {};
-    /// A score per seat: 1 won, 0 lost, shared when drawn; nothing if nobody is scored.
+    /// A score per seat: 1 won, 0 lost, shared when drawn; nothing if the game is not scored.
     std::optional<std::vector<double>> outcome = {};
     Reason reason = Reason::terminated;
     /// The seat at fault, if one is.
@@ -142,9 +142,9 @@ public:
     virtual void end(const End&) {}
     /// Answers a message of the experiment.
     virtual Value message(const Value&) { return {}; }
-    /// Everything that `load` needs to go on as if nothing had happened.
+    /// The agent's complete state; loading it resumes exactly where it left off.
     virtual Bytes save() { return {}; }
-    /// Goes on from what `save` returned. Throw Error if these bytes are not of such an agent.
+    /// Resumes from what `save` returned. Throw Error if these bytes are not of such an agent.
     virtual void load(const Bytes&) {}
     /// The instance is no longer needed.
     virtual void cleanup() {}
@@ -160,7 +160,7 @@ struct AgentType {
     std::string description = {};
     Options parameters = {};
     std::vector<Want> wants = {};
-    /// Episodes that one instance plays at once; 0 is no limit.
+    /// Episodes that one instance plays at once; 0 means any number.
     std::int64_t capacity = 1;
     /// Whether the program is this one agent, which experiments seat by its name and need not create.
     bool instance = false;

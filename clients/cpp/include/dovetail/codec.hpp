@@ -22,7 +22,7 @@ namespace codec {
 /// Throws ProtocolError with code `limit` or `malformed`.
 void check(std::string_view frame, const Limits& limits = {});
 
-/// The bytes of a value. Throws Error for text that is no UTF-8.
+/// The bytes of a value. Throws Error for text that is not UTF-8.
 Frame encode(const Value& value);
 
 /// The value in a frame. Throws ProtocolError with code `limit` or `malformed`.
@@ -36,7 +36,7 @@ struct Coding {
     static T from_value(const Value& value);
 };
 
-/// The frame of a message. Fields with default values are left out. Throws Error for text that is no UTF-8.
+/// The frame of a message. Fields with default values are left out. Throws Error for text that is not UTF-8.
 template <class Message>
 Frame encode_message(const Message& message) {
     return Coding<Message>::encode(message);

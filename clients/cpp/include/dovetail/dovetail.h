@@ -36,7 +36,7 @@ typedef struct {
     const char* name;
     const char* description;
     unsigned wants;
-    uint64_t capacity; /**< episodes that one instance plays at once; 0 is no limit */
+    uint64_t capacity; /**< episodes that one instance plays at once; 0 means any number */
     int instance;      /**< whether the program is this one agent, which experiments seat by its name */
     void* data;
     /** Makes an instance: puts it into `*self`. `dovetail_parameters` tells the parameters. */
@@ -51,14 +51,14 @@ typedef struct {
     int (*message)(dovetail_call* call, void* self);
     /** Tells its state with `dovetail_answer`; any bytes will do. */
     int (*save)(dovetail_call* call, void* self);
-    /** Goes on from such a state: `dovetail_body`. */
+    /** Resumes from such a state: `dovetail_body`. */
     int (*load)(dovetail_call* call, void* self);
     /** Lets the instance go. */
     void (*destroy)(void* self);
 } dovetail_agent_type;
 
 /**
- * Serves agents until the broker says goodbye, or SIGINT or SIGTERM. Where `address` is null, the environment
+ * Serves agents until the broker leaves, or SIGINT or SIGTERM. Where `address` is null, the environment
  * variable DOVETAIL_BROKER says it, and DOVETAIL_TOKEN for `token`. Returns 0, or 1 after a failure, with one
  * line about it in `error` (which may be null) of `size` bytes.
  */
@@ -77,7 +77,7 @@ int64_t dovetail_turn(const dovetail_call* call);
 double dovetail_reward(const dovetail_call* call);
 /** At the end: all rewards of the seat in the episode. */
 double dovetail_total(const dovetail_call* call);
-/** At the end: scores by seat, and how many there are; 0 if nobody is scored. */
+/** At the end: scores by seat, and how many there are; 0 if the game is not scored. */
 size_t dovetail_outcome(const dovetail_call* call, const double** scores);
 /** Whether the mode is `learn`; in the other the agent must not change. */
 int dovetail_learning(const dovetail_call* call);

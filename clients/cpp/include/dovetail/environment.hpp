@@ -49,7 +49,7 @@ public:
     /// The position to be drawn (SPEC.md, Scenes), under the rule of `text`; nil if it cannot be.
     virtual Value scene(std::optional<std::int64_t>) { return {}; }
     /// A copy of the episode as `seat` knows it, to be played on by itself; what the seat cannot know, and
-    /// chance to come, is drawn anew from `seed`. Needed for lookahead only.
+    /// chance to come, is drawn again from `seed`. Needed for lookahead only.
     virtual std::unique_ptr<Environment> fork(std::int64_t, std::int64_t) {
         throw Error("this environment cannot be asked what would follow");
     }

@@ -42,11 +42,11 @@ struct Serve : Connect {
     bool quiet = false;
 };
 
-/// Serves agents until the broker says goodbye or the program is told to stop.
+/// Serves agents until the broker leaves or the program is told to stop.
 /// Throws Error if there is no broker, or it refuses this peer.
 void serve(AgentType type, const Serve& how = {});
 void serve(std::vector<AgentType> types, const Serve& how = {});
-/// Serves environments until the broker says goodbye or the program is told to stop.
+/// Serves environments until the broker leaves or the program is told to stop.
 void serve(EnvironmentType type, const Serve& how = {});
 void serve(std::vector<EnvironmentType> types, const Serve& how = {});
 /// Serves a host that was made beforehand.

@@ -17,7 +17,7 @@ const TURNS_KEPT = 100_000;
 export interface Connection {
   /** Send frames to the broker as one message. */
   send(frames: Uint8Array[]): void;
-  /** Say goodbye and leave; resolved when that is through. */
+  /** Leave the broker; resolved when done. */
   close(): Promise<void>;
 }
 

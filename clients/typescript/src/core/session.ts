@@ -21,7 +21,7 @@ const FATAL = new Set(["version", "access", "name-taken"]);
 /** Errors that a peer gets before its first `welcome` only if its `hello` is at fault. */
 const UNREADABLE = new Set(["invalid", "malformed", "limit"]);
 
-/** What came of some frames. */
+/** What some frames resulted in. */
 export interface Received<R extends Role> {
   /** For the role, in order; a `welcome` among them. */
   readonly messages: Heard[R][];

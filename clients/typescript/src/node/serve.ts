@@ -94,7 +94,7 @@ function join<R extends Role>(
 }
 
 /**
- * Connect and answer until the broker says goodbye, or this program is told to stop.
+ * Connect and answer until the broker leaves, or this program is told to stop.
  *
  * ```ts
  * await serve({ agents: [{ name: "first", create: () => ({ step: ({ legal }) => legal![0] }) }] });

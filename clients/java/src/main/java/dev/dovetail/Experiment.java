@@ -92,7 +92,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Connects to a broker as somebody who only watches: {@link #catalogue}, {@link #watch} and {@link #listen}.
+     * Connects to a broker as an observer: {@link #catalogue}, {@link #watch} and {@link #listen}.
      *
      * @param broker which one
      * @return the observer

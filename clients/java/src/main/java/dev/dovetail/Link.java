@@ -85,7 +85,7 @@ final class Link implements AutoCloseable {
             while (true) {
                 Thread.sleep(KEEP);
                 if (!lock.tryLock()) {
-                    continue; // somebody reads or writes
+                    continue; // another thread reads or writes
                 }
                 try {
                     if (closed || failure != null || session.departed()) {
@@ -239,7 +239,7 @@ final class Link implements AutoCloseable {
         return error;
     }
 
-    /** Whether the broker has said goodbye, and everything before that was asked for. */
+    /** Whether the broker has left, and everything before that was asked for. */
     boolean departed() {
         lock.lock();
         try {

@@ -63,7 +63,7 @@ public final class RunHandle implements Iterable<Episode> {
      *
      * @param seconds to wait for it
      * @return the result; null if none came, or, if {@link #done} is set, none will
-     * @throws DovetailException if the run failed, was ended by somebody else, or the broker is gone
+     * @throws DovetailException if the run failed, was ended by another program, or the broker is gone
      */
     public Episode poll(double seconds) {
         double end = System.nanoTime() / 1e9 + seconds;
