@@ -333,11 +333,7 @@ def speaks_level_1_only() -> None:
 
     wrap(Session, "receive", receive)
     wrap(Session, "greet", greet)
-    wrap(
-        Inbox,
-        "answer",
-        lambda method, self, seq, answer, out: method(self, 0, answer, out),
-    )
+    wrap(Inbox, "keep", lambda method, self, seq, answer, before=0: None)
 
 
 # -- agents --------------------------------------------------------------------------------------------
@@ -369,11 +365,7 @@ def ignores_an_end_without_a_start() -> None:
 
 @mistake("agent", "a-decision-that-comes-again")
 def is_silent_when_asked_again() -> None:
-    wrap(
-        Inbox,
-        "answer",
-        lambda method, self, seq, answer, out: method(self, 0, answer, out),
-    )
+    wrap(Inbox, "keep", lambda method, self, seq, answer, before=0: None)
 
 
 @mistake("agent", "what-comes-again-after-the-end")
@@ -393,11 +385,11 @@ def does_requests_again() -> None:
 
 @mistake("agent", "answers-are-kept-until-they-are-settled")
 def keeps_64_answers() -> None:
-    def around(method: Any, self: Any, seq: int, answer: Any, out: Any) -> None:
-        method(self, seq, answer, out)
+    def around(method: Any, self: Any, seq: int, answer: Any, before: int = 0) -> None:
+        method(self, seq, answer, before)
         self.settle(seq - 64)
 
-    wrap(Inbox, "answer", around)
+    wrap(Inbox, "keep", around)
 
 
 @mistake("agent", "settled-answers-are-forgotten")
@@ -583,11 +575,7 @@ def makes_a_new_environment_when_asked_again() -> None:
 
 @mistake("environment", "a-message-that-comes-again")
 def answers_a_message_once() -> None:
-    wrap(
-        Inbox,
-        "answer",
-        lambda method, self, seq, answer, out: method(self, 0, answer, out),
-    )
+    wrap(Inbox, "keep", lambda method, self, seq, answer, before=0: None)
 
 
 @mistake("environment", "a-step-ahead-of-its-turn")
