@@ -30,16 +30,23 @@ public:
             ++decisions_;
             reward_ += decision.reward;
         }
-        last_ = {
-            {"clock", Value()}, {"text", Value()}, {"mode", name_of(decision.mode)}, {"seed", decision.seed}};
+        last_ = {{"clock", Value()},
+                 {"text", Value()},
+                 {"mode", name_of(decision.mode)},
+                 {"seed", decision.seed},
+                 {"afterstates", decision.afterstates},
+                 {"scene", decision.scene}};
         if (decision.text) last_["text"] = *decision.text;
         if (const auto& clock = decision.clock) {
             last_["clock"] = Map{{"decision", number(clock->decision)},
                                  {"left", number(clock->left)},
                                  {"last", number(clock->last)}};
         }
-        if (!decision.legal) return decision.observation;
-        return *std::max_element(decision.legal->begin(), decision.legal->end());
+        if (decision.legal) return *std::max_element(decision.legal->begin(), decision.legal->end());
+        if (decision.observation.is_map()) {
+            if (const Value* lines = decision.observation.as_map().find("look")) return look(*lines);
+        }
+        return decision.observation;
     }
 
     void end(const End& end) override {
@@ -85,6 +92,23 @@ public:
     }
 
 private:
+    static Answer look(const Value& lines) {
+        Lookahead question;
+        for (const Value& line : lines.as_list()) {
+            auto& entries = question.lines.emplace_back();
+            for (const Value& entry : line.as_list()) entries.push_back(entry.as_list());
+        }
+        question.then = [](const std::vector<Preview>& previews) -> Answer {
+            List rewards;
+            for (const Preview& each : previews) {
+                rewards.push_back(List(each.rewards.begin(), each.rewards.end()));
+            }
+            return rewards;
+        };
+        question.refused = [](const std::string&) -> Answer { return "refused"; };
+        return question;
+    }
+
     static Value number(const std::optional<double>& value) { return value ? Value(*value) : Value(); }
 
     bool refuse_;
@@ -116,6 +140,7 @@ public:
         spec.action_spaces = {space_};
         spec.reward_range = {0.0, 1.0};
         spec.max_turns = turns_;
+        spec.afterstates = true;
         return spec;
     }
 
@@ -156,6 +181,27 @@ public:
     }
 
     std::string text(std::optional<std::int64_t>) override { return "turn " + std::to_string(turn_); }
+
+    Value scene(std::optional<std::int64_t> seat) override {
+        return Map{{"width", 1.0}, {"height", 1.0}, {"caption", text(seat)}};
+    }
+
+    Value afterstates(std::int64_t) override {
+        const auto* discrete = space_.as<spaces::Discrete>();
+        if (discrete == nullptr) return {};
+        List rows;
+        for (std::int64_t i = 0; i < discrete->n; ++i) {
+            List row;
+            row.push_back(turn_ + 1);
+            row.push_back(discrete->start + i);
+            rows.push_back(std::move(row));
+        }
+        return rows;
+    }
+
+    std::unique_ptr<Environment> fork(std::int64_t, std::int64_t) override {
+        return std::make_unique<Game>(*this);
+    }
 
     Value message(const Value& body) override {
         if (body == Value("crash")) throw std::runtime_error("told to crash");
@@ -253,7 +299,7 @@ int experiment() {
 AgentType agent_type() {
     AgentType type = agent<Counter>("conformer", "Counts what it hears.");
     type.parameters = {{"refuse", false, "whether it refuses to take a seat"}};
-    type.wants = {Want::text};
+    type.wants = {Want::afterstates, Want::text, Want::scene};
     type.capacity = 0;
     return type;
 }
