@@ -33,7 +33,7 @@ PLACES = {
     "tests/env_servers/test_connect_four.py": "fast",
     "tests/experiments": "learners",
     "tests/experiments/test_file.py": "fast",
-    "tests/experiments/test_registered.py": "fast",
+    "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
     "tests/experiments/test_statistics.py": "fast",
     "tests/peer": "fast",

@@ -377,7 +377,7 @@ def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
     assert both.network.weights.tobytes() == one.network.weights.tobytes()
     both.end(end(-1.0, seat=1))
     assert both.network.weights.tobytes() != one.network.weights.tobytes()
-    assert not both._target.slots
+    assert not both.slots
 
 
 def test_rates_wane_by_episodes() -> None:

@@ -101,7 +101,7 @@ def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
     answer = dovetail("replay", str(journal), "1")
     assert answer.code == 2
     assert answer.err.startswith("dovetail: no environment 'count_up'")
-    assert "; --env FILE.py:Class says where another is" in answer.err
+    assert "; use --env FILE.py:Class for an environment that is not installed" in answer.err
     (journal.parent / "text").write_text("this is some text, not a journal at all\n")
     answer = dovetail("replay", str(journal.parent / "text"))
     assert answer.code == 1

@@ -205,12 +205,12 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
         ((0 * 9 + 4) * 9 + 0, "seat 0 has no amazon on square 0"),
         ((1 * 9 + 5) * 9 + 8, "no arrow gets from square 5 to 8"),
         ((1 * 9 + 6) * 9 + 0, "no amazon gets from square 1 to 6"),
-        (-1, "^-1 is no action here"),
-        (9**3, "^729 is no action here"),
-        (2**64 - 1, "is no action here"),
-        (-(2**70), "is no action here"),
-        (True, "True is no action here"),
-        (None, "None is no action here"),
+        (-1, "^-1 is not an action of this game"),
+        (9**3, "^729 is not an action of this game"),
+        (2**64 - 1, "is not an action of this game"),
+        (-(2**70), "is not an action of this game"),
+        (True, "True is not an action of this game"),
+        (None, "None is not an action of this game"),
     ],
 )
 def test_what_the_rules_say_of_a_wrong_move(action: Any, complaint: str) -> None:
@@ -226,9 +226,9 @@ def test_what_the_rules_say_of_a_wrong_move(action: Any, complaint: str) -> None
     [
         (0 * 9 + 4, "seat 0 has no amazon on square 0"),
         (1 * 9 + 6, "no amazon gets from square 1 to 6"),
-        (-1, "^-1 is no action here"),
-        (9 * 9 + 1, "^82 is no action here"),
-        (2**70, "is no action here"),
+        (-1, "^-1 is not an action of this game"),
+        (9 * 9 + 1, "^82 is not an action of this game"),
+        (2**70, "is not an action of this game"),
     ],
 )
 def test_what_the_rules_say_of_a_wrong_step(action: int, complaint: str) -> None:
@@ -238,7 +238,7 @@ def test_what_the_rules_say_of_a_wrong_step(action: int, complaint: str) -> None
     assert (str(board), board.mover, board.shooter) == (".a./x../b.b", 0, None)
     board.play(1 * 9 + 4)
     for arrow in (1, 9 * 9 + 4, 9 * 9 + 3, 9 * 9 + 9, -1, 2**70):
-        with pytest.raises(IllegalAction, match=f"^{arrow} is no arrow from square 4"):
+        with pytest.raises(IllegalAction, match=f"^{arrow} is not an arrow from square 4"):
             board.play(arrow)
     assert (str(board), board.mover, board.shooter) == (".../xa./b.b", 0, 4)
 

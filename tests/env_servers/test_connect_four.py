@@ -201,10 +201,10 @@ def state(board: Board) -> list[Any]:
 @pytest.mark.parametrize(
     ("column", "complaint"),
     [
-        (7, "7 is no column; the columns are 0 to 6"),
-        (-1, "-1 is no column"),
-        (True, "True is no column"),
-        ("3", "'3' is no column"),
+        (7, "7 is not a column; the columns are 0 to 6"),
+        (-1, "-1 is not a column"),
+        (True, "True is not a column"),
+        ("3", "'3' is not a column"),
         (0, r"column 0 is full; legal are \[1, 2, 3, 4, 5, 6\]"),
     ],
 )

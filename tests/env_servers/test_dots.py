@@ -232,7 +232,7 @@ def test_what_the_rules_say_of_a_wrong_line() -> None:
     board.draw(1)
     with pytest.raises(IllegalAction, match="line 1 is drawn already"):
         board.draw(1)
-    with pytest.raises(IllegalAction, match="4 is no line; the lines are 0 to 3"):
+    with pytest.raises(IllegalAction, match="4 is not a line; the lines are 0 to 3"):
         board.draw(4)
     assert (board.drawn, board.mover) == (2, 1)
 
@@ -281,7 +281,7 @@ def test_one_line_may_complete_two_boxes() -> None:
 @pytest.mark.parametrize("line", [-1, 7, True, None, "3", 2**70])
 def test_what_is_no_line_changes_nothing(line: Any) -> None:
     board = Board(2, 3)
-    with pytest.raises(IllegalAction, match="is no line; the lines are 0 to 6") as caught:
+    with pytest.raises(IllegalAction, match="is not a line; the lines are 0 to 6") as caught:
         board.draw(line)
     assert caught.value.seat == 0
     assert (board.drawn, board.mover, board.free, board.last) == (0, 0, list(range(7)), None)

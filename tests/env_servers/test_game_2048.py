@@ -175,7 +175,7 @@ def test_what_the_rules_say_of_a_wrong_move() -> None:
     assert board.legal() == [2]
     with pytest.raises(IllegalAction, match="moving left changes nothing"):
         board.play(3)
-    with pytest.raises(IllegalAction, match="4 is no move; 0 is up"):
+    with pytest.raises(IllegalAction, match="4 is not a move; 0 is up"):
         board.play(4)
 
 

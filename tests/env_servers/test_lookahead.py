@@ -149,7 +149,7 @@ def test_a_line_ends_at_what_is_not_legal_and_at_the_end() -> None:
     found = previews(game, [0], 2, [[*win, [2]], [[0], [9]], [[0, 1]], win, []])
     assert [each.applied for each in found] == [7, 1, 0, 7, 0]
     assert found[0].error == "the episode would be over"
-    assert found[1].error.startswith("9 is no column")
+    assert found[1].error.startswith("9 is not a column")
     assert found[2].error == "2 actions for the seats [0]"
     assert found[3].rewards == [1.0, -1.0]
     assert found[3].terminated

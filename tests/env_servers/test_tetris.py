@@ -263,9 +263,9 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
 
 def test_what_the_rules_say_of_a_wrong_placement() -> None:
     board = Board(pieces="O")
-    with pytest.raises(IllegalAction, match="9 is no placement of O: rotations 0 to 0 times 10"):
+    with pytest.raises(IllegalAction, match="9 is not a placement of O: rotations 0 to 0 times 10"):
         board.place(9)
-    with pytest.raises(IllegalAction, match="10 is no placement"):
+    with pytest.raises(IllegalAction, match="10 is not a placement"):
         board.place(10)
 
 
