@@ -5,6 +5,8 @@
 PYTHON ?= $(shell if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo python3; elif command -v python3.11 >/dev/null 2>&1; then echo python3.11; \
 	else echo python3; fi)
+SHELL := bash
+.SHELLFLAGS := -o pipefail -ec
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -14,7 +16,7 @@ LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: drill help venv demo test test-slow test-clients test-cold check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,7 +60,10 @@ test-clients: $(STAMP) ## build and test the clients of all languages
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@rm -rf $(VENV)/typing && mkdir -p $(VENV)/typing/dovetail
+	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
+	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
@@ -83,11 +88,14 @@ six-languages: $(STAMP) clients ## players of six languages in a round robin
 bench-clients: $(STAMP) clients ## measure the clients of all languages beside Python's
 	$(BIN)/python -m bench.clients
 
+drill: ## show that a change of the contract needs no edit in any client (slow)
+	.ci/drill
+
 lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
-	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra dev -o requirements.lock pyproject.toml; \
+	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra dev -o requirements.lock pyproject.toml; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
 		-o requirements-bench.lock pyproject.toml
 

@@ -15,12 +15,13 @@ from types import GeneratorType
 from typing import Any
 
 from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Lookahead, Seat
-from dovetail.protocol import codec, options
+from dovetail.peer import options
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.serving import Between
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, DovetailError
-from dovetail.protocol.inbox import Inbox
 from dovetail.protocol.legal import unmask
-from dovetail.protocol.serving import Between
 
 log = logging.getLogger("dovetail.agent")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
-from dovetail.protocol.serving import serve_host
+from dovetail.peer.serving import serve_host
 
 
 def serve(

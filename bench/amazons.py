@@ -9,8 +9,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dovetail.agent_servers.amazons_player.agent import WEIGHTS, WON
-from dovetail.agent_servers.amazons_player.position import Geometry, Position, Search
+from dovetail.agent_servers.games.amazons.agent import WEIGHTS, WON
+from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
 from dovetail.env_servers.amazons import Amazons, Configuration
 
 QUEEN_MOVES = 60.0

@@ -16,7 +16,7 @@ from typing import IO
 from bench.measure import BenchError, Measurement, isolated, steady
 from bench.references import Transport
 from dovetail import Experiment, InProcess
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 
 MANY = 10_000_000
 """Episodes that no measurement lives to see."""

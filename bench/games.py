@@ -31,8 +31,8 @@ from dovetail.env_servers.game_2048 import Board as Game2048
 from dovetail.env_servers.rlgame import Board as RLGame
 from dovetail.env_servers.tetris import Board as Tetris
 from dovetail.env_servers.tetris import features
+from dovetail.peer import options, plugins
 from dovetail.protocol import legal as masks
-from dovetail.protocol import options, plugins
 
 RESULTS = Path(__file__).resolve().parent / "games.md"
 Episodes = Callable[[random.Random], Iterator[int]]

@@ -19,7 +19,6 @@ from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instances
 from dovetail.broker.outbox import Address, Said
 from dovetail.broker.peers import Peer
-from dovetail.broker.records import AnyRecord
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.sessions import Sessions
@@ -27,6 +26,7 @@ from dovetail.broker.tables import Settings, Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.journal import AnyRecord
 
 Handler = Callable[[Peer, Any, float], None]
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from dovetail.broker.episode import Ending
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
-from dovetail.broker.records import EpisodeRecord
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching, shown
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.journal import EpisodeRecord
 
 
 class Episodes:

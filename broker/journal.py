@@ -1,24 +1,16 @@
-"""The journal: every episode and every kept agent, on disk before anybody is told.
-
-A file of records, each four bytes of length (big-endian) and a MessagePack map.  A record that a
-crash cut short is dropped when the file is opened again.
-"""
+"""Writing the journal: every episode and every kept state, on disk before anybody hears of it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from dovetail.broker.records import AnyRecord, EpisodeRecord, StateRecord
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-
-_decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
+from dovetail.protocol.journal import AnyRecord, StateRecord, scan
 
 
 class Journal:
@@ -37,7 +29,7 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file():
-                for position, record in _scan(path):
+                for position, record in scan(path):
                     end = position
                     if isinstance(record, StateRecord):
                         self.states[record.name] = record.state
@@ -75,69 +67,3 @@ class Journal:
         with contextlib.suppress(OSError):
             os.fsync(self._file)
         os.close(self._file)
-
-
-def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
-    """Yield the episodes of a journal and their numbers, from 1; errors as of ``read``."""
-    number = 0
-    for record in read(path):
-        if isinstance(record, EpisodeRecord):
-            number += 1
-            yield number, record
-
-
-def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
-    """Return an episode of a journal and its number.
-
-    Args:
-        path: of the journal.
-        which: its number, or ``last``.
-
-    Raises:
-        DovetailError: the journal cannot be read, or there is no such episode.
-    """
-    found = None
-    for found in episodes(path):
-        if str(found[0]) == which.lstrip("0"):
-            return found
-    if found is None:
-        raise DovetailError(f"{path} has no episodes")
-    if which == "last":
-        return found
-    raise DovetailError(f"there is no episode {which}; {path} has {found[0]}")
-
-
-def read(path: Path) -> Iterator[AnyRecord]:
-    """Yield the records of a journal, oldest first.
-
-    Raises:
-        DovetailError: there is no journal at ``path``.
-    """
-    try:
-        for _, record in _scan(path):
-            yield record
-    except OSError as error:
-        raise DovetailError(f"cannot read the journal {path}: {error.strerror}") from None
-
-
-def _scan(path: Path) -> Iterator[tuple[int, AnyRecord]]:
-    with path.open("rb") as file:
-        end = 0
-        while True:
-            head = file.read(4)
-            if len(head) < 4:
-                return
-            size = int.from_bytes(head, "big")
-            data = file.read(size) if size <= 1 << 30 else b""
-            if len(data) < size:
-                if end == 0:
-                    raise DovetailError(f"{path} is no journal; name another file")
-                return
-            try:
-                record = _decoder.decode(data)
-            except msgspec.DecodeError:
-                raise DovetailError(
-                    f"{path} is no journal, or is damaged at byte {end}; name another file"
-                ) from None
-            end += 4 + size
-            yield end, record

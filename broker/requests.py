@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.peers import Peer
-from dovetail.broker.records import StateRecord
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
+from dovetail.protocol.journal import StateRecord
 
 Passed = (
     m.Create

@@ -12,7 +12,7 @@ from types import FrameType
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.server import Server
-from dovetail.protocol.link import ADDRESS
+from dovetail.peer.address import ADDRESS
 
 log = logging.getLogger("dovetail.broker")
 

@@ -21,11 +21,11 @@ import zmq
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.outbox import Address
+from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
-from dovetail.protocol.frames import receive, send, waiting
-from dovetail.protocol.serving import Host
+from dovetail.transport.frames import receive, send, waiting
 
 log = logging.getLogger("dovetail.broker")
 

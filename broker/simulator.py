@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dovetail.broker.core import Core, Settings
-from dovetail.broker.records import AnyRecord
+from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
-from dovetail.protocol.session import Session
+from dovetail.protocol.journal import AnyRecord
 
 
 class Program(Protocol):

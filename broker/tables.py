@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
-from dovetail.broker.records import AnyRecord
 from dovetail.broker.timers import Timers
 from dovetail.protocol import messages as m
+from dovetail.protocol.journal import AnyRecord
 
 
 @dataclass(frozen=True, slots=True)

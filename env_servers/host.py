@@ -13,11 +13,12 @@ from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.lookahead import previews
-from dovetail.protocol import codec, options
+from dovetail.peer import options
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.serving import Between
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, DovetailError, IllegalAction
-from dovetail.protocol.inbox import Inbox
-from dovetail.protocol.serving import Between
 
 log = logging.getLogger("dovetail.environment")
 

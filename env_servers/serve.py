@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
-from dovetail.protocol.serving import serve_host
+from dovetail.peer.serving import serve_host
 
 
 def serve(

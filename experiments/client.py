@@ -18,11 +18,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-import dovetail
+from dovetail._version import __version__
+from dovetail.peer.address import broker
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
-from dovetail.protocol.inbox import Inbox
-from dovetail.protocol.link import GIVE_UP, Link, broker
 
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
@@ -111,7 +112,7 @@ class Run:
         self._command(m.Pause(0, self.number))
 
     def resume(self) -> None:
-        """Go on after ``pause``."""
+        """Resume after ``pause``."""
         self._command(m.Pause(0, self.number, paused=False))
 
     def drain(self) -> None:
@@ -193,7 +194,7 @@ class Experiment:
             DovetailError: there is none at ``address``, or it refuses this peer.
         """
         address, token = broker(address, token)
-        software = f"dovetail-python {dovetail.__version__}"
+        software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
         return cls(Link(address, hello, wait, give_up=give_up, idle=idle))
 
@@ -224,7 +225,9 @@ class Experiment:
             if not missing:
                 return
             if time.monotonic() > end:
-                raise DovetailError(f"nobody offers {', '.join(missing)} after {timeout:g} s")
+                raise DovetailError(
+                    f"timed out after {timeout:g} s: no connected program offers {', '.join(missing)}"
+                )
             self.wait(0.05)
 
     def create(

@@ -179,14 +179,14 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
     ``phases.0.episodes``.
 
     Raises:
-        DovetailError: the file cannot be read or is no experiment; one line says what and where.
+        DovetailError: the file cannot be read or is not an experiment; one line says what and where.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DovetailError(f"{path} is no TOML: {error}") from None
+        raise DovetailError(f"{path} is not valid TOML: {error}") from None
     for key, value in (overrides or {}).items():
         _override(table, key, value)
     try:

@@ -14,10 +14,11 @@ from typing import Any
 
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
+from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import GIVE_UP
 
 READY = 30.0
 """Seconds that programs of our own have to appear at the broker."""
@@ -170,9 +171,6 @@ def at_broker(
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other process."""
-    from dovetail.broker.inprocess import InProcess
-    from dovetail.broker.journal import Journal
-
     if file.environment.command is not None:
         raise DovetailError("[environment]: a program of its own (command) cannot play in process")
     environment = plugins.find("environment", file.environment.name)
@@ -186,8 +184,7 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
         kinds[part.type] = plugins.find("agent", part.type)
         for each in part.register:
             plugins.register(each)
-    written = None if journal is None else Journal(journal)
-    with InProcess([environment], list(kinds.values()), journal=written) as experiment:
+    with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
         yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
 
 
@@ -211,7 +208,7 @@ def _appear(file: ExperimentFile, place: Place, timeout: float) -> None:
     while missing := _missing(file, place):
         place.check()
         if time.monotonic() > end:
-            raise DovetailError(f"nobody at the broker offers {', '.join(missing)}")
+            raise DovetailError(f"no program at the broker offers {', '.join(missing)}")
         place.experiment.wait(0.02)
 
 

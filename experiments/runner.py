@@ -18,8 +18,8 @@ from dovetail.experiments.places import Place
 from dovetail.experiments.progress import Display
 from dovetail.experiments.schedule import Played, Stage, stages
 from dovetail.experiments.store import Store
+from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import GIVE_UP
 from dovetail.protocol.messages import Episode
 
 
@@ -59,7 +59,7 @@ def execute(
         in_process: play in this program, without sockets.
         out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
-        resume: go on with the last execution of the same experiment that was broken off.
+        resume: continue the last interrupted execution of the same experiment.
         give_up: seconds of the broker's silence after which this raises; None for never.
 
     Raises:
@@ -76,7 +76,9 @@ def execute(
     try:
         execution = results.unfinished(file.name, text) if resume else None
         if resume and execution is None:
-            raise DovetailError(f"nothing of {file.name} was broken off; run it without --resume")
+            raise DovetailError(
+                f"no interrupted run of {file.name} to resume; run it without --resume"
+            )
         if execution is None:
             execution = results.begin(file.name, text, file.seed)
         journal = folder / f"games-{execution}.journal"

@@ -59,7 +59,7 @@ class Tally:
     draws: int = 0
     losses: int = 0
     unscored: int = 0
-    """Episodes without an outcome: interrupted, truncated, or of a game that scores nobody."""
+    """Episodes without an outcome: interrupted, truncated, or of a game without a score."""
     returns: list[float] | None = None
     decisions: int = 0
     seconds: float = 0.0

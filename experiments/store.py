@@ -257,7 +257,7 @@ class Store:
         ]
 
     def close(self) -> None:
-        """Write what is left and let go."""
+        """Write what is pending and close."""
         try:
             self.flush()
         finally:

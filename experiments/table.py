@@ -18,7 +18,7 @@ from dovetail.experiments.tournament import Pair, Standing
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
     """Return a table with a row for each agent and seat of each stage.
 
-    Results are shares of games won, or mean returns where nobody wins, with 95 % intervals.
+    Results are shares of games won, or mean returns in games without winners, with 95 % intervals.
 
     Args:
         title: above the table.

@@ -16,7 +16,7 @@ from dovetail.protocol.messages import Limits
 T = TypeVar("T")
 
 UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
-"""For what was held against the limits already, or never comes in a frame."""
+"""For values that were checked already, or that never travel in a frame."""
 
 
 def _encode_other(value: Any) -> Any:

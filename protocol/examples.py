@@ -1,7 +1,7 @@
 """Example messages of every type, a worked exchange, and frames that must be refused.
 
 ``generate`` writes them down as ``vectors/`` and into SPEC.md, so that an implementation in any
-language can be held against them.  Nothing at run time needs this module.
+language can be checked against them.  Nothing at run time needs this module.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ def malformed() -> Iterator[Malformed]:
 
     everywhere: list[tuple[str, bytes, Code]] = [
         ("no bytes", b"", "malformed"),
-        ("a byte that is no MessagePack", b"\xc1", "malformed"),
+        ("a byte that is not MessagePack", b"\xc1", "malformed"),
         ("truncated", ping[:-1], "malformed"),
         ("a byte too many", ping + b"\xc0", "malformed"),
         ("two messages in a frame", ping + ping, "malformed"),
@@ -386,14 +386,14 @@ def malformed() -> Iterator[Malformed]:
         ("text of 4,294,967,295 bytes as a key", b"\x81\xdb" + huge, "malformed"),
     ]
     typed: list[tuple[str, bytes, Code]] = [
-        ("text that is no message", encode("GET / HTTP/1.1"), "invalid"),
+        ("text that is not a message", encode("GET / HTTP/1.1"), "invalid"),
         ("a number", b"\x2a", "invalid"),
         ("an array", b"\x90", "invalid"),
         ("nil", b"\xc0", "invalid"),
-        ("a key that is no text", encode({1: 2}), "invalid"),
+        ("a key that is not text", encode({1: 2}), "invalid"),
         ("an empty map", b"\x80", "unknown-type"),
         ("no type", encode({"number": 3}), "unknown-type"),
-        ("a type that is no text", encode({"type": 5}), "unknown-type"),
+        ("a type that is not text", encode({"type": 5}), "unknown-type"),
         ("an unknown type", encode({"type": "dance"}), "unknown-type"),
         ("a type in another case", encode({"type": "Ping"}), "unknown-type"),
         ("a wrong field type", encode({"type": "ping", "number": "3"}), "invalid"),

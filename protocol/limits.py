@@ -69,7 +69,7 @@ def _walk(frame: bytes, limits: Limits) -> None:
             length = int.from_bytes(frame[position : position + width], "big")
             position += width + length + (byte in _EXTENSIONS)
         elif byte == 0xC1:
-            raise ProtocolError("malformed", f"byte 0xc1 at {position - 1} is no MessagePack")
+            raise ProtocolError("malformed", f"byte 0xc1 at {position - 1} is not MessagePack")
         else:
             if byte <= 0x9F:
                 count = (byte & 0x0F) * (2 if byte <= 0x8F else 1)
@@ -85,5 +85,5 @@ def _walk(frame: bytes, limits: Limits) -> None:
             if len(left) - 1 > limits.depth:
                 raise ProtocolError("limit", f"nested deeper than {limits.depth}")
     if position != size:
-        what = "ends inside a value" if position > size else f"goes on after byte {position}"
+        what = "ends inside a value" if position > size else f"continues after byte {position}"
         raise ProtocolError("malformed", f"frame of {size} bytes {what}")

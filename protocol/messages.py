@@ -116,47 +116,47 @@ class Offer(Part):
     """An environment or agent type that a peer can make."""
 
     name: str
-    """How a run or a ``create`` names it."""
+    """The name that ``run`` and ``create`` use."""
     description: str = ""
     """One sentence for a person."""
     parameters: dict[str, Any] = {}
-    """JSON Schema of each option by name, with its default."""
+    """The JSON Schema of each option, by name, with its default."""
     wants: list[Want] = []
-    """For agents: what the environment is to add to this agent's decisions."""
+    """For agents: what the environment adds to this agent's decisions."""
     capacity: Natural = 1
-    """For agents: episodes that one instance plays at once; 0 is no limit."""
+    """For agents: how many episodes one instance plays at once; 0 means any number."""
     instance: bool = False
-    """For agents: the program is this one agent; it need not and cannot be created."""
+    """For agents: the program is this one agent; experiments seat it by name and do not create it."""
     seats: list[int] | None = None
-    """For environments: the numbers of seats it can have."""
+    """For environments: the possible numbers of seats."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):
-    """The largest frame a receiver reads; a frame beyond it gets the error ``limit``."""
+    """What a receiver reads; it refuses a larger frame with the error ``limit``."""
 
     frame: Positive = 16 * 1024 * 1024
     """Bytes."""
     depth: Positive = 32
     """Nested arrays and maps."""
     elements: Positive = 100_000
-    """Values of any kind, keys included."""
+    """Values of any kind, including map keys."""
 
 
 class Hello(Message):
-    """The first message of a peer, and again after a reconnection."""
+    """A peer's first message on a connection."""
 
     version: int
     """The protocol version that the peer speaks."""
     role: Role
-    """What the peer is; it is fixed for the session."""
+    """What the peer is, for the whole session."""
     name: str = ""
-    """Unique among the peers present; empty lets the broker choose."""
+    """Unique among connected peers; the broker chooses a name if it is empty."""
     offers: list[Offer] = []
-    """What environments and agents bring with them; empty for the other roles."""
+    """What environments and agents can make; empty for other roles."""
     token: str | None = None
-    """What the broker was started with as its access token, if it was."""
+    """The broker's access token, if it has one."""
     resume: str | None = None
-    """The session token of an earlier ``welcome``."""
+    """The session token of an earlier ``welcome``, to resume that session."""
     seen: Natural = 0
     """With ``resume``: the highest ``seq`` that arrived in that session."""
     software: str = ""
@@ -169,12 +169,12 @@ class Welcome(Message):
     """The broker's answer to ``hello``."""
 
     session: str
-    """To be presented as ``resume`` after a reconnection."""
+    """The session token; a peer that reconnects sends it as ``resume``."""
     name: str
-    """The peer's name: its own, or the one that the broker chose."""
+    """The peer's name: its own, or one that the broker chose."""
     resumed: bool = False
-    """Whether this goes on with the session that ``resume`` named; false means that everything of
-    an earlier session is gone."""
+    """Whether the session that ``resume`` named continues; if false, everything of an earlier session
+    is gone."""
     version: int = VERSION
     """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
@@ -182,13 +182,13 @@ class Welcome(Message):
     peer_timeout: Seconds = 30.0
     """Seconds of silence after which the broker gives up a peer that owes no answer."""
     limits: Limits = Limits()
-    """What the broker reads; frames beyond it are refused."""
+    """The largest frames that the broker reads."""
     features: list[str] = []
-    """The optional parts that both sides know; only these may be used."""
+    """The optional parts of the protocol that both sides know and may use."""
 
 
 class Ping(Message):
-    """Either side asks whether the other is alive."""
+    """Asks whether the other side is alive; answered with ``pong``."""
 
     number: Natural = 0
     """Returned in the ``pong``."""
@@ -224,7 +224,7 @@ class Error(Message):
 
 
 class Bye(Message):
-    """An orderly leave; the broker keeps nothing for a resumption."""
+    """Ends the session; it cannot be resumed."""
 
     reason: str = ""
     """One line for a person."""
@@ -234,9 +234,9 @@ class Reply(Message):
     """The answer to any message that has an ``id``."""
 
     id: int
-    """The ``id`` of the request."""
+    """The ``id`` of the request that it answers."""
     body: Any = None
-    """What was asked for; each request says what that is."""
+    """The result; each request defines its form."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -245,21 +245,21 @@ class Reply(Message):
 
 
 class Symmetry(Part):
-    """A way to turn or mirror the game that changes nothing about it."""
+    """A rotation or reflection under which the game is the same."""
 
     observation: list[int]
-    """The symmetric observation's elements in row-major order, as places in the observation's."""
+    """For each element of the symmetric observation, in row-major order, its index in the observation."""
     actions: list[int] = []
-    """The number of the symmetric action by action number; empty if it is not told."""
+    """For each action number, the number of the symmetric action; empty if unknown."""
 
 
 class Spec(Message):
-    """What a seat can expect of an environment; the answer to ``open``."""
+    """Describes a game to its seats; the answer to ``open``."""
 
     match: int = 0
     """The match of the ``open`` that it answers."""
     name: str = ""
-    """What the game is called; the offer's name if the environment gives none."""
+    """The name of the game; the offer's name if empty."""
     seats: Positive = 1
     """The number of seats, numbered from 0."""
     observation_spaces: list[Space] = []
@@ -267,60 +267,60 @@ class Spec(Message):
     action_spaces: list[Space] = []
     """One per seat, or one for all."""
     reward_range: tuple[float, float] | None = None
-    """The lowest and highest reward of one transition; nil if not known."""
+    """The lowest and highest reward of one transition; nil if unknown."""
     discount: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    """The discount factor that the game means its returns to be read with."""
+    """The discount factor that the game suggests to learners; the broker does not discount."""
     perfect_information: bool = True
-    """Whether a watcher may see what any seat sees."""
+    """Whether watchers may see every seat's observations."""
     chance: bool = False
     """Whether chance plays a part after the start: equal actions may lead to different turns."""
     afterstates: bool = False
-    """Whether the environment can add them."""
+    """Whether the environment can provide afterstates."""
     forfeit: tuple[float, float] | None = None
-    """Reward of the seat to blame and of every other one, when an episode is forfeited."""
+    """When an episode is forfeited: the reward of the seat at fault, and that of every other seat."""
     max_turns: Positive | None = None
-    """No episode has more turns than this."""
+    """The most turns that an episode can have; nil if unknown."""
     symmetries: list[Symmetry] = []
-    """Of observation and afterstates, if they are one tensor; the identity is left out."""
+    """Symmetries of an observation that is one tensor, without the identity."""
 
 
 class Open(Message):
-    """Make an environment for a match."""
+    """Creates an environment for a match; answered with ``spec``."""
 
     match: int
-    """The broker's number of the match; later messages name it."""
+    """The broker's number for the match."""
     environment: str
     """The name of an offer of this peer."""
     configuration: dict[str, Any] = {}
-    """The options by name; those left out have their defaults."""
+    """Options by name; the others keep their defaults."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentStart(Message, tag="start"):
-    """Begin an episode; one in progress in the same match is abandoned."""
+    """Starts an episode, dropping one in progress in the same match; answered with ``turn`` 0."""
 
     match: int
     """The match."""
     episode: int
-    """The broker's number of the episode; later messages name it."""
+    """The broker's number for the episode."""
     seed: int
-    """For everything that the environment draws in this episode."""
+    """Seeds everything that is random in this episode."""
     wants: list[list[Want]] = []
-    """Per seat, what to add to its views; empty if no seat wants anything."""
+    """For each seat, what to add to its views; empty if no seat wants anything."""
     watched: bool = False
-    """Whether to add the ``text`` that all may see to each turn."""
+    """Whether to add the public ``text`` to each turn."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentStep(Message, tag="step"):
-    """The actions of every seat in ``to_act``."""
+    """Applies the actions of all seats in ``to_act``; answered with the next ``turn``."""
 
     episode: int
     """The episode."""
     turn: int
-    """The number of the turn that these actions answer."""
+    """The turn that these actions answer."""
     actions: list[tuple[int, Any]]
     """Pairs of seat and action, in the order of ``to_act``."""
     seq: Natural = 0
@@ -328,7 +328,7 @@ class EnvironmentStep(Message, tag="step"):
 
 
 class Close(Message):
-    """The match is over; the environment made for it may go."""
+    """Ends a match; the environment can release what it holds for it."""
 
     match: int
     """The match."""
@@ -337,112 +337,112 @@ class Close(Message):
 
 
 class EnvironmentLookahead(Message, tag="lookahead"):
-    """A seat asks what would follow; answered with ``reply``, from what that seat knows."""
+    """Asks what would follow from actions, as far as a seat can know; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
     episode: int
     """The episode."""
     seat: int
-    """The seat that asks, which must act."""
+    """The seat that asks and must act."""
     turn: int
-    """The turn of its decision."""
+    """The turn of the seat's decision."""
     lines: list[list[list[Any]]]
-    """Sequences of actions, as in the agent's ``lookahead``."""
+    """Sequences of joint actions, as in the agent's ``lookahead``."""
     seed: int = 0
-    """For what the seat cannot know and for chance; the same draw for all lines."""
+    """Seeds what the seat cannot know, and chance: all lines share one draw."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class EnvironmentMessage(Message, tag="message"):
-    """Free text or data from an experiment to an environment."""
+    """A message from an experiment to an environment; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
     match: int
     """The match that the environment was made for."""
     body: Any = None
-    """Whatever the experiment and the environment have agreed on."""
+    """Any value that the two sides understand."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class View(Part):
-    """What a transition means to one seat."""
+    """A transition as one seat experiences it."""
 
     seat: Natural
     """The seat."""
     observation: Payload = NIL
-    """What the seat sees, in its observation space; it passes through the broker unopened."""
+    """A value of the seat's observation space; the broker passes it on unopened."""
     legal: Legal = None
-    """What the seat may do, for a seat in ``to_act``; nil: whatever its action space contains."""
+    """For a seat in ``to_act``: its legal actions; nil allows its whole action space."""
     reward: float = 0.0
-    """Earned in this transition."""
+    """What the seat earned in this transition."""
     afterstates: Payload = NIL
-    """If wanted: an array with one row per legal action, in their order."""
+    """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as this seat may see it."""
+    """If wanted: the position as text, as this seat may see it."""
     scene: Payload = NIL
-    """If wanted: the same to be drawn; see SPEC.md, Scenes."""
+    """If wanted: the position as a scene to draw."""
 
 
 class Turn(Message):
-    """A transition: who must act now and what each seat learns."""
+    """A transition: which seats must act, and what each seat observes and earns."""
 
     episode: int = 0
     """The episode."""
     turn: Natural = 0
-    """The number of this decision point, from 0 within the episode."""
+    """The number of this decision point within the episode, from 0."""
     to_act: list[int] = []
-    """Seats that must act; empty if and only if the episode is over."""
+    """The seats that must act; empty if and only if the episode is over."""
     seats: list[View] = []
-    """Seats in ``to_act``, and any that earned a reward; at the end every seat."""
+    """A view of each seat in ``to_act`` and of each that earned a reward; at the end, of every seat."""
     terminated: bool = False
     """Whether the rules ended the episode."""
     truncated: bool = False
-    """Whether the environment cut the episode short, by a limit that is no part of the rules."""
+    """Whether a limit outside the rules ended the episode."""
     outcome: list[float] | None = None
-    """At the end: a score per seat, 1 won, 0 lost, shared when drawn."""
+    """At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn."""
     text: str | None = None
-    """If watched: the position as all may see it."""
+    """If watched: the position as text, as everyone may see it."""
     info: Payload = NIL
-    """Whatever may help a person; the broker passes it to nobody."""
+    """For debugging; the broker does not pass it on."""
 
 
 # -- broker and agent --------------------------------------------------------------------------
 
 
 class Create(Message):
-    """Make an agent instance of a type that the peer offered."""
+    """Creates an agent instance of a type that the peer offers; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
     instance: int
-    """The broker's number for the new agent; later messages name it."""
+    """The broker's number for the new instance."""
     agent: str
     """The name of an offer of this peer."""
     parameters: dict[str, Any] = {}
-    """The options by name; those left out have their defaults."""
+    """Options by name; the others keep their defaults."""
     seed: int = 0
-    """For the random choices of the agent that belong to no episode."""
+    """Seeds the agent's random choices outside episodes."""
     state: bytes | None = None
-    """Bytes of an earlier ``saved`` to begin from."""
+    """The state to start from: bytes of an earlier ``saved``."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Init(Message):
-    """An instance takes a seat of a match."""
+    """Seats an agent instance in a match."""
 
     match: int
     """The match."""
     seat: int
-    """The seat that the agent takes."""
+    """The seat."""
     instance: int
-    """The agent that takes it."""
+    """The instance that takes the seat."""
     spec: Spec
-    """What the environment said of itself."""
+    """The environment's description of the game."""
     lookahead: bool = False
     """Whether the agent may send ``lookahead``."""
     agent: str = ""
@@ -452,103 +452,103 @@ class Init(Message):
 
 
 class Clock(Part):
-    """What the seat may use, and what its last answer took; seconds at the broker."""
+    """What a seat may use and what its last answer took, in seconds of the broker's clock."""
 
     decision: float | None = None
-    """What this decision may take; nil is no limit."""
+    """The limit of this decision; nil if there is none."""
     left: float | None = None
-    """What the seat has left for the episode, this decision included; nil is no limit."""
+    """What is left for the rest of the episode, including this decision; nil if there is no limit."""
     last: float | None = None
     """What the seat's last answer took; nil before the first."""
 
 
 class AgentStart(Message, tag="start"):
-    """A seat's first decision of an episode."""
+    """Asks for a seat's first decision of an episode; answered with ``action``."""
 
     episode: int
     """The episode."""
     match: int
-    """The match, whose ``init`` said who holds the seat."""
+    """The match."""
     seat: int
     """The seat."""
     turn: int
-    """The number of the turn; the ``action`` names it."""
+    """The turn; the ``action`` repeats it."""
     seed: int
-    """For this seat's random choices in this episode."""
+    """Seeds this seat's random choices in this episode."""
     mode: Mode = "learn"
-    """In ``evaluate`` the agent must not change."""
+    """In ``evaluate`` the agent must not learn."""
     observation: Any = None
-    """What the seat sees."""
+    """The seat's observation."""
     legal: Legal = None
-    """What the seat may do; nil: whatever its action space contains."""
+    """The legal actions; nil allows the whole action space."""
     afterstates: Any = None
-    """If wanted: an array with one row per legal action, in their order."""
+    """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as this seat may see it."""
+    """If wanted: the position as text, as this seat may see it."""
     scene: Any = None
-    """If wanted: the same to be drawn."""
+    """If wanted: the position as a scene to draw."""
     clock: Clock | None = None
-    """What the seat may use; nil if no clock runs."""
+    """The seat's clock; nil if none runs."""
     reward: float = 0.0
-    """Earned before the first decision."""
+    """What the seat earned before its first decision."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class AgentStep(Message, tag="step"):
-    """A later decision of a seat."""
+    """Asks for a later decision of a seat; answered with ``action``."""
 
     episode: int
     """The episode."""
     seat: int
     """The seat."""
     turn: int
-    """The number of the turn; the ``action`` names it."""
+    """The turn; the ``action`` repeats it."""
     reward: float = 0.0
-    """The sum of what the seat earned since its last decision."""
+    """The sum of the seat's rewards since its last decision."""
     observation: Any = None
-    """What the seat sees."""
+    """The seat's observation."""
     legal: Legal = None
-    """What the seat may do; nil: whatever its action space contains."""
+    """The legal actions; nil allows the whole action space."""
     afterstates: Any = None
-    """If wanted: an array with one row per legal action, in their order."""
+    """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
-    """If wanted: the position as this seat may see it."""
+    """If wanted: the position as text, as this seat may see it."""
     scene: Any = None
-    """If wanted: the same to be drawn."""
+    """If wanted: the position as a scene to draw."""
     clock: Clock | None = None
-    """What the seat may use; nil if no clock runs."""
+    """The seat's clock; nil if none runs."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class End(Message):
-    """The episode is over for a seat, whatever happened."""
+    """Tells a seat that its episode is over, whatever the reason."""
 
     episode: int
     """The episode."""
     seat: int
     """The seat."""
     match: int = 0
-    """The match, for a seat that never had a ``start``."""
+    """The match; needed by a seat that never had a ``start``."""
     reward: float = 0.0
-    """The sum of what the seat earned since its last decision."""
+    """The sum of the seat's rewards since its last decision."""
     observation: Any = None
-    """The last position as the seat sees it; nil if the environment gave none."""
+    """The seat's final observation; nil if the environment gave none."""
     outcome: list[float] | None = None
-    """A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored."""
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
     reason: Reason = "terminated"
-    """Why it is over."""
+    """Why the episode ended."""
     blame: int | None = None
-    """The seat at fault, if one is."""
+    """The seat at fault, if any."""
     total: float = 0.0
-    """The seat's return: all its rewards of the episode."""
+    """The seat's return: the sum of its rewards."""
     decisions: int = 0
     """How many decisions the seat was given in this episode."""
     text: str | None = None
-    """If wanted: the last position as this seat may see it."""
+    """If wanted: the final position as text, as this seat may see it."""
     scene: Any = None
-    """If wanted: the same to be drawn."""
+    """If wanted: the position as a scene to draw."""
     mode: Mode = "learn"
     """The mode of the episode."""
     seq: Natural = 0
@@ -561,18 +561,17 @@ class Action(Message):
     episode: int
     """The episode."""
     turn: int
-    """The number of the turn that it answers."""
+    """The turn that it answers."""
     seat: int
     """The seat."""
     action: Any = None
-    """A legal action: an action number where ``legal`` was given, else a value of the action
-    space."""
+    """An action number if ``legal`` was given, otherwise a value of the action space."""
     refused: Natural = 0
-    """How many answers the rules refused before this one; for bridges that ask again by themselves."""
+    """How many earlier answers to this decision were illegal; for bridges that ask their player again."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
-    """Ask what would follow from the position in which the seat must act.
+    """Asks what would follow from the position in which the seat must act.
 
     The reply's ``body`` is a list of ``Preview``, one for each line.
     """
@@ -584,44 +583,43 @@ class AgentLookahead(Message, tag="lookahead"):
     seat: int
     """The seat that must act."""
     turn: int
-    """The turn of its decision."""
+    """The turn of the seat's decision."""
     lines: list[list[list[Any]]]
-    """Sequences of actions; at each point one action for each seat to act, in the order of
-    ``to_act``."""
+    """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that order."""
     seed: int = 0
-    """For what the seat cannot know and for chance; the same draw for all lines."""
+    """Seeds what the seat cannot know, and chance: all lines share one draw."""
 
 
 class Preview(Part):
-    """What a line of actions leads to."""
+    """The position that a line of actions leads to."""
 
     to_act: list[int] = []
-    """Seats that would have to act; empty if the episode would be over."""
+    """The seats that would have to act; empty if the episode would be over."""
     seats: list[View] = []
-    """What the last action would mean to each seat that a turn would speak of."""
+    """The views that the turn after the last action would have."""
     rewards: list[float] = []
-    """Per seat, of the whole line."""
+    """The sum of each seat's rewards along the line."""
     terminated: bool = False
-    """Whether the rules would have ended the episode."""
+    """Whether the rules would end the episode."""
     truncated: bool = False
-    """Whether the environment would have cut it short."""
+    """Whether a limit outside the rules would end it."""
     outcome: list[float] | None = None
     """At the end: a score per seat."""
     applied: int = 0
-    """How many actions of the line were applied."""
+    """How many steps of the line were applied."""
     error: str = ""
-    """Why the next one was not: it is not legal, or the episode is over."""
+    """Why the next step was not applied: an illegal action, or the end of the episode."""
 
 
 class Save(Message):
-    """Ask an instance for its state."""
+    """Asks for an instance's state; answered with ``saved``."""
 
     id: int
     """To be returned in the ``saved``."""
     instance: int
     """The agent."""
     state_name: str | None = None
-    """From an experiment: the broker keeps the state under this name, across its restarts."""
+    """From an experiment: the broker also stores the state under this name, across restarts."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """From an experiment: seconds after which the request fails; nil waits for ever."""
     seq: Natural = 0
@@ -634,22 +632,22 @@ class Saved(Message):
     id: int
     """The ``id`` of the ``save``."""
     state: bytes
-    """Bytes of the agent's own form; the broker does not open them."""
+    """The state, in the agent's own format; the broker does not open it."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Load(Message):
-    """Put an instance into a state that it saved."""
+    """Restores a state that an instance of this type saved."""
 
     id: int
     """To be returned in the ``reply``."""
     instance: int
     """The agent."""
     state: bytes = b""
-    """Bytes of an earlier ``saved``."""
+    """The bytes of an earlier ``saved``."""
     state_name: str | None = None
-    """From an experiment: load what the broker keeps under this name, instead of ``state``."""
+    """From an experiment: load the state that the broker stores under this name instead."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """From an experiment: seconds after which the request fails; nil waits for ever."""
     seq: Natural = 0
@@ -657,20 +655,20 @@ class Load(Message):
 
 
 class AgentMessage(Message, tag="message"):
-    """Free text or data from an experiment to an agent instance."""
+    """A message from an experiment to an agent instance; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
     instance: int
     """The agent."""
     body: Any = None
-    """Whatever the experiment and the agent have agreed on."""
+    """Any value that the two sides understand."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Leave(Message):
-    """The match is over; the seats that were taken by ``init`` are free."""
+    """Ends a match for an agent; the seats that ``init`` assigned are free again."""
 
     match: int
     """The match."""
@@ -679,7 +677,7 @@ class Leave(Message):
 
 
 class Cleanup(Message):
-    """The instance is no longer needed."""
+    """Asks a program to release an instance; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
@@ -695,29 +693,29 @@ class Cleanup(Message):
 
 
 class ClockRule(Struct, omit_defaults=True, frozen=True):
-    """How long a seat may think; seconds, null is no limit."""
+    """How long a seat may think, in seconds; nil means any time."""
 
     decision: Annotated[float, Meta(gt=0)] | None = None
-    """For one decision."""
+    """The limit of one decision."""
     episode: Annotated[float, Meta(gt=0)] | None = None
-    """For all decisions of an episode together."""
+    """The limit of all decisions of an episode together."""
     increment: Seconds = 0.0
     """Added to ``episode`` after each decision."""
     margin: Seconds = 0.0
-    """Forgiven, for the way to the agent and back."""
+    """Added to every limit, for the network's delay."""
 
 
 class Run(Message):
-    """Play episodes; the reply is ``{"run": number}``."""
+    """Plays episodes; the reply is ``{"run": number}``."""
 
     id: int
     """To be returned in the ``reply``."""
     environment: str
-    """The name of an environment on offer."""
+    """The name of an offered environment."""
     agents: list[int | str]
-    """Seat by seat: an instance number, or the name of a self-offered agent."""
+    """For each seat, an instance number or the name of a program that is one agent."""
     configuration: dict[str, Any] = {}
-    """The environment's options by name."""
+    """Options by name; the others keep their defaults."""
     episodes: Positive = 1
     """How many episodes to play."""
     seed: int = 0
@@ -729,130 +727,129 @@ class Run(Message):
     mode: Mode = "learn"
     """Whether agents may change."""
     concurrency: Positive = 1
-    """How many episodes to play at once, as far as the agents' capacity allows; each is a match
-    of its own."""
+    """How many episodes to play at once, up to the agents' capacity; each is a separate match."""
     rotate: bool = False
-    """Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed."""
+    """Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed."""
     clock: ClockRule = ClockRule()
-    """How long seats may think."""
+    """The seats' clocks."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
-    """Seconds for any answer that no clock bounds; null waits for ever."""
+    """Seconds for any answer without a clock; nil waits for ever."""
     max_turns: Positive | None = None
-    """Truncate after this many turns."""
+    """Truncate episodes after this many turns."""
     on_timeout: Breach = "forfeit"
-    """What an answer that is too late costs."""
+    """What a late answer costs."""
     on_illegal: Breach = "forfeit"
-    """What an action that is not legal costs."""
+    """What an illegal action costs."""
     retries: Natural = 1
-    """How often an interrupted episode is played again."""
+    """How many times to play an interrupted episode again."""
     check: bool = False
-    """Hold observations and rewards against the declared spaces."""
+    """Whether to check observations and rewards against the declared spaces and range."""
     stepwise: bool = False
-    """Wait for ``start`` and ``step`` of the experiment."""
+    """Whether the experiment drives the run with ``start`` and ``step``."""
     secret: bool = False
-    """Nobody may watch."""
+    """Whether watching is forbidden."""
     lookahead: bool = False
-    """Agents may ask the environment what would follow from actions."""
+    """Whether agents may send ``lookahead``."""
 
 
 class RunCommand(Message):
-    """What ``pause``, ``drain``, ``cancel`` have in common."""
+    """The fields that commands about a run share."""
 
     id: int
     """To be returned in the ``reply``."""
     run: int
-    """The run; it must be the sender's own."""
+    """The run; the sender must own it."""
 
 
 class Pause(RunCommand):
-    """Start no new episodes until told otherwise."""
+    """Pauses or resumes a run: while paused, it starts no episodes."""
 
     paused: bool = True
-    """False goes on again."""
+    """False resumes the run."""
 
 
 class Drain(RunCommand):
-    """Finish the episodes in progress and start no other."""
+    """Ends a run after the episodes in progress."""
 
 
 class Cancel(Message):
-    """End everything of a run now, or give up a request."""
+    """Ends a run at once, or gives up a request."""
 
     id: int
     """To be returned in the ``reply``."""
     run: int | None = None
-    """The run; it must be the sender's own."""
+    """The run; the sender must own it."""
     request: int | None = None
-    """Or the ``id`` of the sender's request to give up; it gets the error ``cancelled``."""
+    """Or the ``id`` of the request to give up; that request gets the error ``cancelled``."""
 
 
 class ExperimentStart(RunCommand, tag="start"):
-    """Stepwise: begin the next episode; the reply is its first turn."""
+    """In a stepwise run: starts the next episode; the reply is its first turn."""
 
     abandon: bool = False
-    """Whether an episode in progress is abandoned: truncated, without blame or outcome."""
+    """Whether to truncate an episode in progress first, without blame or outcome."""
 
 
 class ExperimentStep(RunCommand, tag="step"):
-    """Stepwise: let the seats act once; the reply is the turn that follows."""
+    """In a stepwise run: lets the seats in ``to_act`` act once; the reply is the next turn."""
 
 
 class Catalogue(Message):
-    """Ask what is connected; see SPEC.md for the reply."""
+    """Asks what is connected; SPEC.md defines the reply."""
 
     id: int
     """To be returned in the ``reply``."""
 
 
 class Watch(Message):
-    """Receive the turns of a run, or of all runs."""
+    """Subscribes to the turns and results of a run, or of all runs."""
 
     id: int
     """To be returned in the ``reply``."""
     run: int | None = None
-    """The run; nil is all runs, present and future."""
+    """The run; nil for all runs, present and future."""
     on: bool = True
-    """False ends it."""
+    """False unsubscribes."""
 
 
 class ExperimentCreate(Message, tag="create"):
-    """Make an agent instance; the reply is ``{"instance": number}``."""
+    """Creates an agent instance; the reply is ``{"instance": number}``."""
 
     id: int
     """To be returned in the ``reply``."""
     agent: str
-    """The name of an agent type on offer."""
+    """The name of an offered agent type."""
     parameters: dict[str, Any] = {}
-    """The type's options by name."""
+    """Options by name; the others keep their defaults."""
     seed: int = 0
-    """For the random choices of the agent that belong to no episode."""
+    """Seeds the agent's random choices outside episodes."""
     state: bytes | None = None
-    """Bytes of an earlier ``saved`` to begin from."""
+    """The state to start from: bytes of an earlier ``saved``."""
     state_name: str | None = None
-    """The name under which the broker keeps the state to begin from."""
+    """The name of a state that the broker stores, to start from."""
     peer: str | None = None
-    """The name of the peer to make it, if several offer the type."""
+    """The name of the peer that creates it, if several offer the type."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """Seconds after which the request fails; nil waits for ever."""
 
 
 class ExperimentMessage(Message, tag="message"):
-    """Pass a message to an agent instance, or to the environments of a run."""
+    """Passes a message to an agent instance, or to the environment of a run."""
 
     id: int
     """To be returned in the ``reply``."""
     instance: int | None = None
-    """The agent that it is for."""
+    """The instance to pass it to."""
     run: int | None = None
-    """Or the run whose first environment it is for."""
+    """Or the run to whose first environment to pass it."""
     body: Any = None
-    """Whatever the experiment and the receiver have agreed on; the ``reply`` has the answer."""
+    """Any value that the two sides understand; the ``reply`` carries the answer."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """Seconds after which the request fails; nil waits for ever."""
 
 
 class SeatResult(Part):
-    """What one seat got out of an episode."""
+    """The result of one seat in an episode."""
 
     agent: str
     """The agent's type or name."""
@@ -863,53 +860,53 @@ class SeatResult(Part):
     decisions: int = 0
     """How many decisions the seat was given."""
     seconds: float = 0.0
-    """Thinking time, from sending a decision to receiving the answer."""
+    """Thinking time, from sending decisions to receiving their answers."""
     breaches: int = 0
-    """Answers too late or illegal that cost the run's price."""
+    """How many answers were late or illegal."""
     ignored: int = 0
-    """Actions that were late, doubled or foreign."""
+    """How many actions were ignored because they were stale, repeated or for another seat."""
     refused: int = 0
-    """Answers that the rules refused before a bridge sent a legal one: the sum of ``action.refused``."""
+    """The sum of ``action.refused``: illegal answers that a bridge caught."""
 
 
 class Episode(Message):
-    """The result of one episode; it is in the journal before it is sent."""
+    """The result of one episode, sent after it is in the journal."""
 
     run: int
     """The run."""
     index: int
     """The number of the episode in its run."""
     episode: int
-    """The broker's number of the episode; it is never used again while the broker runs."""
+    """The broker's number of the episode, unique while the broker runs."""
     seed: int
     """The environment's seed."""
     reason: Reason
     """Why it ended."""
     seats: list[SeatResult]
-    """The account of each seat, in order."""
+    """The result of each seat, in order."""
     outcome: list[float] | None = None
-    """A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored."""
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
     blame: int | None = None
-    """The seat at fault, if one is."""
+    """The seat at fault, if any."""
     turns: int = 0
-    """How many turns were answered."""
+    """How many turns were played."""
     scored: bool = True
-    """False if the episode was interrupted; it counts for nobody."""
+    """False if the episode was interrupted and does not count."""
     will_retry: bool = False
     """Whether the broker plays an interrupted episode again under the same index."""
     message: str = ""
-    """What went wrong, if something did."""
+    """What went wrong, if anything."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class Progress(Message):
-    """How far a run is."""
+    """Reports how far a run is."""
 
     run: int
     """The run."""
     finished: int
-    """Episodes that are over and not to be played again."""
+    """Episodes that are over and will not be played again."""
     running: int
     """Episodes in progress."""
     total: int
@@ -926,13 +923,13 @@ class Done(Message):
     reason: DoneReason = "finished"
     """Why the run is over."""
     message: str = ""
-    """One line for a person, if there is something to say."""
+    """One line for a person, or empty."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
 class WatchedTurn(Message, tag="turn"):
-    """A turn as a watcher may see it."""
+    """A turn, as watchers may see it."""
 
     run: int
     """The run."""
@@ -961,9 +958,9 @@ class WatchedTurn(Message, tag="turn"):
     outcome: list[float] | None = None
     """At the end: a score per seat."""
     reason: Reason | None = None
-    """Why the episode is over; nil while it goes on."""
+    """Why the episode ended; nil while it continues."""
     text: str | None = None
-    """The position as all may see it."""
+    """The position as text, as everyone may see it."""
 
 
 # -- who says what -----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Piece(Struct, omit_defaults=True):
     kind: str
     """What it is: ``disc``, ``pawn``, ``tile``, …"""
     owner: int | None = None
-    """A seat, or nobody."""
+    """The seat that owns it, if any."""
     text: str = ""
     """What is written on it."""
 
@@ -48,7 +48,7 @@ class Card(Struct, omit_defaults=True):
     count: int = 1
     """How many there are."""
     owner: int | None = None
-    """A seat, or nobody."""
+    """The seat that owns it, if any."""
     text: str = ""
     """What is written on it."""
 

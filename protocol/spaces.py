@@ -69,7 +69,7 @@ class Box(_Space, frozen=True):
     low: Bound = -math.inf
     """The least value of every element, or nested arrays with one of each."""
     high: Bound = math.inf
-    """The greatest value, likewise."""
+    """The greatest value of every element, or nested arrays with one of each."""
     dtype: str = "float32"
     """A dtype of the section Tensors."""
 

@@ -34,7 +34,7 @@ MATCH: Table[MatchState] = {
     "decision": {"step": "transition", "give up": "idle"},
     "closed": {},
 }
-"""An environment opened for a match.  ``last turn``: a ``turn`` with nobody to act.  ``give up``:
+"""An environment opened for a match.  ``last turn``: a ``turn`` in which no seat acts.  ``give up``:
 the broker ends the episode; the environment is not told, and hears ``start`` or ``close`` next.
 ``error``: one that answers the ``open``, or the ``start`` or ``step`` in progress."""
 
@@ -71,7 +71,7 @@ RUN: Table[RunState] = {
     "over": {},
 }
 """A run.  ``unpause``: a ``pause`` with ``paused`` false.  ``cancel``: also when its experiment or
-the broker leaves.  ``finished``: no episode is left.  ``failed``: it cannot go on."""
+the broker leaves.  ``finished``: no episode is left.  ``failed``: it cannot continue."""
 
 
 class Machine(Generic[State]):

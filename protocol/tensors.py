@@ -61,7 +61,7 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
         name, shape, raw = _header.decode(data)
         content = _data.decode(raw)
     except msgspec.ValidationError as error:
-        raise ValueError(f"tensor that is no [dtype, shape, bytes]: {error}") from None
+        raise ValueError(f"tensor that is not [dtype, shape, bytes]: {error}") from None
     dtype = DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"tensor of unknown dtype {name[:20]!r}")

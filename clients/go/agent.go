@@ -31,9 +31,9 @@ type Ender interface {
 
 // Thinker is an Agent that asks the environment what would follow.
 type Thinker interface {
-	// Continue goes on with a decision that Step answered with a *Lookahead: with a position for each line,
+	// Continue resumes a decision that Step answered with a *Lookahead: with a preview of each line,
 	// or with the error that the question got. It may ask again.
-	Continue(ctx context.Context, decision *Decision, positions []Position, err error) (action any, fail error)
+	Continue(ctx context.Context, decision *Decision, previews []Preview, err error) (action any, fail error)
 }
 
 // Messenger answers messages of the experiment.
@@ -43,13 +43,13 @@ type Messenger interface {
 
 // Saver is an Agent with a memory that can travel.
 type Saver interface {
-	// Save returns everything that Load needs to go on as if nothing had happened.
+	// Save returns everything that Load needs to continue as if nothing had happened.
 	Save() ([]byte, error)
-	// Load goes on from what Save returned.
+	// Load continues from what Save returned.
 	Load(state []byte) error
 }
 
-// Cleaner has something to let go of. Nothing is called after Cleanup.
+// Cleaner has something to release. Nothing is called after Cleanup.
 type Cleaner interface {
 	Cleanup()
 }
@@ -99,7 +99,8 @@ type Seat struct {
 	Match     int64
 	Number    int
 	Spec      *Spec
-	Lookahead bool // whether the run allows *Lookahead
+	Agent     string // the name of the offer that the agent was made from
+	Lookahead bool   // whether the run allows *Lookahead
 }
 
 // Decision is what one seat must decide.

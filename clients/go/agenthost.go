@@ -6,21 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 )
 
-// endedKept is how many ended episodes are remembered, so that what comes twice is not played twice.
-const endedKept = 4096
-
-// place is a seat of an episode.
+// place is a seat of a match or of an episode, by its number.
 type place struct {
-	episode int64
-	seat    int
-}
-
-// chair is a seat of a match.
-type chair struct {
-	match int64
-	seat  int
+	number int64
+	seat   int
 }
 
 // player is an agent and the name of its type.
@@ -29,7 +21,7 @@ type player struct {
 	name  string
 }
 
-// seated says who holds a chair.
+// seated says who holds a seat.
 type seated struct {
 	player
 	instance int64
@@ -42,30 +34,28 @@ type play struct {
 	mode Mode
 	seed int64
 	rng  *rand.Rand
-	turn int
-	said []byte // the last answer or question as it was sent
+	seq  int64 // of its last decision
 
-	thinking *Decision // that waits for the answer to a lookahead
-	asked    int64     // its number
+	thinking *Decision       // that waits for the answer to a question
+	question *AgentLookahead // that question
 }
 
-// AgentHost holds the agents of one program. It answers what comes twice with the same frames, without asking the
+// AgentHost holds the agents of one program. A decision that comes twice gets the same answer, without asking the
 // agent again, so that a reconnection cannot make a learner learn twice.
 type AgentHost struct {
-	desk
+	inbox
 	types     []AgentType
 	single    player // its agent is nil if there is none
 	instances map[int64]player
-	seats     map[chair]seated
+	seats     map[place]seated
 	playing   map[place]*play
-	ended     *recent[place, struct{}]
 	thoughts  map[int64]*play
 	asks      int64
 }
 
 // NewAgentHost returns the host of a program that offers agent types, or is one agent.
 func NewAgentHost(types ...AgentType) (*AgentHost, error) {
-	h := &AgentHost{types: types}
+	h := &AgentHost{types: types, inbox: newInbox()}
 	h.clear()
 	for i := range types {
 		if !types[i].Instance {
@@ -85,12 +75,10 @@ func NewAgentHost(types ...AgentType) (*AgentHost, error) {
 }
 
 func (h *AgentHost) clear() {
-	h.desk = newDesk()
 	h.instances = map[int64]player{}
-	h.seats = map[chair]seated{}
+	h.seats = map[place]seated{}
 	h.playing = map[place]*play{}
 	h.thoughts = map[int64]*play{}
-	h.ended = newRecent[place, struct{}](endedKept)
 }
 
 // Role implements Host.
@@ -102,17 +90,17 @@ func (h *AgentHost) Offers() []Offer { return offers(h.types) }
 // Handle implements Host.
 func (h *AgentHost) Handle(ctx context.Context, messages []Message) [][]byte {
 	for _, message := range messages {
-		h.handle(ctx, message)
+		if h.take(message) {
+			h.handle(ctx, message)
+		}
 	}
-	return h.take()
+	return h.flush()
 }
 
 func (h *AgentHost) handle(ctx context.Context, message Message) {
 	switch m := message.(type) {
 	case *AgentStep:
-		if p := h.playing[place{m.Episode, m.Seat}]; p != nil {
-			h.decide(ctx, p, m, false)
-		}
+		h.decide(ctx, m, false)
 	case *AgentStart:
 		h.start(ctx, m)
 	case *End:
@@ -120,6 +108,9 @@ func (h *AgentHost) handle(ctx context.Context, message Message) {
 	case *Welcome:
 		if !m.Resumed {
 			h.reset()
+		}
+		for _, id := range slices.Sorted(maps.Keys(h.thoughts)) { // their answers may have been lost
+			_ = h.answer(0, h.thoughts[id].question)
 		}
 	case *Init:
 		h.init(m)
@@ -130,47 +121,40 @@ func (h *AgentHost) handle(ctx context.Context, message Message) {
 			h.answered(ctx, *m.ID, nil, &RefusedError{m.Code, m.Message})
 		}
 	case *Leave:
-		maps.DeleteFunc(h.seats, func(c chair, _ seated) bool { return c.match == m.Match })
+		maps.DeleteFunc(h.seats, func(p place, _ seated) bool { return p.number == m.Match })
 	case *Create:
-		h.answer(m.ID, m.Agent+" in create", func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
+		h.reply(m.Seq, m.ID, m.Agent+" in create", func() (Message, error) { return &Reply{ID: m.ID}, h.create(m) })
 	case *Save:
-		h.request(m.ID, m.Instance, "save", func(agent Agent) (Message, error) { return save(agent, m.ID) })
+		h.request(m, m.ID, m.Instance, func(agent Agent) (Message, error) { return save(agent, m.ID) })
 	case *Load:
-		h.request(m.ID, m.Instance, "load", func(agent Agent) (Message, error) { return &Reply{ID: m.ID}, restore(agent, m.State) })
+		h.request(m, m.ID, m.Instance, func(agent Agent) (Message, error) { return &Reply{ID: m.ID}, restore(agent, m.State) })
 	case *AgentMessage:
-		h.request(m.ID, m.Instance, "message", func(agent Agent) (Message, error) { return converse(agent, m.ID, m.Body) })
+		h.request(m, m.ID, m.Instance, func(agent Agent) (Message, error) { return converse(agent, m.ID, m.Body) })
 	case *Cleanup:
-		h.request(m.ID, m.Instance, "cleanup", func(agent Agent) (Message, error) { h.cleanup(m.Instance, agent); return &Reply{ID: m.ID}, nil })
+		h.request(m, m.ID, m.Instance, func(agent Agent) (Message, error) { h.cleanup(m.Instance, agent); return &Reply{ID: m.ID}, nil })
 	}
 }
 
 // -- decisions -----------------------------------------------------------------------------------------
 
 func (h *AgentHost) start(ctx context.Context, m *AgentStart) {
-	key := place{m.Episode, m.Seat}
-	p := h.playing[key]
-	if p == nil {
-		who, ok := h.seats[chair{m.Match, m.Seat}]
-		if !ok || h.ended.has(key) {
-			return
-		}
-		p = &play{seated: who, mode: m.Mode, seed: m.Seed, rng: NewRNG(m.Seed), turn: -1}
-		h.playing[key] = p
+	if who, ok := h.seats[place{m.Match, m.Seat}]; ok {
+		h.playing[place{m.Episode, m.Seat}] = &play{seated: who, mode: m.Mode, seed: m.Seed, rng: NewRNG(m.Seed)}
 	}
-	h.decide(ctx, p, &AgentStep{Episode: m.Episode, Seat: m.Seat, Turn: m.Turn, Reward: m.Reward, Observation: m.Observation,
-		Legal: m.Legal, LegalMask: m.LegalMask, Afterstates: m.Afterstates, Text: m.Text, Scene: m.Scene, Clock: m.Clock}, true)
+	h.decide(ctx, &AgentStep{Episode: m.Episode, Seat: m.Seat, Turn: m.Turn, Reward: m.Reward, Observation: m.Observation,
+		Legal: m.Legal, LegalMask: m.LegalMask, Afterstates: m.Afterstates, Text: m.Text, Scene: m.Scene, Clock: m.Clock,
+		Seq: m.Seq}, true)
 }
 
-func (h *AgentHost) decide(ctx context.Context, p *play, m *AgentStep, first bool) {
-	if m.Turn < p.turn {
-		return
-	}
-	if m.Turn == p.turn {
-		h.send(p.said)
+func (h *AgentHost) decide(ctx context.Context, m *AgentStep, first bool) {
+	p := h.playing[place{m.Episode, m.Seat}]
+	if p == nil {
+		text := fmt.Sprintf("no agent here holds seat %d of episode %d", m.Seat, m.Episode)
+		h.refuse(m.Seq, nil, "", &RefusedError{CodeUnknown, text})
 		return
 	}
 	h.forget(p)
-	p.turn, p.said = m.Turn, nil
+	p.seq = m.Seq
 	d := &Decision{Seat: p.seat, Episode: m.Episode, Turn: m.Turn, Observation: m.Observation, Legal: m.Legal, Reward: m.Reward,
 		Mode: p.mode, Afterstates: m.Afterstates, Scene: m.Scene, Clock: m.Clock, Seed: p.seed, RNG: p.rng}
 	if m.LegalMask != nil {
@@ -190,31 +174,24 @@ func (h *AgentHost) decide(ctx context.Context, p *play, m *AgentStep, first boo
 
 // act sends what an agent answered.
 func (h *AgentHost) act(p *play, d *Decision, action any, err error) {
-	what := "action"
-	var answer Message = &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action}
-	if question, ok := action.(*Lookahead); ok && err == nil {
-		what = "lookahead"
-		answer, err = h.ask(p, d, question)
-	}
 	if err == nil {
-		if p.said, err = Encode(answer); err == nil {
-			h.send(p.said)
-			return
+		if question, ok := action.(*Lookahead); ok {
+			err = h.ask(p, d, question)
+		} else {
+			err = h.answer(p.seq, &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action})
 		}
-		err = fmt.Errorf("the %s cannot travel: %w", what, err)
 	}
-	h.forget(p)
-	text := failure(fmt.Sprintf("%s in turn %d", p.name, d.Turn), err)
-	p.said = h.refuse(&Error{Code: CodeCrashed, Message: text, Episode: &d.Episode, Seat: &d.Seat.Number})
+	if err != nil {
+		h.forget(p)
+		h.refuse(p.seq, nil, fmt.Sprintf("%s in turn %d", p.name, d.Turn), err)
+	}
 }
 
-func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead) (Message, error) {
+func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead) error {
 	if _, ok := p.agent.(Thinker); !ok {
-		return nil, errors.New("an agent that asks with Lookahead must have Continue")
+		return errors.New("an agent that asks with Lookahead must have Continue")
 	}
 	h.asks++
-	p.thinking, p.asked = d, h.asks
-	h.thoughts[h.asks] = p
 	m := &AgentLookahead{ID: h.asks, Episode: d.Episode, Seat: d.Seat.Number, Turn: d.Turn, Seed: question.Seed}
 	for _, line := range question.Lines {
 		points := make([][]any, len(line))
@@ -227,13 +204,17 @@ func (h *AgentHost) ask(p *play, d *Decision, question *Lookahead) (Message, err
 		}
 		m.Lines = append(m.Lines, points)
 	}
-	return m, nil
+	p.thinking, p.question = d, m
+	h.thoughts[m.ID] = p
+	return h.answer(0, m)
 }
 
-// forget drops a question whose answer does not matter any more.
+// forget drops what does not matter any more once a seat's next decision has come: the answer to its last one, or the
+// question that it waits with.
 func (h *AgentHost) forget(p *play) {
+	delete(h.answers, p.seq)
 	if p.thinking != nil {
-		delete(h.thoughts, p.asked)
+		delete(h.thoughts, p.question.ID)
 		p.thinking = nil
 	}
 }
@@ -246,23 +227,19 @@ func (h *AgentHost) answered(ctx context.Context, id int64, body any, refused er
 	}
 	d := p.thinking
 	h.forget(p)
-	var positions []Position
+	var previews []Preview
 	if refused == nil {
-		if positions, refused = reread(body, arrayOf(mapOf[Position])); refused != nil {
-			refused = fmt.Errorf("the positions cannot be read: %w", refused)
+		if previews, refused = reread(body, arrayOf(mapOf[Preview])); refused != nil {
+			refused = fmt.Errorf("the previews cannot be read: %w", refused)
 		}
 	}
-	action, err := protect(func() (any, error) { return p.agent.(Thinker).Continue(ctx, d, positions, refused) })
+	action, err := protect(func() (any, error) { return p.agent.(Thinker).Continue(ctx, d, previews, refused) })
 	h.act(p, d, action, err)
 }
 
 func (h *AgentHost) end(m *End) {
 	key := place{m.Episode, m.Seat}
-	if h.ended.has(key) {
-		return
-	}
-	h.ended.put(key, struct{}{})
-	who := h.seats[chair{m.Match, m.Seat}] // if the episode ended before this seat had to decide
+	who := h.seats[place{m.Match, m.Seat}] // if the episode ended before this seat had to decide
 	if p := h.playing[key]; p != nil {
 		who = p.seated
 		h.forget(p)
@@ -270,8 +247,7 @@ func (h *AgentHost) end(m *End) {
 	}
 	if ender, ok := who.agent.(Ender); ok {
 		if _, err := protect(func() (any, error) { return nil, ender.End(who.seat, m) }); err != nil {
-			text := failure(who.name+" at the end of an episode", err)
-			h.refuse(&Error{Code: CodeCrashed, Message: text, Episode: &m.Episode, Seat: &m.Seat})
+			failure(who.name+" at the end of an episode", err)
 		}
 	}
 }
@@ -281,22 +257,17 @@ func (h *AgentHost) end(m *End) {
 func (h *AgentHost) init(m *Init) {
 	who := h.instance(m.Instance)
 	if who.agent == nil {
-		text := fmt.Sprintf("there is no agent %d", m.Instance)
-		h.refuse(&Error{Code: CodeUnknown, Message: text, Match: &m.Match, Seat: &m.Seat})
+		h.refuse(m.Seq, nil, "", &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", m.Instance)})
 		return
 	}
-	key := chair{m.Match, m.Seat}
-	if known, ok := h.seats[key]; ok && known.instance == m.Instance {
-		return
-	}
-	seat := &Seat{Match: m.Match, Number: m.Seat, Spec: &m.Spec, Lookahead: m.Lookahead}
-	h.seats[key] = seated{who, m.Instance, seat}
+	seat := &Seat{Match: m.Match, Number: m.Seat, Spec: &m.Spec, Agent: m.Agent, Lookahead: m.Lookahead}
 	if seater, ok := who.agent.(Seater); ok {
 		if _, err := protect(func() (any, error) { return nil, seater.Init(seat) }); err != nil {
-			text := describe(who.name+" taking a seat", err)
-			h.refuse(&Error{Code: CodeUnavailable, Message: text, Match: &m.Match, Seat: &m.Seat})
+			h.refuse(m.Seq, nil, who.name+" taking a seat", unavailable(err))
+			return
 		}
 	}
+	h.seats[place{m.Match, m.Seat}] = seated{who, m.Instance, seat}
 }
 
 // instance finds the player of a number; it has no agent if there is none.
@@ -308,9 +279,9 @@ func (h *AgentHost) instance(number int64) player {
 }
 
 // request answers a request to an instance.
-func (h *AgentHost) request(id, instance int64, what string, do func(Agent) (Message, error)) {
+func (h *AgentHost) request(m Message, id, instance int64, do func(Agent) (Message, error)) {
 	who := h.instance(instance)
-	h.answer(id, who.name+" in "+what, func() (Message, error) {
+	h.reply(seqOf(m), id, who.name+" in "+m.kind(), func() (Message, error) {
 		if who.agent == nil {
 			return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", instance)}
 		}
@@ -319,23 +290,21 @@ func (h *AgentHost) request(id, instance int64, what string, do func(Agent) (Mes
 }
 
 func (h *AgentHost) create(m *Create) error {
-	if _, ok := h.instances[m.Instance]; ok {
-		return nil
-	}
 	t, options, err := find(h.types, "agent", m.Agent, m.Parameters)
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
-	agent, err := t.New(options, m.Seed)
+	agent, err := protect(func() (Agent, error) { return t.New(options, m.Seed) })
 	if err == nil && m.State != nil {
 		if err = restore(agent, m.State); err != nil {
 			clean(t.Name, agent)
 		}
 	}
-	if err == nil {
-		h.instances[m.Instance] = player{agent, t.Name}
+	if err != nil {
+		return unavailable(err)
 	}
-	return err
+	h.instances[m.Instance] = player{agent, t.Name}
+	return nil
 }
 
 func restore(agent Agent, state []byte) error {
@@ -359,19 +328,19 @@ func save(agent Agent, id int64) (Message, error) {
 
 func (h *AgentHost) cleanup(instance int64, agent Agent) {
 	delete(h.instances, instance)
-	maps.DeleteFunc(h.seats, func(_ chair, who seated) bool { return who.instance == instance })
+	maps.DeleteFunc(h.seats, func(_ place, who seated) bool { return who.instance == instance })
 	if cleaner, ok := agent.(Cleaner); ok {
 		cleaner.Cleanup()
 	}
 }
 
-// reset begins anew with a broker that does not know this session: every seat hears the end.
+// reset forgets a session that the broker does not know any more: every seat hears the end.
 func (h *AgentHost) reset() {
 	for key, p := range h.playing {
-		h.end(&End{Episode: key.episode, Seat: key.seat, Match: p.seat.Match, Reason: ReasonDisconnected, Mode: p.mode})
+		h.end(&End{Episode: key.number, Seat: key.seat, Match: p.seat.Match, Reason: ReasonDisconnected, Mode: p.mode})
 	}
 	for _, who := range h.instances {
 		clean(who.name, who.agent)
 	}
-	h.clear() // with what was said, which no broker waits for
+	h.clear()
 }

@@ -99,7 +99,10 @@ func (n *nim) Text(int) string               { return strings.Repeat("|", n.left
 func (n *nim) Message(body any) (any, error) { return []any{body, n.heap}, nil }
 
 // taker plays well: it leaves a multiple of three.
-type taker struct{ ends int64 }
+type taker struct {
+	ends int64
+	free chan struct{} // until it is closed the message "wait" is not answered
+}
 
 func (t *taker) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	if d.Text == "" || d.HasText != (d.Text != "") {
@@ -116,8 +119,13 @@ func (t *taker) End(*dovetail.Seat, *dovetail.End) error {
 	return nil
 }
 
-func (t *taker) Message(any) (any, error) { return t.ends, nil }
-func (t *taker) Save() ([]byte, error)    { return []byte{byte(t.ends)}, nil }
+func (t *taker) Message(body any) (any, error) {
+	if body == "wait" {
+		<-t.free
+	}
+	return t.ends, nil
+}
+func (t *taker) Save() ([]byte, error) { return []byte{byte(t.ends)}, nil }
 func (t *taker) Load(state []byte) error {
 	if len(state) != 1 {
 		return errors.New("no state of a taker")
@@ -146,6 +154,7 @@ func TestWithTheRealBroker(t *testing.T) {
 
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 2)
+	free := make(chan struct{})
 	go func() {
 		served <- dovetail.ServeEnvironments(serving, config, dovetail.EnvironmentType{
 			Name: "nim", Options: []dovetail.Option{{Name: "heap", Default: 7}},
@@ -155,7 +164,7 @@ func TestWithTheRealBroker(t *testing.T) {
 	go func() {
 		served <- dovetail.ServeAgents(serving, config, dovetail.AgentType{
 			Name: "taker", Wants: []dovetail.Want{dovetail.WantText}, Capacity: dovetail.Unlimited,
-			New: func(dovetail.Options, int64) (dovetail.Agent, error) { return &taker{}, nil },
+			New: func(dovetail.Options, int64) (dovetail.Agent, error) { return &taker{free: free}, nil },
 		})
 	}()
 
@@ -193,19 +202,35 @@ func TestWithTheRealBroker(t *testing.T) {
 	t.Run("states", func(t *testing.T) {
 		state, err := e.Save(ctx, agent, "champion")
 		must(t, err)
-		other, err := e.Create(ctx, dovetail.ExperimentCreate{Agent: "taker", Kept: dovetail.Ptr("champion")})
+		other, err := e.Create(ctx, dovetail.ExperimentCreate{Agent: "taker", StateName: dovetail.Ptr("champion")})
 		must(t, err)
 		if ends, err := e.Message(ctx, other, nil); err != nil || ends != int64(state[0]) {
 			t.Errorf("%v %v", ends, err)
 		}
 		must(t, e.Load(ctx, other, []byte{3}))
-		must(t, e.LoadKept(ctx, other, "champion"))
+		must(t, e.LoadNamed(ctx, other, "champion"))
 		if err := e.Load(ctx, other, []byte{}); !errors.As(err, &refused) {
 			t.Errorf("no state got %v", err)
 		}
 		must(t, e.Cleanup(ctx, other))
 		if err := e.Cleanup(ctx, other); !errors.As(err, &refused) || refused.Code != dovetail.CodeUnknown {
 			t.Errorf("a second cleanup got %v", err)
+		}
+	})
+
+	t.Run("requests that end", func(t *testing.T) {
+		wait := map[string]any{"instance": agent, "body": "wait", "timeout": 0.05}
+		if _, err := e.Request(ctx, "message", wait); !errors.As(err, &refused) || refused.Code != dovetail.CodeTimeout {
+			t.Errorf("a request that was not answered in time got %v", err)
+		}
+		soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if _, err := e.Message(soon, agent, "wait"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a request that was given up got %v", err)
+		}
+		close(free)
+		if ends, err := e.Message(ctx, agent, "again"); err != nil || ends != int64(100) {
+			t.Errorf("%v %v", ends, err)
 		}
 	})
 
@@ -243,6 +268,22 @@ func TestWithTheRealBroker(t *testing.T) {
 			t.Errorf("%d turns were watched of %d", watched, steps+1)
 		}
 		must(t, e.Watch(ctx, 0, false))
+	})
+
+	t.Run("abandoned", func(t *testing.T) {
+		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Episodes: 2, Stepwise: true})
+		must(t, err)
+		_, err = run.Start(ctx)
+		must(t, err)
+		turn, err := run.Restart(ctx)
+		for must(t, err); !turn.Terminated; must(t, err) {
+			turn, err = run.Step(ctx)
+		}
+		results, err := run.Wait(ctx)
+		must(t, err)
+		if len(results) != 2 || results[0].Reason != dovetail.ReasonTruncated || results[0].Outcome != nil || results[0].Blame != nil {
+			t.Errorf("%+v", results)
+		}
 	})
 
 	t.Run("control", func(t *testing.T) {

@@ -16,11 +16,11 @@ func Encode(m Message) ([]byte, error) {
 	return w.out, nil
 }
 
-// mustEncode is for messages without values of the user.
+// mustEncode is for messages in which nothing can fail to travel.
 func mustEncode(m Message) []byte {
 	frame, err := Encode(m)
-	if err != nil { // a text that is no UTF-8, of somebody's error
-		frame, _ = Encode(&Error{Code: CodeCrashed, Message: "an answer cannot travel"})
+	if err != nil {
+		panic(err)
 	}
 	return frame
 }
@@ -43,32 +43,29 @@ func (d *Decoder) Decode(frame []byte) (Message, *ProtocolError) {
 		return nil, err
 	}
 	if _, ok := w.open(frame); !ok {
-		return nil, protocolErrorf(CodeInvalid, "the frame is no map")
+		return nil, protocolErrorf(CodeInvalid, "the frame is not a map")
 	}
 	return d.message()
 }
 
-// Refusal returns the error that answers the frame that Decode refused last; it names what the frame is about if
-// that can be told.
+// Refusal returns the error that answers the frame that Decode refused last: the request if it is one, else the number
+// of the frame, as far as they can be read.
 func (d *Decoder) Refusal(wrong *ProtocolError) *Error {
-	refused := &Error{Code: wrong.Code, Message: wrong.Text}
-	d.w.about(refused)
+	refused := &Error{Code: wrong.Code, Message: oneLine(wrong)}
+	if refused.ID = d.w.field("id"); refused.ID == nil {
+		refused.Answers = d.w.field("seq")
+	}
 	return refused
 }
 
-// about fills in the id, episode, seat and match that are fields of the innermost map.
-func (w *wire) about(refused *Error) {
-	about(w, "id", &refused.ID)
-	about(w, "episode", &refused.Episode)
-	about(w, "seat", &refused.Seat)
-	about(w, "match", &refused.Match)
-}
-
-func about[T ~int | ~int64](w *wire, key string, p **T) {
+// field returns an integer of the innermost map, or nil.
+func (w *wire) field(key string) *int64 {
+	var n *int64
 	w.err = nil
-	if orNil(w, key, p, integer); w.err != nil {
-		*p = nil
+	if orNil(w, key, &n, integer); w.err != nil {
+		return nil
 	}
+	return n
 }
 
 func (d *Decoder) message() (Message, *ProtocolError) {
@@ -80,7 +77,7 @@ func (d *Decoder) message() (Message, *ProtocolError) {
 		}
 		kind, _, err := msgp.ReadStringZC(b)
 		if err != nil {
-			return nil, protocolErrorf(CodeUnknownType, "field type is no text")
+			return nil, protocolErrorf(CodeUnknownType, "field type is not text")
 		}
 		m := makers[d.Role](string(kind))
 		if m == nil {

@@ -246,6 +246,10 @@ func TestSpaces(t *testing.T) {
 			func(value any) bool { return fmt.Sprint(value) == "[0 ]" }},
 		{&dovetail.Dict{Spaces: map[string]dovetail.Space{"a": &dovetail.Discrete{N: 1, Start: 4}, "b": &dovetail.Text{}}},
 			func(value any) bool { return fmt.Sprint(value) == "map[a:4 b:]" }},
+		{&dovetail.Sequence{Element: &dovetail.Discrete{N: 3, Start: -1}, MaxLength: 4, MinLength: 2}, func(value any) bool {
+			list, ok := value.([]any)
+			return ok && len(list) >= 2 && len(list) <= 4 && !slices.ContainsFunc(list, func(each any) bool { return !discrete(each) })
+		}},
 	}
 	rng := dovetail.NewRNG(1)
 	for _, c := range all {
@@ -267,7 +271,7 @@ func TestSpaces(t *testing.T) {
 	}
 	for _, wrong := range []string{`{"space": "Discrete"}`, `{"space": "Discrete", "n": 0}`, `{"space": "Cube"}`, `{"space": "Tuple", "spaces": [1]}`,
 		`{"space": "Box", "shape": [-1]}`, `{"space": "Box", "shape": [], "dtype": "int7"}`, `{"space": "Box", "shape": [], "low": ["x"]}`,
-		`{"space": "MultiDiscrete", "nvec": [0]}`, `[]`} {
+		`{"space": "MultiDiscrete", "nvec": [0]}`, `{"space": "Sequence", "max_length": 1}`, `[]`} {
 		value, _ := reading.Parse([]byte(wrong))
 		if space, err := dovetail.DecodeSpace(value); err == nil {
 			t.Errorf("%s was read as %v", wrong, space)

@@ -7,6 +7,6 @@
 // token in DOVETAIL_TOKEN.
 //
 // Underneath, [Session], [AgentHost] and [EnvironmentHost] know no socket: frames, messages and the time go in, frames
-// come out. [Serve] puts a ZeroMQ socket around them, which connects anew when the broker falls silent; what the broker
+// come out. [Serve] puts a ZeroMQ socket around them, which reconnects when the broker falls silent; what the broker
 // then says again is answered from memory, so no code of the user is called twice for it.
 package dovetail

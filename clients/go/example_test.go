@@ -47,7 +47,7 @@ func ExampleServeEnvironments() {
 	})
 }
 
-// An experiment: a hundred episodes, each told as it ends.
+// An experiment: a hundred episodes, each printed as it ends.
 func ExampleExperiment_Run() {
 	ctx := context.Background()
 	experiment, err := dovetail.Connect(ctx, dovetail.FromEnv())

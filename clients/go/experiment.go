@@ -1,10 +1,12 @@
 package dovetail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 )
@@ -13,32 +15,28 @@ import (
 // puts a link around it.
 type requests struct {
 	ids     int64
-	open    []pending
-	answers map[int64]Message
+	open    []*pending
 	runs    map[int64]*RunHandle
 	early   map[int64][]Message // of runs whose reply is still to come
-	told    *recent[int64, struct{}]
-	over    *recent[int64, struct{}]
+	inbox   inbox
 	turns   []*WatchedTurn
 	onEvent func(Message)
 	known   bool // whether there was a welcome
 	lost    error
 }
 
+// pending is a request; it is open until its answer has come.
 type pending struct {
-	id    int64
-	run   *RunHandle // that is to come of it, if one is
-	frame []byte
+	id     int64
+	run    *RunHandle // that is to come of it, if one is
+	frame  []byte
+	answer Message
 }
 
-const (
-	episodesKept = 1 << 16 // numbers of episodes that were told, so that none is told twice
-	turnsKept    = 1 << 16 // watched turns that nobody has taken
-)
+const turnsKept = 1 << 16 // watched turns that wait to be taken
 
 func newRequests() *requests {
-	return &requests{answers: map[int64]Message{}, runs: map[int64]*RunHandle{}, early: map[int64][]Message{},
-		told: newRecent[int64, struct{}](episodesKept), over: newRecent[int64, struct{}](answersKept)}
+	return &requests{inbox: newInbox(), runs: map[int64]*RunHandle{}, early: map[int64][]Message{}}
 }
 
 // Request is any message of an experiment that is answered, by its type and its own fields as SPEC.md names them,
@@ -65,38 +63,46 @@ type request interface {
 	setID(id int64)
 }
 
-// ask numbers a request and returns its frame; run is what the reply numbers, if a run is asked for.
-func (r *requests) ask(m request, run *RunHandle, limit int) (int64, []byte, error) {
+// ask numbers a request; run is what the reply numbers, if a run is asked for.
+func (r *requests) ask(m request, run *RunHandle, limit int) (*pending, error) {
 	r.ids++
 	m.setID(r.ids)
 	frame, err := Encode(m)
 	if err == nil && len(frame) > limit {
 		err = fmt.Errorf("a request of %d bytes; the broker reads at most %d", len(frame), limit)
 	}
-	if err == nil {
-		r.open = append(r.open, pending{r.ids, run, frame})
+	if err != nil {
+		return nil, err
 	}
-	return r.ids, frame, err
+	p := &pending{id: r.ids, run: run, frame: frame}
+	r.open = append(r.open, p)
+	return p, nil
 }
 
-// answer takes the answer to a request; nil if it has not come.
-func (r *requests) answer(id int64) Message {
-	m := r.answers[id]
-	delete(r.answers, id)
-	return m
-}
-
-// drop forgets a request for whose answer nobody waits any more.
-func (r *requests) drop(id int64) {
-	r.open = slices.DeleteFunc(r.open, func(p pending) bool { return p.id == id })
+// giveUp forgets a request; it returns the frame that cancels it.
+func (r *requests) giveUp(p *pending) []byte {
+	r.open = slices.DeleteFunc(r.open, func(each *pending) bool { return each == p })
+	p, _ = r.ask(&Cancel{Request: &p.id}, nil, math.MaxInt)
+	return p.frame
 }
 
 // take hears messages; it returns frames to send again.
 func (r *requests) take(messages []Message) (again [][]byte) {
 	for _, message := range messages {
+		if !r.inbox.take(message) {
+			continue
+		}
 		switch m := message.(type) {
 		case *Welcome:
-			again = append(again, r.welcome(m)...)
+			switch {
+			case m.Resumed:
+				for _, p := range r.open {
+					again = append(again, p.frame)
+				}
+			case r.known:
+				r.lose(ErrLost)
+			}
+			r.known = true
 		case *Reply:
 			r.answered(m.ID, m)
 		case *Saved:
@@ -104,23 +110,17 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 		case *Error:
 			if m.ID != nil {
 				r.answered(*m.ID, m)
-			} else if m.Code == CodeJournal || m.Episode == nil {
+			} else {
 				for _, run := range r.runs {
 					run.Problems = append(run.Problems, m.Message)
 				}
 			}
 		case *Episode:
-			if !r.told.has(m.Episode) {
-				r.told.put(m.Episode, struct{}{})
-				r.event(m.Run, m)
-			}
+			r.event(m.Run, m)
 		case *Progress:
 			r.event(m.Run, m)
 		case *Done:
-			if !r.over.has(m.Run) {
-				r.over.put(m.Run, struct{}{})
-				r.event(m.Run, m)
-			}
+			r.event(m.Run, m)
 		case *WatchedTurn:
 			if r.onEvent != nil {
 				r.onEvent(m)
@@ -133,21 +133,6 @@ func (r *requests) take(messages []Message) (again [][]byte) {
 	return again
 }
 
-func (r *requests) welcome(m *Welcome) (again [][]byte) {
-	if !r.known {
-		r.known = true
-		return nil
-	}
-	if m.Resumed {
-		for _, p := range r.open {
-			again = append(again, p.frame)
-		}
-		return again
-	}
-	r.lose(ErrLost)
-	return nil
-}
-
 // lose ends everything of the session.
 func (r *requests) lose(err error) {
 	if r.lost == nil {
@@ -156,13 +141,14 @@ func (r *requests) lose(err error) {
 }
 
 func (r *requests) answered(id int64, m Message) {
-	i := slices.IndexFunc(r.open, func(p pending) bool { return p.id == id })
+	i := slices.IndexFunc(r.open, func(p *pending) bool { return p.id == id })
 	if i < 0 {
 		return
 	}
-	run := r.open[i].run
+	p := r.open[i]
+	p.answer = m
 	r.open = slices.Delete(r.open, i, i+1)
-	r.answers[id] = m
+	run := p.run
 	if reply, ok := m.(*Reply); ok && run != nil {
 		body, _ := reply.Body.(map[string]any)
 		if number, ok := AsInt(body["run"]); ok {
@@ -180,7 +166,7 @@ func (r *requests) answered(id int64, m Message) {
 
 // runAsked says whether the number of a run is still to come.
 func (r *requests) runAsked() bool {
-	return slices.ContainsFunc(r.open, func(p pending) bool { return p.run != nil })
+	return slices.ContainsFunc(r.open, func(p *pending) bool { return p.run != nil })
 }
 
 func (r *requests) tell(run *RunHandle, m Message) {
@@ -211,6 +197,7 @@ type Experiment struct {
 
 // Connect connects to a broker as an experiment.
 func Connect(ctx context.Context, config Config) (*Experiment, error) {
+	config.GiveUp = cmp.Or(config.GiveUp, time.Minute)
 	l, err := dial(ctx, config, config.hello(RoleExperiment, nil))
 	if err != nil {
 		return nil, err
@@ -226,7 +213,7 @@ func Connect(ctx context.Context, config Config) (*Experiment, error) {
 func (e *Experiment) Name() string { return e.link.welcome().Name }
 
 // OnEvent has a function called with each *Episode, *Progress, *Done and *WatchedTurn in the order of arrival, while
-// a method of the experiment waits for something. An episode that comes twice is told once.
+// a method of the experiment waits for something.
 func (e *Experiment) OnEvent(f func(Message)) { e.state.onEvent = f }
 
 // Close says bye; runs in progress are cancelled.
@@ -256,8 +243,8 @@ func (e *Experiment) Wait(ctx context.Context) error {
 	return e.link.send(again)
 }
 
-// Request sends any request of SPEC.md section 6 by its type and fields, and returns the *Reply or *Saved that
-// answers it. An error of the broker is a *RefusedError.
+// Request sends any request of SPEC.md by its type and fields, and returns the *Reply or *Saved that answers it. An
+// error of the broker is a *RefusedError. When ctx ends first, the request is cancelled.
 func (e *Experiment) Request(ctx context.Context, kind string, values map[string]any) (Message, error) {
 	return e.request(ctx, &Request{Type: kind, Fields: values}, nil)
 }
@@ -266,26 +253,24 @@ func (e *Experiment) request(ctx context.Context, m request, run *RunHandle) (Me
 	if e.state.lost != nil {
 		return nil, e.state.lost
 	}
-	id, frame, err := e.state.ask(m, run, e.link.welcome().Limits.Frame)
+	p, err := e.state.ask(m, run, e.link.welcome().Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.link.send([][]byte{frame}); err != nil {
-		return nil, err
+	err = e.link.send([][]byte{p.frame})
+	for err == nil && p.answer == nil {
+		err = e.Wait(ctx)
 	}
-	for {
-		err := e.Wait(ctx)
-		switch answer := e.state.answer(id).(type) {
-		case nil:
-			if err != nil {
-				e.state.drop(id)
-				return nil, err
-			}
-		case *Error:
-			return nil, &RefusedError{answer.Code, answer.Message}
-		default:
-			return answer, nil
+	switch answer := p.answer.(type) {
+	case nil:
+		if e.state.lost == nil && ctx.Err() != nil {
+			_ = e.link.send([][]byte{e.state.giveUp(p)})
 		}
+		return nil, err
+	case *Error:
+		return nil, &RefusedError{answer.Code, answer.Message}
+	default:
+		return answer, nil
 	}
 }
 
@@ -310,7 +295,7 @@ func (e *Experiment) Catalogue(ctx context.Context) (map[string]any, error) {
 	}
 	catalogue, ok := body.(map[string]any)
 	if !ok {
-		return nil, errors.New("the catalogue is no map")
+		return nil, errors.New("the catalogue is not a map")
 	}
 	return catalogue, nil
 }
@@ -330,7 +315,7 @@ func (e *Experiment) Expect(ctx context.Context, environments, agents []string) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("nobody offers %s: %w", missing, ctx.Err())
+			return fmt.Errorf("no peer offers %s: %w", missing, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -349,8 +334,19 @@ func absent(offers any, names []string) string {
 	return ""
 }
 
-// Create makes an agent and returns the number of the instance.
+// within is the timeout of a request of an agent or environment, by the time that ctx leaves for it; 0, that is the
+// contract's default, if ctx has no deadline. It ends after ctx does, so that the error is always that of ctx.
+func within(ctx context.Context) float64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(0, time.Until(deadline).Seconds()) + 1
+	}
+	return 0
+}
+
+// Create makes an agent and returns the number of the instance. Like all that an agent or environment is asked, it
+// fails after two minutes, unless ctx has a deadline or the message a timeout.
 func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, error) {
+	m.Timeout = cmp.Or(m.Timeout, within(ctx))
 	body, err := e.ask(ctx, &m, nil)
 	if err != nil {
 		return 0, err
@@ -363,11 +359,11 @@ func (e *Experiment) Create(ctx context.Context, m ExperimentCreate) (int64, err
 	return instance, nil
 }
 
-// Save returns an agent's state; if keep is not empty the broker keeps it under that name too.
-func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]byte, error) {
-	m := &Save{Instance: instance}
-	if keep != "" {
-		m.Keep = &keep
+// Save returns an agent's state; if stateName is not empty the broker keeps it under that name too.
+func (e *Experiment) Save(ctx context.Context, instance int64, stateName string) ([]byte, error) {
+	m := &Save{Instance: instance, Timeout: within(ctx)}
+	if stateName != "" {
+		m.StateName = &stateName
 	}
 	answer, err := e.request(ctx, m, nil)
 	if err != nil {
@@ -382,25 +378,25 @@ func (e *Experiment) Save(ctx context.Context, instance int64, keep string) ([]b
 
 // Load puts an agent into a state that was saved.
 func (e *Experiment) Load(ctx context.Context, instance int64, state []byte) error {
-	_, err := e.ask(ctx, &Load{Instance: instance, State: state}, nil)
+	_, err := e.ask(ctx, &Load{Instance: instance, State: state, Timeout: within(ctx)}, nil)
 	return err
 }
 
-// LoadKept puts an agent into a state that the broker keeps under a name.
-func (e *Experiment) LoadKept(ctx context.Context, instance int64, name string) error {
-	_, err := e.ask(ctx, &Load{Instance: instance, Kept: &name}, nil)
+// LoadNamed puts an agent into a state that the broker keeps under a name.
+func (e *Experiment) LoadNamed(ctx context.Context, instance int64, stateName string) error {
+	_, err := e.ask(ctx, &Load{Instance: instance, StateName: &stateName, Timeout: within(ctx)}, nil)
 	return err
 }
 
 // Cleanup lets an agent go.
 func (e *Experiment) Cleanup(ctx context.Context, instance int64) error {
-	_, err := e.ask(ctx, &Cleanup{Instance: instance}, nil)
+	_, err := e.ask(ctx, &Cleanup{Instance: instance, Timeout: within(ctx)}, nil)
 	return err
 }
 
 // Message sends a message to an agent and returns its answer.
 func (e *Experiment) Message(ctx context.Context, instance int64, body any) (any, error) {
-	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body}, nil)
+	return e.ask(ctx, &ExperimentMessage{Instance: &instance, Body: body, Timeout: within(ctx)}, nil)
 }
 
 // Watch asks for the turns of a run, or of all runs if run is 0; Turns has them.

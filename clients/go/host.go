@@ -17,9 +17,6 @@ type Host interface {
 	Handle(ctx context.Context, messages []Message) [][]byte
 }
 
-// answersKept is how many answers to requests are kept for repeats; SPEC.md says that these are enough.
-const answersKept = 64
-
 // offered is what a program offers: an AgentType or an EnvironmentType.
 type offered[T any] interface {
 	*T
@@ -45,87 +42,6 @@ func find[T any, P offered[T]](types []T, what, name string, values map[string]a
 		}
 	}
 	return nil, nil, fmt.Errorf("this program makes no %s %.40q", what, name)
-}
-
-// recent remembers the latest n keys.
-type recent[K comparable, V any] struct {
-	values map[K]V
-	order  []K
-	next   int
-}
-
-func newRecent[K comparable, V any](n int) *recent[K, V] {
-	return &recent[K, V]{values: map[K]V{}, order: make([]K, 0, n)}
-}
-
-func (r *recent[K, V]) has(key K) bool {
-	_, ok := r.values[key]
-	return ok
-}
-
-func (r *recent[K, V]) put(key K, value V) {
-	if !r.has(key) {
-		if len(r.order) < cap(r.order) {
-			r.order = append(r.order, key)
-		} else {
-			delete(r.values, r.order[r.next])
-			r.order[r.next] = key
-			r.next = (r.next + 1) % len(r.order)
-		}
-	}
-	r.values[key] = value
-}
-
-// desk is what both hosts have: it gathers what is to go out, and answers a request once.
-type desk struct {
-	out     [][]byte
-	answers *recent[int64, []byte] // to requests, by their ids
-}
-
-func newDesk() desk { return desk{answers: newRecent[int64, []byte](answersKept)} }
-
-// take returns what is to go out.
-func (d *desk) take() [][]byte {
-	out := d.out
-	d.out = nil
-	return out
-}
-
-// send puts a frame out, perhaps once more; nil is none.
-func (d *desk) send(frame []byte) {
-	if frame != nil {
-		d.out = append(d.out, frame)
-	}
-}
-
-// refuse sends an error and returns its frame.
-func (d *desk) refuse(e *Error) []byte {
-	frame := mustEncode(e)
-	d.send(frame)
-	return frame
-}
-
-// answer answers a request; a repeat gets the same frame. Where is who does it, for a person.
-func (d *desk) answer(id int64, where string, do func() (Message, error)) {
-	frame, ok := d.answers.values[id]
-	if !ok {
-		answer, err := protect(do)
-		if err == nil {
-			if frame, err = Encode(answer); err != nil {
-				err = fmt.Errorf("the answer cannot travel: %w", err)
-			}
-		}
-		if err != nil {
-			code := CodeCrashed
-			var refused *RefusedError
-			if errors.As(err, &refused) {
-				code = refused.Code
-			}
-			frame = mustEncode(&Error{Code: code, Message: describe(where, err), ID: &id})
-		}
-		d.answers.put(id, frame)
-	}
-	d.send(frame)
 }
 
 // panicked is a panic in code of the user, as an error.
@@ -156,25 +72,20 @@ func failure(where string, err error) string {
 	}
 	text := oneLine(fmt.Errorf("%s %s: %w", where, verb, err))
 	fmt.Fprintln(os.Stderr, text)
-	if p != nil && debugging() {
+	if debug := os.Getenv("DOVETAIL_DEBUG"); p != nil && debug != "" && debug != "0" {
 		_, _ = os.Stderr.Write(p.stack)
 	}
 	return text
 }
 
-// debugging says whether DOVETAIL_DEBUG asks for the stack of a panic.
-func debugging() bool {
-	value := os.Getenv("DOVETAIL_DEBUG")
-	return value != "" && value != "0"
-}
-
-// describe returns one line about an error that the code of the user may have meant for others; a panic it did not.
-func describe(where string, err error) string {
+// unavailable marks an error by which code of the user says that it cannot do what it is asked; a panic says no such thing.
+func unavailable(err error) error {
 	var p *panicked
-	if errors.As(err, &p) {
-		return failure(where, err)
+	var said *RefusedError
+	if errors.As(err, &p) || errors.As(err, &said) {
+		return err
 	}
-	return oneLine(err)
+	return &RefusedError{CodeUnavailable, err.Error()}
 }
 
 // converse lets code of the user answer a message; what does not talk answers nil.
@@ -187,7 +98,7 @@ func converse(user any, id int64, body any) (Message, error) {
 	return reply, err
 }
 
-// clean lets go of what code of the user holds; that it may fail changes nothing.
+// clean lets code of the user release what it holds; a failure there changes nothing.
 func clean(name string, user any) {
 	if cleaner, ok := user.(Cleaner); ok {
 		if _, err := protect(func() (any, error) { cleaner.Cleanup(); return nil, nil }); err != nil {

@@ -66,17 +66,19 @@ func (c *counter) Step(_ context.Context, d *Decision) (any, error) {
 		panic("told to panic")
 	case "chan":
 		return make(chan int), nil
+	case "large":
+		return make([]byte, 1000), nil
 	case "ask":
 		return &Lookahead{Lines: [][]any{{int64(1)}, {int64(2), int64(3)}}}, nil
 	}
 	return c.steps, nil
 }
 
-func (c *counter) Continue(_ context.Context, _ *Decision, positions []Position, err error) (any, error) {
+func (c *counter) Continue(_ context.Context, _ *Decision, previews []Preview, err error) (any, error) {
 	if err != nil {
 		return "refused", nil
 	}
-	return len(positions), nil
+	return len(previews), nil
 }
 
 func (c *counter) End(_ *Seat, end *End) error {
@@ -86,6 +88,8 @@ func (c *counter) End(_ *Seat, end *End) error {
 }
 
 func (c *counter) Cleanup() { c.cleanups++ }
+
+func (c *counter) Message(body any) (any, error) { return body, nil }
 
 func agents(t *testing.T) (*AgentHost, *[]*counter, func(kind string, pairs ...any) [][]byte) {
 	t.Helper()
@@ -104,7 +108,7 @@ func agents(t *testing.T) (*AgentHost, *[]*counter, func(kind string, pairs ...a
 	}
 	do("welcome", "session", "s", "name", "n")
 	do("create", "id", 1, "instance", 7, "agent", "counter")
-	do("init", "match", 3, "seat", 0, "instance", 7, "spec", map[string]any{"type": "spec"})
+	do("init", "match", 3, "seat", 0, "instance", 7, "spec", map[string]any{"type": "spec"}, "agent", "counter")
 	return host, made, do
 }
 
@@ -116,23 +120,86 @@ func want(t *testing.T, got, want string) {
 }
 
 func TestAgentRepeats(t *testing.T) {
-	_, made, do := agents(t)
-	start := []any{"episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1}
+	host, made, do := agents(t)
+	start := []any{"seq", 3, "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1}
 	first := do("start", start...)
 	want(t, hear(t, first, "turn", "action"), "action turn=0 action=1")
 	if second := do("start", start...); !bytes.Equal(first[0], second[0]) {
 		t.Error("the repeat got another answer")
 	}
-	want(t, hear(t, do("step", "episode", 9, "seat", 0, "turn", 2), "action"), "action action=2")
-	want(t, hear(t, do("start", start...)), "")
-	do("end", "episode", 9, "seat", 0, "match", 3)
-	do("end", "episode", 9, "seat", 0, "match", 3)
-	want(t, hear(t, do("start", start...)), "")
-	want(t, hear(t, do("step", "episode", 9, "seat", 0, "turn", 4)), "")
-	want(t, hear(t, do("create", "id", 1, "instance", 7, "agent", "counter"), "id"), "reply id=1")
-	c := (*made)[0]
-	if len(*made) != 1 || c.steps != 2 || c.ends != 1 {
+	step := []any{"seq", 5, "episode", 9, "seat", 0, "turn", 2}
+	want(t, hear(t, do("step", step...), "action"), "action action=2")
+	want(t, hear(t, do("start", start...)), "") // what followed from its answer has come
+	create := []any{"seq", 6, "id", 2, "instance", 8, "agent", "counter"}
+	for range 2 {
+		want(t, hear(t, do("create", create...), "id"), "reply id=2")
+	}
+	do("end", "seq", 7, "episode", 9, "seat", 0, "match", 3)
+	do("end", "seq", 7, "episode", 9, "seat", 0, "match", 3)
+	do("ping", "number", 1, "settled", 5)
+	want(t, hear(t, do("step", step...)), "")
+	want(t, hear(t, do("create", create...), "id"), "reply id=2")
+	do("ping", "number", 2, "settled", 7)
+	if len(host.answers) != 0 {
+		t.Errorf("%d answers are kept that the broker has settled", len(host.answers))
+	}
+	if c := (*made)[0]; len(*made) != 2 || c.steps != 2 || c.ends != 1 {
 		t.Errorf("%d made, %d steps, %d ends", len(*made), c.steps, c.ends)
+	}
+}
+
+func TestNothingIsKeptForAConnectionThatLosesNothing(t *testing.T) {
+	host, _, do := agents(t)
+	do("welcome", "session", "s", "name", "n", "resumed", true, "heartbeat", 0)
+	want(t, hear(t, do("start", "seq", 3, "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1)), "action")
+	if len(host.answers) != 0 {
+		t.Error("an answer is kept")
+	}
+}
+
+func TestASeatThatNoAgentHolds(t *testing.T) {
+	_, made, do := agents(t)
+	for range 2 {
+		want(t, hear(t, do("start", "seq", 3, "episode", 9, "match", 4, "seat", 0, "turn", 0, "seed", 1), "code", "answers", "seat"), "error code=unknown answers=3")
+	}
+	want(t, hear(t, do("step", "seq", 4, "episode", 9, "seat", 0, "turn", 1), "code", "answers"), "error code=unknown answers=4")
+	want(t, hear(t, do("init", "seq", 5, "match", 4, "seat", 0, "instance", 70, "spec", map[string]any{}), "code", "answers"), "error code=unknown answers=5")
+	if steps := (*made)[0].steps; steps != 0 {
+		t.Errorf("%d steps", steps)
+	}
+}
+
+// picky takes no seat, and says so or panics.
+type picky struct {
+	AgentFunc
+	panics bool
+	seat   *Seat
+}
+
+func (a *picky) Init(seat *Seat) error {
+	a.seat = seat
+	if a.panics {
+		panic("no")
+	}
+	return errors.New("not this game")
+}
+
+func TestAnAgentThatTakesNoSeat(t *testing.T) {
+	for code, panics := range map[string]bool{CodeUnavailable: false, CodeCrashed: true} {
+		agent := &picky{panics: panics}
+		host, err := NewAgentHost(AgentType{Name: "picky", Instance: true, New: func(Options, int64) (Agent, error) { return agent, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			out := host.Handle(context.Background(), []Message{&Init{Match: 1, Instance: 1, Agent: "other", Seq: 1}})
+			want(t, hear(t, out, "code", "answers"), "error code="+code+" answers=1")
+		}
+		if agent.seat.Agent != "other" {
+			t.Errorf("made from %q", agent.seat.Agent)
+		}
+		out := host.Handle(context.Background(), []Message{&AgentStart{Episode: 1, Match: 1, Seq: 2}})
+		want(t, hear(t, out, "code", "answers"), "error code=unknown answers=2")
 	}
 }
 
@@ -152,13 +219,13 @@ func TestAgentFailures(t *testing.T) {
 	texts := []string{"counter in turn 0 failed: told to fail", "counter in turn 1 panicked: told to panic",
 		"counter in turn 2 failed: the action cannot travel: "}
 	for turn, seen := range []string{"fail", "panic", "chan"} {
-		kind, pairs := "step", []any{"episode", 9, "seat", 0, "turn", turn, "observation", seen}
+		kind, pairs := "step", []any{"seq", turn + 3, "episode", 9, "seat", 0, "turn", turn, "observation", seen}
 		if turn == 0 {
 			kind, pairs = "start", append(pairs, "match", 3, "seed", 1)
 		}
 		for range 2 {
 			answer := do(kind, pairs...)
-			want(t, hear(t, answer, "code", "episode", "seat"), "error code=crashed episode=9 seat=0")
+			want(t, hear(t, answer, "code", "answers"), fmt.Sprintf("error code=crashed answers=%d", turn+3))
 			if text := hear(t, answer, "message"); !strings.HasPrefix(text, "error message="+texts[turn]) {
 				t.Errorf("%q instead of %q", text, texts[turn])
 			}
@@ -167,19 +234,23 @@ func TestAgentFailures(t *testing.T) {
 	if steps := (*made)[0].steps; steps != 3 {
 		t.Errorf("%d steps", steps)
 	}
-	want(t, hear(t, do("save", "id", 5, "instance", 70), "code", "id"), "error code=unknown id=5")
+	want(t, hear(t, do("save", "seq", 9, "id", 5, "instance", 70), "code", "id", "answers"), "error code=unknown id=5")
+	want(t, hear(t, do("create", "seq", 10, "id", 6, "instance", 8, "agent", "nobody"), "code", "id"), "error code=unavailable id=6")
 }
 
 func TestAgentLookahead(t *testing.T) {
 	_, made, do := agents(t)
-	start := []any{"episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1, "observation", "ask"}
+	start := []any{"seq", 3, "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1, "observation", "ask"}
 	want(t, hear(t, do("start", start...), "id", "lines"), "lookahead id=1 lines=[[[1]] [[2] [3]]]")
-	want(t, hear(t, do("start", start...), "id"), "lookahead id=1")
-	positions := []any{map[string]any{"to_act": []int{1}}, map[string]any{"rewards": []float64{1}}}
-	want(t, hear(t, do("reply", "id", 1, "body", positions), "action"), "action action=2")
-	want(t, hear(t, do("reply", "id", 1, "body", positions)), "")
-	want(t, hear(t, do("step", "episode", 9, "seat", 0, "turn", 1, "observation", "ask"), "id"), "lookahead id=2")
-	want(t, hear(t, do("error", "code", "unavailable", "message", "no", "id", 2), "action"), "action action=refused")
+	want(t, hear(t, do("start", start...)), "") // it is not answered yet
+	want(t, hear(t, do("welcome", "session", "s", "name", "n", "resumed", true), "id"), "lookahead id=1")
+	previews := []any{map[string]any{"to_act": []int{1}}, map[string]any{"rewards": []float64{1}}}
+	want(t, hear(t, do("reply", "seq", 4, "id", 1, "body", previews), "action"), "action action=2")
+	want(t, hear(t, do("start", start...), "action"), "action action=2")
+	want(t, hear(t, do("reply", "seq", 4, "id", 1, "body", previews)), "")
+	want(t, hear(t, do("step", "seq", 5, "episode", 9, "seat", 0, "turn", 1, "observation", "ask"), "id"), "lookahead id=2")
+	want(t, hear(t, do("error", "seq", 6, "code", "unavailable", "message", "no", "id", 2), "action"), "action action=refused")
+	want(t, hear(t, do("welcome", "session", "s", "name", "n", "resumed", true)), "")
 	if steps := (*made)[0].steps; steps != 2 {
 		t.Errorf("%d steps", steps)
 	}
@@ -187,7 +258,7 @@ func TestAgentLookahead(t *testing.T) {
 
 func TestAgentLosesItsSession(t *testing.T) {
 	host, made, do := agents(t)
-	do("start", "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1)
+	do("start", "seq", 9, "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1)
 	do("welcome", "session", "s", "name", "n", "resumed", true)
 	c := (*made)[0]
 	if c.ends != 0 {
@@ -197,10 +268,10 @@ func TestAgentLosesItsSession(t *testing.T) {
 	if c.ends != 1 || c.reasons[0] != ReasonDisconnected || c.cleanups != 1 {
 		t.Errorf("%d ends %v, %d cleanups", c.ends, c.reasons, c.cleanups)
 	}
-	if len(host.instances)+len(host.seats)+len(host.playing) != 0 {
+	if len(host.instances)+len(host.seats)+len(host.playing)+len(host.answers) != 0 {
 		t.Error("something was kept")
 	}
-	want(t, hear(t, do("message", "id", 1, "instance", 7), "code"), "error code=unknown")
+	want(t, hear(t, do("message", "seq", 1, "id", 1, "instance", 7), "code"), "error code=unknown")
 }
 
 func TestSingleAgent(t *testing.T) {
@@ -261,31 +332,32 @@ func environments(t *testing.T) (*[]*race, func(kind string, pairs ...any) [][]b
 func TestEnvironmentRepeats(t *testing.T) {
 	made, do := environments(t)
 	for range 2 {
-		want(t, hear(t, do("open", "match", 1, "environment", "race"), "match", "name"), "spec match=1 name=race")
+		want(t, hear(t, do("open", "seq", 1, "match", 1, "environment", "race"), "match", "name"), "spec match=1 name=race")
 	}
-	start := []any{"match", 1, "episode", 5, "seed", 1}
 	for range 2 {
-		want(t, hear(t, do("start", start...), "to_act"), "turn to_act=[0]")
+		want(t, hear(t, do("start", "seq", 2, "match", 1, "episode", 5, "seed", 1), "to_act"), "turn to_act=[0]")
 	}
-	illegal := []any{"episode", 5, "turn", 0, "actions", []any{[]any{0, -1}}}
 	for range 2 {
-		want(t, hear(t, do("step", illegal...), "code", "seat"), "error code=illegal seat=0")
+		want(t, hear(t, do("step", "seq", 3, "episode", 5, "turn", 0, "actions", []any{[]any{0, -1}}), "code", "seat", "answers"),
+			"error code=illegal seat=0 answers=3")
 	}
-	do("start", "match", 1, "episode", 6, "seed", 1)
-	step := []any{"episode", 6, "turn", 0, "actions", []any{[]any{0, 1}}}
+	step := []any{"seq", 4, "episode", 5, "turn", 0, "actions", []any{[]any{0, 1}}} // the same turn once more
 	for range 2 {
 		want(t, hear(t, do("step", step...), "turn", "to_act"), "turn turn=1 to_act=[1]")
 	}
-	want(t, hear(t, do("step", "episode", 6, "turn", 2, "actions", []any{})), "")
-	want(t, hear(t, do("step", illegal...)), "")
+	want(t, hear(t, do("step", "seq", 5, "episode", 5, "turn", 2, "actions", []any{}), "code", "answers"), "error code=unknown answers=5")
+	want(t, hear(t, do("start", "seq", 6, "match", 1, "episode", 6, "seed", 1), "to_act"), "turn to_act=[0]")
+	want(t, hear(t, do("step", "seq", 7, "episode", 5, "turn", 1, "actions", []any{[]any{1, 1}}), "code"), "error code=unknown")
+	do("ping", "settled", 7)
+	want(t, hear(t, do("step", step...)), "")
 	if r := (*made)[0]; len(*made) != 1 || r.steps != 1 {
 		t.Errorf("%d made, %d steps", len(*made), r.steps)
 	}
-	do("close", "match", 1)
-	want(t, hear(t, do("step", step...)), "")
-	want(t, hear(t, do("open", "match", 1, "environment", "race"), "match"), "spec match=1")
+	do("close", "seq", 8, "match", 1)
+	want(t, hear(t, do("open", "seq", 9, "match", 2, "environment", "chess"), "code", "answers"), "error code=unavailable answers=9")
+	want(t, hear(t, do("open", "seq", 10, "match", 3, "environment", "race"), "match"), "spec match=3")
 	do("welcome", "session", "s", "name", "n")
-	want(t, hear(t, do("start", start...), "code"), "error code=unknown")
+	want(t, hear(t, do("start", "seq", 1, "match", 3, "episode", 7, "seed", 1), "code", "answers"), "error code=unknown answers=1")
 }
 
 // alone says as little as it can.
@@ -297,7 +369,7 @@ func (alone) Step([]SeatValue) (*Turn, error) { return nil, nil }
 
 func TestDefaultsOfASpec(t *testing.T) {
 	host := NewEnvironmentHost(EnvironmentType{Name: "alone", New: func(Options) (Environment, error) { return alone{}, nil }})
-	out := host.Handle(context.Background(), []Message{&Open{Match: 1, Environment: "alone"}, &EnvironmentStart{Match: 1, Episode: 2}})
+	out := host.Handle(context.Background(), []Message{&Open{Match: 1, Environment: "alone", Seq: 1}, &EnvironmentStart{Match: 1, Episode: 2, Seq: 2}})
 	want(t, hear(t, out, "name", "seats", "code"), "spec name=alone; error code=crashed")
 }
 
@@ -308,23 +380,31 @@ func TestEnvironmentLookahead(t *testing.T) {
 	lines := []any{[]any{[]any{1}, []any{2}}, []any{[]any{0}}, []any{}}
 	frames := do("lookahead", "id", 8, "episode", 5, "seat", 0, "turn", 0, "lines", lines)
 	value, _ := DecodeValue(frames[0])
-	positions, err := reread(value.(map[string]any)["body"], arrayOf(mapOf[Position]))
+	previews, err := reread(value.(map[string]any)["body"], arrayOf(mapOf[Preview]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := positions[0]; !p.Terminated || p.Applied != 2 || p.Rewards[0] != 1 || len(p.ToAct) != 0 {
+	if p := previews[0]; !p.Terminated || p.Applied != 2 || p.Rewards[0] != 1 || len(p.ToAct) != 0 {
 		t.Errorf("%+v", p)
 	}
-	if p := positions[1]; p.Error == "" || p.Applied != 0 {
+	if p := previews[1]; p.Error == "" || p.Applied != 0 {
 		t.Errorf("%+v", p)
 	}
-	if p := positions[2]; p.Error != "" || len(p.ToAct) != 1 {
+	if p := previews[2]; p.Error != "" || len(p.ToAct) != 1 {
 		t.Errorf("%+v", p)
 	}
 	if (*made)[0].steps != 0 {
 		t.Error("the episode itself changed")
 	}
-	want(t, hear(t, do("lookahead", "id", 9, "episode", 5, "seat", 0, "turn", 3, "lines", lines), "code", "id"), "error code=wrong-state id=9")
+	want(t, hear(t, do("lookahead", "id", 9, "episode", 5, "seat", 0, "turn", 3, "lines", lines), "code", "id"), "error code=unavailable id=9")
+}
+
+// deep returns nested arrays.
+func deep(depth int) any {
+	if depth == 0 {
+		return nil
+	}
+	return []any{deep(depth - 1)}
 }
 
 func TestSession(t *testing.T) {
@@ -347,26 +427,36 @@ func TestSession(t *testing.T) {
 		}
 		return in, out
 	}
-	in, out := take(&Welcome{Session: "secret", Name: "n", Heartbeat: 2, Patience: 30, Limits: DefaultLimits}, &Ping{Number: 4}, &Leave{Match: 1})
-	if len(in) != 2 || s.Silent(now.Add(8*time.Second)) || !s.Silent(now.Add(9*time.Second)) {
+	in, out := take(&Welcome{Session: "secret", Name: "n", Heartbeat: 2, PeerTimeout: 30, Limits: DefaultLimits}, &Ping{Number: 4}, &Leave{Match: 1, Seq: 6}, &Ping{Number: 5})
+	if len(in) != 4 || s.Silent(now.Add(8*time.Second)) || !s.Silent(now.Add(9*time.Second)) {
 		t.Errorf("%v", in)
 	}
-	want(t, hear(t, out, "number"), "pong number=4")
+	want(t, hear(t, out, "number", "seen"), "pong number=4; pong number=5 seen=6")
+	if in, _ = take(&Welcome{Session: "secret", Name: "n", Limits: DefaultLimits}); len(in) != 0 {
+		t.Error("the same welcome came twice")
+	}
 	_, out = take(&Error{Code: CodeHelloFirst, Message: "who?"}, &Error{Code: CodeHelloFirst, Message: "who?"})
-	want(t, hear(t, out, "resume"), "hello resume=secret")
+	want(t, hear(t, out, "resume", "seen"), "hello resume=secret seen=6")
 	in, _, err = s.Receive([][]byte{{0xc1}, mustEncode(&Leave{Match: 1})}, now)
 	if err != nil || len(in) != 1 {
 		t.Errorf("a bad frame cost its neighbour: %v %v", in, err)
 	}
-	bad, _ := EncodeValue(map[string]any{"type": "step", "episode": 5, "seat": 1, "turn": "two"})
+	bad, _ := EncodeValue(map[string]any{"type": "step", "episode": 5, "seat": 1, "turn": "two", "seq": 8})
 	_, out, _ = s.Receive([][]byte{bad}, now)
-	want(t, hear(t, out, "code", "episode", "seat"), "error code=invalid episode=5 seat=1")
-	bad, _ = EncodeValue(map[string]any{"type": "step", "episode": 9, "seat": 0, "turn": 5, "observation": Extension{1, []byte{0x80}}})
+	want(t, hear(t, out, "code", "answers"), "error code=invalid answers=8")
+	bad, _ = EncodeValue(map[string]any{"type": "message", "id": 4, "instance": 0, "seq": 9, "body": Extension{1, []byte{0x80}}})
 	_, out, _ = s.Receive([][]byte{bad}, now)
-	want(t, hear(t, out, "code", "episode", "seat"), "error code=malformed episode=9 seat=0")
+	want(t, hear(t, out, "code", "id", "answers"), "error code=malformed id=4")
 	var refused *RefusedError
 	if _, _, err = s.Receive([][]byte{mustEncode(&Error{Code: CodeAccess, Message: "no"})}, now); !errors.As(err, &refused) {
 		t.Errorf("refused with %v", err)
+	}
+	take(&Welcome{Session: "other", Name: "n", Heartbeat: 2, Limits: Limits{Frame: 200, Depth: 40, Elements: 100}})
+	if in, _ = take(&AgentMessage{Body: make([]byte, 200)}, &AgentMessage{Body: deep(36)}); len(in) != 1 {
+		t.Errorf("%d of two frames were read, of which one is larger than the broker's limit", len(in))
+	}
+	if hello, _ := s.Greet(now); true {
+		want(t, hear(t, [][]byte{hello}, "resume", "seen", "name"), "hello resume=other") // nor the name that it was given
 	}
 	take(&Bye{})
 	if !s.Departed {
@@ -376,29 +466,36 @@ func TestSession(t *testing.T) {
 
 func TestRequests(t *testing.T) {
 	r := newRequests()
-	hear := func(messages ...Message) [][]byte { return r.take(messages) }
+	heard, hear := hear, func(messages ...Message) [][]byte { return r.take(messages) }
 	hear(&Welcome{Session: "s"})
 	run := &RunHandle{}
-	id, frame, err := r.ask(&Run{Environment: "x"}, run, 1000)
+	asked, err := r.ask(&Run{Environment: "x"}, run, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := hear(&Welcome{Session: "s", Resumed: true}); len(again) != 1 || !bytes.Equal(again[0], frame) {
+	id := asked.id
+	if again := hear(&Welcome{Session: "s", Resumed: true}); len(again) != 1 || !bytes.Equal(again[0], asked.frame) {
 		t.Error("the request was not sent again")
 	}
-	hear(&Episode{Run: 4, Episode: 1}, &Reply{ID: id + 5}, &Reply{ID: id, Body: map[string]any{"run": int64(4)}},
-		&Episode{Run: 4, Episode: 2}, &Episode{Run: 4, Episode: 1}, &Done{Run: 4, Reason: "finished"})
-	if r.answer(id) == nil || r.answer(id) != nil {
-		t.Error("not one answer")
+	hear(&Episode{Run: 4, Episode: 1, Seq: 1}, &Reply{ID: id + 5, Seq: 2}, &Reply{ID: id, Body: map[string]any{"run": int64(4)}, Seq: 3},
+		&Episode{Run: 4, Episode: 2, Seq: 4}, &Episode{Run: 4, Episode: 1, Seq: 1}, &Done{Run: 4, Reason: "finished", Seq: 5})
+	if asked.answer == nil {
+		t.Error("no answer")
 	}
 	if run.Number != 4 || len(run.results) != 2 || run.Done == nil || len(r.runs)+len(r.early)+len(r.open) != 0 {
 		t.Errorf("%+v of %+v", run, r)
+	}
+	asked, _ = r.ask(&Save{}, nil, 1000)
+	want(t, heard(t, [][]byte{r.giveUp(asked)}, "request"), fmt.Sprintf("cancel request=%d", asked.id))
+	hear(&Error{ID: &asked.id, Code: CodeCancelled, Seq: 6}, &Reply{ID: asked.id + 1, Seq: 7})
+	if asked.answer != nil || len(r.open) != 0 {
+		t.Errorf("a request that was given up got an answer: %+v", r)
 	}
 	hear(&Welcome{Session: "t"})
 	if !errors.Is(r.lost, ErrLost) {
 		t.Error("the loss was not heard")
 	}
-	if _, _, err := r.ask(&Load{State: make([]byte, 2000)}, nil, 1000); err == nil {
+	if _, err := r.ask(&Load{State: make([]byte, 2000)}, nil, 1000); err == nil {
 		t.Error("a frame beyond the broker's limit was sent")
 	}
 }
@@ -410,16 +507,16 @@ func TestZeroStandsForDefaults(t *testing.T) {
 		want    string
 	}{
 		{&Run{}, "run agents=[] environment= id=0"},
-		{&Run{Episodes: 1, Mode: ModeLearn, Patience: 60, Retries: Ptr[int64](1), Clock: ClockRule{}}, "run agents=[] environment= id=0"},
-		{&Run{Patience: math.Inf(1), Retries: Ptr[int64](0), MaxTurns: 3, OnTimeout: BreachRandom, Clock: ClockRule{Decision: 2}},
-			"run agents=[] clock=map[decision:2] environment= id=0 max_turns=3 on_timeout=random patience=<nil> retries=0"},
+		{&Run{Episodes: 1, Mode: ModeLearn, AnswerTimeout: 60, Retries: Ptr[int64](1), Clock: ClockRule{}}, "run agents=[] environment= id=0"},
+		{&Run{AnswerTimeout: math.Inf(1), Retries: Ptr[int64](0), MaxTurns: 3, OnTimeout: BreachRandom, Clock: ClockRule{Decision: 2}},
+			"run agents=[] answer_timeout=<nil> clock=map[decision:2] environment= id=0 max_turns=3 on_timeout=random retries=0"},
 		{&Spec{}, "spec"},
 		{&Spec{Seats: 1, Discount: Ptr(1.0), PerfectInformation: Ptr(true)}, "spec"},
 		{&Spec{Seats: 2, Discount: Ptr(0.0), PerfectInformation: Ptr(false)}, "spec discount=0 perfect_information=false seats=2"},
 		{&Hello{Version: 1, Role: RoleAgent, Offers: []Offer{{Name: "a"}, {Name: "b", Capacity: Ptr(0)}}},
 			"hello offers=[map[name:a] map[capacity:0 name:b]] role=agent version=1"},
-		{&Welcome{Version: 1, Heartbeat: 1, Patience: 30, Limits: Limits{Depth: 32}}, "welcome name= session="},
-		{&Welcome{Version: 1, Patience: 30, Limits: Limits{Depth: 9}}, "welcome heartbeat=0 limits=map[depth:9] name= session="},
+		{&Welcome{Version: 1, Heartbeat: 1, PeerTimeout: 30, Limits: Limits{Depth: 32}}, "welcome name= session="},
+		{&Welcome{Version: 1, PeerTimeout: 30, Limits: Limits{Depth: 9}}, "welcome heartbeat=0 limits=map[depth:9] name= session="},
 		{&WatchedTurn{}, "turn episode=0 index=0 match=0 run=0 turn=0"},
 	} {
 		frame := mustEncode(c.message)
@@ -442,21 +539,14 @@ func TestZeroStandsForDefaults(t *testing.T) {
 }
 
 func TestTooLargeAnAnswer(t *testing.T) {
-	large := make([]byte, 100)
-	for told, answer := range map[string]Message{
-		"error code=crashed episode=4 seat=1": &Action{Episode: 4, Turn: 2, Seat: 1, Action: large},
-		"error code=crashed episode=5 seat=0": &AgentLookahead{ID: 3, Episode: 5, Turn: 2, Lines: [][][]any{{{large}}}},
-		"error code=crashed episode=6":        &Turn{Episode: 6, Outcome: make([]float64, 100)},
-		"error code=crashed match=7":          &Spec{Match: 7, Name: string(large)},
-		"error code=crashed id=8":             &Saved{ID: 8, State: large},
-		"error code=crashed id=9":             &Reply{ID: 9, Body: large},
-	} {
-		frame, err := Encode(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, hear(t, fit([][]byte{frame}, 50), "code", "id", "episode", "seat", "match"), told)
+	_, _, do := agents(t)
+	do("welcome", "session", "s", "name", "n", "resumed", true, "limits", map[string]any{"frame": 500})
+	start := []any{"seq", 3, "episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1, "observation", "large"}
+	for range 2 {
+		want(t, hear(t, do("start", start...), "code", "answers"), "error code=crashed answers=3")
 	}
+	want(t, hear(t, do("message", "seq", 4, "id", 8, "instance", 7, "body", make([]byte, 1000)), "code", "id"), "error code=crashed id=8")
+	want(t, hear(t, do("message", "seq", 5, "id", 9, "instance", 7, "body", 1), "id", "body"), "reply id=9 body=1")
 }
 
 func TestOptions(t *testing.T) {

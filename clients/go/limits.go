@@ -33,7 +33,7 @@ func (l Limits) check(frame []byte) *ProtocolError {
 		head, body, count := measure(frame[pos:])
 		if head < 0 {
 			if lead == 0xc1 {
-				return protocolErrorf(CodeMalformed, "byte 0xc1 at %d is no MessagePack", pos)
+				return protocolErrorf(CodeMalformed, "byte 0xc1 at %d is not MessagePack", pos)
 			}
 			return endsInside(size)
 		}
@@ -53,7 +53,7 @@ func (l Limits) check(frame []byte) *ProtocolError {
 		}
 	}
 	if pos != size {
-		return protocolErrorf(CodeMalformed, "frame of %d bytes goes on after byte %d", size, pos)
+		return protocolErrorf(CodeMalformed, "frame of %d bytes continues after byte %d", size, pos)
 	}
 	return nil
 }

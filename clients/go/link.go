@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// DefaultAddress is where a broker is, unless told otherwise.
+// DefaultAddress is where a broker is by default.
 const DefaultAddress = "tcp://127.0.0.1:5757"
 
-// Software is what a peer says of its program, unless told otherwise.
+// Software is what a peer says of its program by default.
 const Software = "dovetail-go 0.1"
 
 // Config says where the broker is and who the peer is. The zero value goes to DefaultAddress without a token.
@@ -23,6 +23,13 @@ type Config struct {
 	Name     string        // unique among the peers present; empty lets the broker choose
 	Wait     time.Duration // for the broker's first answer; 0 is ten seconds, below 0 is for ever
 	Software string
+
+	// GiveUp is how long the broker may be silent before whatever waits for it fails; below 0 is for ever, and 0 is a
+	// minute for an experiment and for ever for what is served.
+	GiveUp time.Duration
+	// Warn takes a line for a person, once when the broker falls silent and once when it is back; nil is standard
+	// error.
+	Warn func(line string)
 
 	// Ready, if it is there, is called once the broker has welcomed the peer, instead of the line that a program
 	// under Main prints.
@@ -51,19 +58,25 @@ const (
 	slice  = 100 * time.Millisecond // how long a link waits before it looks whether it is to stop
 )
 
-// link is a connection to a broker that makes itself anew when it breaks. One goroutine works with it; a second,
+// link is a connection to a broker that reconnects when it breaks. One goroutine works with it; a second,
 // its own, reads and answers pings while the first is busy.
 type link struct {
 	address string
 	stop    context.CancelFunc
 
-	mu      sync.Mutex // holds whoever uses what follows
+	mu      sync.Mutex // guards what follows
 	session *Session
 	socket  *dealer
 	queue   []Message // read, and not taken yet
 	answers [][]byte  // that wait for others to go out with
 	waiting time.Time // since when they do
 	err     error     // for good
+
+	warn    func(string)
+	limit   time.Duration // of silence, if above 0; until the welcome of the wait for it
+	silence time.Duration // of the broker, as far as this program has listened
+	warned  bool          // of this silence
+	looked  time.Time     // for frames
 }
 
 var errClosed = errors.New("the connection to the broker was closed")
@@ -71,34 +84,24 @@ var errClosed = errors.New("the connection to the broker was closed")
 // dial connects and waits for the broker's welcome.
 func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
 	stopped, stop := context.WithCancel(context.Background())
-	l := &link{address: cmp.Or(config.Address, DefaultAddress), session: NewSession(hello), stop: stop}
+	l := &link{address: cmp.Or(config.Address, DefaultAddress), session: NewSession(hello), stop: stop,
+		warn: config.Warn, limit: cmp.Or(config.Wait, 10*time.Second), looked: time.Now()}
+	if l.warn == nil {
+		l.warn = func(line string) { fmt.Fprintln(os.Stderr, line) }
+	}
 	err := l.connect()
-	if err == nil {
-		err = l.greeted(ctx, cmp.Or(config.Wait, 10*time.Second))
+	for err == nil && l.session.Welcome == nil {
+		if err = ctx.Err(); err == nil {
+			err = l.read(true)
+		}
 	}
 	if err != nil {
 		l.close() // with a bye: the hello may arrive all the same
 		return nil, err
 	}
+	l.limit = config.GiveUp
 	go l.tend(stopped)
 	return l, nil
-}
-
-// greeted waits for the broker's welcome.
-func (l *link) greeted(ctx context.Context, wait time.Duration) error {
-	began := time.Now()
-	for l.session.Welcome == nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if wait > 0 && time.Since(began) > wait {
-			return fmt.Errorf("no broker answers at %s; start one with `dovetail broker`", l.address)
-		}
-		if err := l.read(true); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (l *link) connect() error {
@@ -108,14 +111,18 @@ func (l *link) connect() error {
 	}
 	s, err := newDealer(l.address)
 	if err != nil {
-		return fmt.Errorf("%q is no address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
+		return fmt.Errorf("%q is not the address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
 	}
 	l.socket = s
+	return l.greet()
+}
+
+func (l *link) greet() error {
 	hello, err := l.session.Greet(time.Now())
 	if err != nil {
 		return err
 	}
-	return s.send([][]byte{hello})
+	return l.socket.send([][]byte{hello})
 }
 
 // read takes in what waits; the caller holds mu.
@@ -133,19 +140,52 @@ func (l *link) tryRead(wait bool) error {
 	}
 	now := time.Now()
 	if len(frames) == 0 {
-		if l.session.Silent(now) {
-			return l.connect()
-		}
-		return nil
+		return l.nothing(now)
 	}
 	messages, answers, err := l.session.Receive(frames, now)
 	l.queue = append(l.queue, messages...)
+	if l.looked = now; l.session.Welcome != nil {
+		if l.warned {
+			l.warn(fmt.Sprintf("the broker at %s is back after %.0f s of silence", l.address, l.silence.Seconds()))
+		}
+		l.silence, l.warned = 0, false
+	}
 	if len(answers) > 0 {
 		if err := l.socket.send(answers); err != nil {
 			return err
 		}
 	}
 	return err
+}
+
+// nothing looks after the connection while nothing comes.
+func (l *link) nothing(now time.Time) error {
+	// A program that somebody had stopped did not listen, so one look counts a second at the most.
+	l.silence += min(now.Sub(l.looked), time.Second)
+	l.looked = now
+	absent := l.session.Welcome == nil
+	what, remedy := fmt.Sprintf("the broker at %s has been silent for %.0f s", l.address, l.silence.Seconds()), "see whether it still runs"
+	if absent {
+		what, remedy = "no broker answers at "+l.address, "start one with `dovetail broker`"
+	}
+	if l.limit > 0 && l.silence > l.limit {
+		return fmt.Errorf("%s; %s", what, remedy)
+	}
+	if !l.warned && l.silence > l.session.patience() {
+		l.warned = true
+		limit := ""
+		if l.limit > 0 {
+			limit = fmt.Sprintf(" up to %v", l.limit)
+		}
+		l.warn(fmt.Sprintf("%s; waiting%s for it", what, limit))
+	}
+	switch {
+	case !l.session.Silent(now):
+		return nil
+	case absent:
+		return l.greet() // the hello or its welcome may have been lost
+	}
+	return l.connect()
 }
 
 // tend answers pings, and lets answers go that wait for others, while the program is busy elsewhere.
@@ -210,7 +250,7 @@ func (l *link) answer(frames [][]byte, last bool) error {
 	if len(l.answers) == 0 {
 		l.waiting = time.Now()
 	}
-	l.answers = append(l.answers, fit(frames, l.session.Welcome.Limits.Frame)...)
+	l.answers = append(l.answers, frames...)
 	if last || time.Since(l.waiting) > moment {
 		return l.flush()
 	}
@@ -226,7 +266,7 @@ func (l *link) flush() error {
 	return l.err
 }
 
-// close leaves, with a bye if the broker has not gone before. Whoever uses the link afterwards is told.
+// close leaves, with a bye if the broker has not gone before. Later uses of the link fail.
 func (l *link) close() {
 	l.stop()
 	l.mu.Lock()

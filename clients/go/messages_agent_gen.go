@@ -41,20 +41,20 @@ func toAgent(kind string) Message {
 	return nil
 }
 
-// Create is the message "create" to an agent. Make an agent instance of a type that the peer
-// offered.
+// Create is the message "create" to an agent. Creates an agent instance of a type that the peer
+// offers; answered with `reply`.
 type Create struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The broker's number for the new agent; later messages name it.
+	// The broker's number for the new instance.
 	Instance int64
 	// The name of an offer of this peer.
 	Agent string
-	// The options by name; those left out have their defaults.
+	// Options by name; the others keep their defaults.
 	Parameters map[string]any
-	// For the random choices of the agent that belong to no episode.
+	// Seeds the agent's random choices outside episodes.
 	Seed int64
-	// Bytes of an earlier `saved` to begin from.
+	// The state to start from: bytes of an earlier `saved`.
 	State []byte
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -73,15 +73,17 @@ func (m *Create) wire(w *wire) {
 
 func (*Create) kind() string { return "create" }
 
-// Init is the message "init" to an agent. An instance takes a seat of a match.
+func (m *Create) seq() int64 { return m.Seq }
+
+// Init is the message "init" to an agent. Seats an agent instance in a match.
 type Init struct {
 	// The match.
 	Match int64
-	// The seat that the agent takes.
+	// The seat.
 	Seat int
-	// The agent that takes it.
+	// The instance that takes the seat.
 	Instance int64
-	// What the environment said of itself.
+	// The environment's description of the game.
 	Spec Spec
 	// Whether the agent may send `lookahead`.
 	Lookahead bool
@@ -104,12 +106,14 @@ func (m *Init) wire(w *wire) {
 
 func (*Init) kind() string { return "init" }
 
-// Clock is part of AgentStart and AgentStep. What the seat may use, and what its last answer took;
-// seconds at the broker.
+func (m *Init) seq() int64 { return m.Seq }
+
+// Clock is part of AgentStart and AgentStep. What a seat may use and what its last answer took, in
+// seconds of the broker's clock.
 type Clock struct {
-	// What this decision may take; nil is no limit.
+	// The limit of this decision; nil if there is none.
 	Decision *float64
-	// What the seat has left for the episode, this decision included; nil is no limit.
+	// What is left for the rest of the episode, including this decision; nil if there is no limit.
 	Left *float64
 	// What the seat's last answer took; nil before the first.
 	Last *float64
@@ -121,35 +125,36 @@ func (m *Clock) wire(w *wire) {
 	orNil(w, "last", &m.Last, number)
 }
 
-// AgentStart is the message "start" to an agent. A seat's first decision of an episode.
+// AgentStart is the message "start" to an agent. Asks for a seat's first decision of an episode;
+// answered with `action`.
 type AgentStart struct {
 	// The episode.
 	Episode int64
-	// The match, whose `init` said who holds the seat.
+	// The match.
 	Match int64
 	// The seat.
 	Seat int
-	// The number of the turn; the `action` names it.
+	// The turn; the `action` repeats it.
 	Turn int
-	// For this seat's random choices in this episode.
+	// Seeds this seat's random choices in this episode.
 	Seed int64
-	// In `evaluate` the agent must not change. Empty stands for ModeLearn.
+	// In `evaluate` the agent must not learn. Empty stands for ModeLearn.
 	Mode Mode
-	// What the seat sees.
+	// The seat's observation.
 	Observation any
-	// What the seat may do; nil: whatever its action space contains.
+	// The legal actions; nil allows the whole action space.
 	Legal []int64
 	// The same as a bit mask, in its place; see [Mask].
 	LegalMask []byte
-	// If wanted: an array with one row per legal action, in their order.
+	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as this seat may see it.
+	// If wanted: the position as text, as this seat may see it.
 	Text *string
-	// If wanted: the same to be drawn.
+	// If wanted: the position as a scene to draw.
 	Scene any
-	// What the seat may use; nil if no clock runs.
+	// The seat's clock; nil if none runs.
 	Clock *Clock
-	// Earned before the first decision.
+	// What the seat earned before its first decision.
 	Reward float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -175,29 +180,32 @@ func (m *AgentStart) wire(w *wire) {
 
 func (*AgentStart) kind() string { return "start" }
 
-// AgentStep is the message "step" to an agent. A later decision of a seat.
+func (m *AgentStart) seq() int64 { return m.Seq }
+
+// AgentStep is the message "step" to an agent. Asks for a later decision of a seat; answered with
+// `action`.
 type AgentStep struct {
 	// The episode.
 	Episode int64
 	// The seat.
 	Seat int
-	// The number of the turn; the `action` names it.
+	// The turn; the `action` repeats it.
 	Turn int
-	// The sum of what the seat earned since its last decision.
+	// The sum of the seat's rewards since its last decision.
 	Reward float64
-	// What the seat sees.
+	// The seat's observation.
 	Observation any
-	// What the seat may do; nil: whatever its action space contains.
+	// The legal actions; nil allows the whole action space.
 	Legal []int64
 	// The same as a bit mask, in its place; see [Mask].
 	LegalMask []byte
-	// If wanted: an array with one row per legal action, in their order.
+	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as this seat may see it.
+	// If wanted: the position as text, as this seat may see it.
 	Text *string
-	// If wanted: the same to be drawn.
+	// If wanted: the position as a scene to draw.
 	Scene any
-	// What the seat may use; nil if no clock runs.
+	// The seat's clock; nil if none runs.
 	Clock *Clock
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -220,31 +228,33 @@ func (m *AgentStep) wire(w *wire) {
 
 func (*AgentStep) kind() string { return "step" }
 
-// End is the message "end" to an agent. The episode is over for a seat, whatever happened.
+func (m *AgentStep) seq() int64 { return m.Seq }
+
+// End is the message "end" to an agent. Tells a seat that its episode is over, whatever the reason.
 type End struct {
 	// The episode.
 	Episode int64
 	// The seat.
 	Seat int
-	// The match, for a seat that never had a `start`.
+	// The match; needed by a seat that never had a `start`.
 	Match int64
-	// The sum of what the seat earned since its last decision.
+	// The sum of the seat's rewards since its last decision.
 	Reward float64
-	// The last position as the seat sees it; nil if the environment gave none.
+	// The seat's final observation; nil if the environment gave none.
 	Observation any
-	// A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored.
+	// A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored.
 	Outcome []float64
-	// Why it is over. Empty stands for ReasonTerminated.
+	// Why the episode ended. Empty stands for ReasonTerminated.
 	Reason Reason
-	// The seat at fault, if one is.
+	// The seat at fault, if any.
 	Blame *int
-	// The seat's return: all its rewards of the episode.
+	// The seat's return: the sum of its rewards.
 	Total float64
 	// How many decisions the seat was given in this episode.
 	Decisions int
-	// If wanted: the last position as this seat may see it.
+	// If wanted: the final position as text, as this seat may see it.
 	Text *string
-	// If wanted: the same to be drawn.
+	// If wanted: the position as a scene to draw.
 	Scene any
 	// The mode of the episode. Empty stands for ModeLearn.
 	Mode Mode
@@ -272,17 +282,19 @@ func (m *End) wire(w *wire) {
 
 func (*End) kind() string { return "end" }
 
+func (m *End) seq() int64 { return m.Seq }
+
 // Action is the message "action" from an agent. The answer to `start` or `step`.
 type Action struct {
 	// The episode.
 	Episode int64
-	// The number of the turn that it answers.
+	// The turn that it answers.
 	Turn int
 	// The seat.
 	Seat int
-	// A legal action: an action number where `legal` was given, else a value of the action space.
+	// An action number if `legal` was given, otherwise a value of the action space.
 	Action any
-	// How many answers the rules refused before this one; for bridges that ask again by themselves.
+	// How many earlier answers to this decision were illegal; for bridges that ask their player again.
 	Refused int64
 }
 
@@ -296,7 +308,7 @@ func (m *Action) wire(w *wire) {
 
 func (*Action) kind() string { return "action" }
 
-// AgentLookahead is the message "lookahead" from an agent. Ask what would follow from the position
+// AgentLookahead is the message "lookahead" from an agent. Asks what would follow from the position
 // in which the seat must act. The reply's `body` is a list of `Preview`, one for each line.
 type AgentLookahead struct {
 	// To be returned in the `reply`.
@@ -305,11 +317,11 @@ type AgentLookahead struct {
 	Episode int64
 	// The seat that must act.
 	Seat int
-	// The turn of its decision.
+	// The turn of the seat's decision.
 	Turn int
-	// Sequences of actions; at each point one action for each seat to act, in the order of `to_act`.
+	// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
 	Lines [][][]any
-	// For what the seat cannot know and for chance; the same draw for all lines.
+	// Seeds what the seat cannot know, and chance: all lines share one draw.
 	Seed int64
 }
 
@@ -324,14 +336,14 @@ func (m *AgentLookahead) wire(w *wire) {
 
 func (*AgentLookahead) kind() string { return "lookahead" }
 
-// AgentMessage is the message "message" to an agent. Free text or data from an experiment to an
-// agent instance.
+// AgentMessage is the message "message" to an agent. A message from an experiment to an agent
+// instance; answered with `reply`.
 type AgentMessage struct {
 	// To be returned in the `reply`.
 	ID int64
 	// The agent.
 	Instance int64
-	// Whatever the experiment and the agent have agreed on.
+	// Any value that the two sides understand.
 	Body any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -347,8 +359,10 @@ func (m *AgentMessage) wire(w *wire) {
 
 func (*AgentMessage) kind() string { return "message" }
 
-// Leave is the message "leave" to an agent. The match is over; the seats that were taken by `init`
-// are free.
+func (m *AgentMessage) seq() int64 { return m.Seq }
+
+// Leave is the message "leave" to an agent. Ends a match for an agent; the seats that `init`
+// assigned are free again.
 type Leave struct {
 	// The match.
 	Match int64
@@ -363,3 +377,5 @@ func (m *Leave) wire(w *wire) {
 }
 
 func (*Leave) kind() string { return "leave" }
+
+func (m *Leave) seq() int64 { return m.Seq }

@@ -31,13 +31,14 @@ func toEnvironment(kind string) Message {
 	return nil
 }
 
-// Open is the message "open" to an environment. Make an environment for a match.
+// Open is the message "open" to an environment. Creates an environment for a match; answered with
+// `spec`.
 type Open struct {
-	// The broker's number of the match; later messages name it.
+	// The broker's number for the match.
 	Match int64
 	// The name of an offer of this peer.
 	Environment string
-	// The options by name; those left out have their defaults.
+	// Options by name; the others keep their defaults.
 	Configuration map[string]any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -53,18 +54,20 @@ func (m *Open) wire(w *wire) {
 
 func (*Open) kind() string { return "open" }
 
-// EnvironmentStart is the message "start" to an environment. Begin an episode; one in progress in
-// the same match is abandoned.
+func (m *Open) seq() int64 { return m.Seq }
+
+// EnvironmentStart is the message "start" to an environment. Starts an episode, dropping one in
+// progress in the same match; answered with `turn` 0.
 type EnvironmentStart struct {
 	// The match.
 	Match int64
-	// The broker's number of the episode; later messages name it.
+	// The broker's number for the episode.
 	Episode int64
-	// For everything that the environment draws in this episode.
+	// Seeds everything that is random in this episode.
 	Seed int64
-	// Per seat, what to add to its views; empty if no seat wants anything.
+	// For each seat, what to add to its views; empty if no seat wants anything.
 	Wants [][]Want
-	// Whether to add the `text` that all may see to each turn.
+	// Whether to add the public `text` to each turn.
 	Watched bool
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -82,11 +85,14 @@ func (m *EnvironmentStart) wire(w *wire) {
 
 func (*EnvironmentStart) kind() string { return "start" }
 
-// EnvironmentStep is the message "step" to an environment. The actions of every seat in `to_act`.
+func (m *EnvironmentStart) seq() int64 { return m.Seq }
+
+// EnvironmentStep is the message "step" to an environment. Applies the actions of all seats in
+// `to_act`; answered with the next `turn`.
 type EnvironmentStep struct {
 	// The episode.
 	Episode int64
-	// The number of the turn that these actions answer.
+	// The turn that these actions answer.
 	Turn int
 	// Pairs of seat and action, in the order of `to_act`.
 	Actions []SeatValue
@@ -104,8 +110,10 @@ func (m *EnvironmentStep) wire(w *wire) {
 
 func (*EnvironmentStep) kind() string { return "step" }
 
-// Close is the message "close" to an environment. The match is over; the environment made for it
-// may go.
+func (m *EnvironmentStep) seq() int64 { return m.Seq }
+
+// Close is the message "close" to an environment. Ends a match; the environment can release what it
+// holds for it.
 type Close struct {
 	// The match.
 	Match int64
@@ -121,20 +129,22 @@ func (m *Close) wire(w *wire) {
 
 func (*Close) kind() string { return "close" }
 
-// EnvironmentLookahead is the message "lookahead" to an environment. A seat asks what would follow;
-// answered with `reply`, from what that seat knows.
+func (m *Close) seq() int64 { return m.Seq }
+
+// EnvironmentLookahead is the message "lookahead" to an environment. Asks what would follow from
+// actions, as far as a seat can know; answered with `reply`.
 type EnvironmentLookahead struct {
 	// To be returned in the `reply`.
 	ID int64
 	// The episode.
 	Episode int64
-	// The seat that asks, which must act.
+	// The seat that asks and must act.
 	Seat int
-	// The turn of its decision.
+	// The turn of the seat's decision.
 	Turn int
-	// Sequences of actions, as in the agent's `lookahead`.
+	// Sequences of joint actions, as in the agent's `lookahead`.
 	Lines [][][]any
-	// For what the seat cannot know and for chance; the same draw for all lines.
+	// Seeds what the seat cannot know, and chance: all lines share one draw.
 	Seed int64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -153,14 +163,16 @@ func (m *EnvironmentLookahead) wire(w *wire) {
 
 func (*EnvironmentLookahead) kind() string { return "lookahead" }
 
-// EnvironmentMessage is the message "message" to an environment. Free text or data from an
-// experiment to an environment.
+func (m *EnvironmentLookahead) seq() int64 { return m.Seq }
+
+// EnvironmentMessage is the message "message" to an environment. A message from an experiment to an
+// environment; answered with `reply`.
 type EnvironmentMessage struct {
 	// To be returned in the `reply`.
 	ID int64
 	// The match that the environment was made for.
 	Match int64
-	// Whatever the experiment and the environment have agreed on.
+	// Any value that the two sides understand.
 	Body any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -176,26 +188,28 @@ func (m *EnvironmentMessage) wire(w *wire) {
 
 func (*EnvironmentMessage) kind() string { return "message" }
 
-// Turn is the message "turn" from an environment. A transition: who must act now and what each seat
-// learns.
+func (m *EnvironmentMessage) seq() int64 { return m.Seq }
+
+// Turn is the message "turn" from an environment. A transition: which seats must act, and what each
+// seat observes and earns.
 type Turn struct {
 	// The episode.
 	Episode int64
-	// The number of this decision point, from 0 within the episode.
+	// The number of this decision point within the episode, from 0.
 	Turn int
-	// Seats that must act; empty if and only if the episode is over.
+	// The seats that must act; empty if and only if the episode is over.
 	ToAct []int
-	// Seats in `to_act`, and any that earned a reward; at the end every seat.
+	// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
 	Seats []View
 	// Whether the rules ended the episode.
 	Terminated bool
-	// Whether the environment cut the episode short, by a limit that is no part of the rules.
+	// Whether a limit outside the rules ended the episode.
 	Truncated bool
-	// At the end: a score per seat, 1 won, 0 lost, shared when drawn.
+	// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
 	Outcome []float64
-	// If watched: the position as all may see it.
+	// If watched: the position as text, as everyone may see it.
 	Text *string
-	// Whatever may help a person; the broker passes it to nobody.
+	// For debugging; the broker does not pass it on.
 	Info any
 }
 

@@ -31,15 +31,15 @@ func toExperiment(kind string) Message {
 	return nil
 }
 
-// ClockRule is part of Run. How long a seat may think; seconds, null is no limit.
+// ClockRule is part of Run. How long a seat may think, in seconds; nil means any time.
 type ClockRule struct {
-	// For one decision. Zero stands for nil.
+	// The limit of one decision. Zero stands for nil.
 	Decision float64
-	// For all decisions of an episode together. Zero stands for nil.
+	// The limit of all decisions of an episode together. Zero stands for nil.
 	Episode float64
 	// Added to `episode` after each decision.
 	Increment float64
-	// Forgiven, for the way to the agent and back.
+	// Added to every limit, for the network's delay.
 	Margin float64
 }
 
@@ -50,15 +50,15 @@ func (m *ClockRule) wire(w *wire) {
 	opt(w, "margin", &m.Margin, 0, number)
 }
 
-// Run is the message "run" from an experiment. Play episodes; the reply is `{"run": number}`.
+// Run is the message "run" from an experiment. Plays episodes; the reply is `{"run": number}`.
 type Run struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The name of an environment on offer.
+	// The name of an offered environment.
 	Environment string
-	// Seat by seat: an instance number, or the name of a self-offered agent.
+	// For each seat, an instance number or the name of a program that is one agent.
 	Agents []any
-	// The environment's options by name.
+	// Options by name; the others keep their defaults.
 	Configuration map[string]any
 	// How many episodes to play. Zero stands for 1.
 	Episodes int64
@@ -70,31 +70,31 @@ type Run struct {
 	FirstIndex int64
 	// Whether agents may change. Empty stands for ModeLearn.
 	Mode Mode
-	// How many episodes to play at once, as far as the agents' capacity allows; each is a match of its
-	// own. Zero stands for 1.
+	// How many episodes to play at once, up to the agents' capacity; each is a separate match. Zero
+	// stands for 1.
 	Concurrency int
-	// Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
+	// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
 	Rotate bool
-	// How long seats may think.
+	// The seats' clocks.
 	Clock ClockRule
-	// Seconds for any answer that no clock bounds; null waits for ever. Zero stands for 60,
-	// math.Inf(1) for nil.
+	// Seconds for any answer without a clock; nil waits for ever. Zero stands for 60, math.Inf(1) for
+	// nil.
 	AnswerTimeout float64
-	// Truncate after this many turns. Zero stands for nil.
+	// Truncate episodes after this many turns. Zero stands for nil.
 	MaxTurns int64
-	// What an answer that is too late costs. Empty stands for BreachForfeit.
+	// What a late answer costs. Empty stands for BreachForfeit.
 	OnTimeout Breach
-	// What an action that is not legal costs. Empty stands for BreachForfeit.
+	// What an illegal action costs. Empty stands for BreachForfeit.
 	OnIllegal Breach
-	// How often an interrupted episode is played again. Nil stands for 1.
+	// How many times to play an interrupted episode again. Nil stands for 1.
 	Retries *int64
-	// Hold observations and rewards against the declared spaces.
+	// Whether to check observations and rewards against the declared spaces and range.
 	Check bool
-	// Wait for `start` and `step` of the experiment.
+	// Whether the experiment drives the run with `start` and `step`.
 	Stepwise bool
-	// Nobody may watch.
+	// Whether watching is forbidden.
 	Secret bool
-	// Agents may ask the environment what would follow from actions.
+	// Whether agents may send `lookahead`.
 	Lookahead bool
 }
 
@@ -126,13 +126,14 @@ func (*Run) kind() string { return "run" }
 
 func (m *Run) setID(id int64) { m.ID = id }
 
-// Pause is the message "pause" from an experiment. Start no new episodes until told otherwise.
+// Pause is the message "pause" from an experiment. Pauses or resumes a run: while paused, it starts
+// no episodes.
 type Pause struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; it must be the sender's own.
+	// The run; the sender must own it.
 	Run int64
-	// False goes on again. Nil stands for true.
+	// False resumes the run. Nil stands for true.
 	Paused *bool
 }
 
@@ -146,12 +147,11 @@ func (*Pause) kind() string { return "pause" }
 
 func (m *Pause) setID(id int64) { m.ID = id }
 
-// Drain is the message "drain" from an experiment. Finish the episodes in progress and start no
-// other.
+// Drain is the message "drain" from an experiment. Ends a run after the episodes in progress.
 type Drain struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; it must be the sender's own.
+	// The run; the sender must own it.
 	Run int64
 }
 
@@ -164,14 +164,13 @@ func (*Drain) kind() string { return "drain" }
 
 func (m *Drain) setID(id int64) { m.ID = id }
 
-// Cancel is the message "cancel" from an experiment. End everything of a run now, or give up a
-// request.
+// Cancel is the message "cancel" from an experiment. Ends a run at once, or gives up a request.
 type Cancel struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; it must be the sender's own.
+	// The run; the sender must own it.
 	Run *int64
-	// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+	// Or the `id` of the request to give up; that request gets the error `cancelled`.
 	Request *int64
 }
 
@@ -185,14 +184,14 @@ func (*Cancel) kind() string { return "cancel" }
 
 func (m *Cancel) setID(id int64) { m.ID = id }
 
-// ExperimentStart is the message "start" from an experiment. Stepwise: begin the next episode; the
-// reply is its first turn.
+// ExperimentStart is the message "start" from an experiment. In a stepwise run: starts the next
+// episode; the reply is its first turn.
 type ExperimentStart struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; it must be the sender's own.
+	// The run; the sender must own it.
 	Run int64
-	// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+	// Whether to truncate an episode in progress first, without blame or outcome.
 	Abandon bool
 }
 
@@ -206,12 +205,12 @@ func (*ExperimentStart) kind() string { return "start" }
 
 func (m *ExperimentStart) setID(id int64) { m.ID = id }
 
-// ExperimentStep is the message "step" from an experiment. Stepwise: let the seats act once; the
-// reply is the turn that follows.
+// ExperimentStep is the message "step" from an experiment. In a stepwise run: lets the seats in
+// `to_act` act once; the reply is the next turn.
 type ExperimentStep struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; it must be the sender's own.
+	// The run; the sender must own it.
 	Run int64
 }
 
@@ -224,7 +223,7 @@ func (*ExperimentStep) kind() string { return "step" }
 
 func (m *ExperimentStep) setID(id int64) { m.ID = id }
 
-// Catalogue is the message "catalogue" from an experiment. Ask what is connected; see SPEC.md for
+// Catalogue is the message "catalogue" from an experiment. Asks what is connected; SPEC.md defines
 // the reply.
 type Catalogue struct {
 	// To be returned in the `reply`.
@@ -239,13 +238,14 @@ func (*Catalogue) kind() string { return "catalogue" }
 
 func (m *Catalogue) setID(id int64) { m.ID = id }
 
-// Watch is the message "watch" from an experiment. Receive the turns of a run, or of all runs.
+// Watch is the message "watch" from an experiment. Subscribes to the turns and results of a run, or
+// of all runs.
 type Watch struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The run; nil is all runs, present and future.
+	// The run; nil for all runs, present and future.
 	Run *int64
-	// False ends it. Nil stands for true.
+	// False unsubscribes. Nil stands for true.
 	On *bool
 }
 
@@ -259,22 +259,22 @@ func (*Watch) kind() string { return "watch" }
 
 func (m *Watch) setID(id int64) { m.ID = id }
 
-// ExperimentCreate is the message "create" from an experiment. Make an agent instance; the reply is
-// `{"instance": number}`.
+// ExperimentCreate is the message "create" from an experiment. Creates an agent instance; the reply
+// is `{"instance": number}`.
 type ExperimentCreate struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The name of an agent type on offer.
+	// The name of an offered agent type.
 	Agent string
-	// The type's options by name.
+	// Options by name; the others keep their defaults.
 	Parameters map[string]any
-	// For the random choices of the agent that belong to no episode.
+	// Seeds the agent's random choices outside episodes.
 	Seed int64
-	// Bytes of an earlier `saved` to begin from.
+	// The state to start from: bytes of an earlier `saved`.
 	State []byte
-	// The name under which the broker keeps the state to begin from.
+	// The name of a state that the broker stores, to start from.
 	StateName *string
-	// The name of the peer to make it, if several offer the type.
+	// The name of the peer that creates it, if several offer the type.
 	Peer *string
 	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
 	// nil.
@@ -296,16 +296,16 @@ func (*ExperimentCreate) kind() string { return "create" }
 
 func (m *ExperimentCreate) setID(id int64) { m.ID = id }
 
-// ExperimentMessage is the message "message" from an experiment. Pass a message to an agent
-// instance, or to the environments of a run.
+// ExperimentMessage is the message "message" from an experiment. Passes a message to an agent
+// instance, or to the environment of a run.
 type ExperimentMessage struct {
 	// To be returned in the `reply`.
 	ID int64
-	// The agent that it is for.
+	// The instance to pass it to.
 	Instance *int64
-	// Or the run whose first environment it is for.
+	// Or the run to whose first environment to pass it.
 	Run *int64
-	// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
+	// Any value that the two sides understand; the `reply` carries the answer.
 	Body any
 	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
 	// nil.
@@ -324,7 +324,7 @@ func (*ExperimentMessage) kind() string { return "message" }
 
 func (m *ExperimentMessage) setID(id int64) { m.ID = id }
 
-// SeatResult is part of Episode. What one seat got out of an episode.
+// SeatResult is part of Episode. The result of one seat in an episode.
 type SeatResult struct {
 	// The agent's type or name.
 	Agent string
@@ -334,13 +334,13 @@ type SeatResult struct {
 	Total float64
 	// How many decisions the seat was given.
 	Decisions int
-	// Thinking time, from sending a decision to receiving the answer.
+	// Thinking time, from sending decisions to receiving their answers.
 	Seconds float64
-	// Answers too late or illegal that cost the run's price.
+	// How many answers were late or illegal.
 	Breaches int64
-	// Actions that were late, doubled or foreign.
+	// How many actions were ignored because they were stale, repeated or for another seat.
 	Ignored int64
-	// Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`.
+	// The sum of `action.refused`: illegal answers that a bridge caught.
 	Refused int64
 }
 
@@ -355,32 +355,32 @@ func (m *SeatResult) wire(w *wire) {
 	opt(w, "refused", &m.Refused, 0, integer)
 }
 
-// Episode is the message "episode" to an experiment. The result of one episode; it is in the
-// journal before it is sent.
+// Episode is the message "episode" to an experiment. The result of one episode, sent after it is in
+// the journal.
 type Episode struct {
 	// The run.
 	Run int64
 	// The number of the episode in its run.
 	Index int64
-	// The broker's number of the episode; it is never used again while the broker runs.
+	// The broker's number of the episode, unique while the broker runs.
 	Episode int64
 	// The environment's seed.
 	Seed int64
 	// Why it ended.
 	Reason Reason
-	// The account of each seat, in order.
+	// The result of each seat, in order.
 	Seats []SeatResult
-	// A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored.
+	// A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored.
 	Outcome []float64
-	// The seat at fault, if one is.
+	// The seat at fault, if any.
 	Blame *int
-	// How many turns were answered.
+	// How many turns were played.
 	Turns int
-	// False if the episode was interrupted; it counts for nobody.
+	// False if the episode was interrupted and does not count.
 	Scored bool
 	// Whether the broker plays an interrupted episode again under the same index.
 	WillRetry bool
-	// What went wrong, if something did.
+	// What went wrong, if anything.
 	Message string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -405,11 +405,13 @@ func (m *Episode) wire(w *wire) {
 
 func (*Episode) kind() string { return "episode" }
 
-// Progress is the message "progress" to an experiment. How far a run is.
+func (m *Episode) seq() int64 { return m.Seq }
+
+// Progress is the message "progress" to an experiment. Reports how far a run is.
 type Progress struct {
 	// The run.
 	Run int64
-	// Episodes that are over and not to be played again.
+	// Episodes that are over and will not be played again.
 	Finished int64
 	// Episodes in progress.
 	Running int64
@@ -434,7 +436,7 @@ type Done struct {
 	Finished int64
 	// Why the run is over. Empty stands for DoneReasonFinished.
 	Reason DoneReason
-	// One line for a person, if there is something to say.
+	// One line for a person, or empty.
 	Message string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -451,7 +453,9 @@ func (m *Done) wire(w *wire) {
 
 func (*Done) kind() string { return "done" }
 
-// WatchedTurn is the message "turn" to an experiment. A turn as a watcher may see it.
+func (m *Done) seq() int64 { return m.Seq }
+
+// WatchedTurn is the message "turn" to an experiment. A turn, as watchers may see it.
 type WatchedTurn struct {
 	// The run.
 	Run int64
@@ -479,9 +483,9 @@ type WatchedTurn struct {
 	Truncated bool
 	// At the end: a score per seat.
 	Outcome []float64
-	// Why the episode is over; nil while it goes on. Empty stands for nil.
+	// Why the episode ended; nil while it continues. Empty stands for nil.
 	Reason Reason
-	// The position as all may see it.
+	// The position as text, as everyone may see it.
 	Text *string
 }
 

@@ -165,19 +165,19 @@ var formDoneReason = oneOf(
 
 // Offer is part of Hello. An environment or agent type that a peer can make.
 type Offer struct {
-	// How a run or a `create` names it.
+	// The name that `run` and `create` use.
 	Name string
 	// One sentence for a person.
 	Description string
-	// JSON Schema of each option by name, with its default.
+	// The JSON Schema of each option, by name, with its default.
 	Parameters map[string]any
-	// For agents: what the environment is to add to this agent's decisions.
+	// For agents: what the environment adds to this agent's decisions.
 	Wants []Want
-	// For agents: episodes that one instance plays at once; 0 is no limit. Nil stands for 1.
+	// For agents: how many episodes one instance plays at once; 0 means any number. Nil stands for 1.
 	Capacity *int
-	// For agents: the program is this one agent; it need not and cannot be created.
+	// For agents: the program is this one agent; experiments seat it by name and do not create it.
 	Instance bool
-	// For environments: the numbers of seats it can have.
+	// For environments: the possible numbers of seats.
 	Seats []int
 }
 
@@ -191,14 +191,14 @@ func (m *Offer) wire(w *wire) {
 	orNone(w, "seats", &m.Seats, arrayOf(integer[int]))
 }
 
-// Limits is part of Welcome. The largest frame a receiver reads; a frame beyond it gets the error
+// Limits is part of Welcome. What a receiver reads; it refuses a larger frame with the error
 // `limit`.
 type Limits struct {
 	// Bytes. Zero stands for 16777216.
 	Frame int
 	// Nested arrays and maps. Zero stands for 32.
 	Depth int
-	// Values of any kind, keys included. Zero stands for 100000.
+	// Values of any kind, including map keys. Zero stands for 100000.
 	Elements int
 }
 
@@ -211,20 +211,19 @@ func (m *Limits) wire(w *wire) {
 	w.check(m.Elements >= 1, "elements", "1 or more")
 }
 
-// Hello is the message "hello" from any peer. The first message of a peer, and again after a
-// reconnection.
+// Hello is the message "hello" from any peer. A peer's first message on a connection.
 type Hello struct {
 	// The protocol version that the peer speaks.
 	Version int
-	// What the peer is; it is fixed for the session.
+	// What the peer is, for the whole session.
 	Role Role
-	// Unique among the peers present; empty lets the broker choose.
+	// Unique among connected peers; the broker chooses a name if it is empty.
 	Name string
-	// What environments and agents bring with them; empty for the other roles.
+	// What environments and agents can make; empty for other roles.
 	Offers []Offer
-	// What the broker was started with as its access token, if it was.
+	// The broker's access token, if it has one.
 	Token *string
-	// The session token of an earlier `welcome`.
+	// The session token of an earlier `welcome`, to resume that session.
 	Resume *string
 	// With `resume`: the highest `seq` that arrived in that session.
 	Seen int64
@@ -250,12 +249,12 @@ func (*Hello) kind() string { return "hello" }
 
 // Welcome is the message "welcome" to any peer. The broker's answer to `hello`.
 type Welcome struct {
-	// To be presented as `resume` after a reconnection.
+	// The session token; a peer that reconnects sends it as `resume`.
 	Session string
-	// The peer's name: its own, or the one that the broker chose.
+	// The peer's name: its own, or one that the broker chose.
 	Name string
-	// Whether this goes on with the session that `resume` named; false means that everything of an
-	// earlier session is gone.
+	// Whether the session that `resume` named continues; if false, everything of an earlier session is
+	// gone.
 	Resumed bool
 	// The protocol version that the broker speaks.
 	Version int
@@ -263,9 +262,9 @@ type Welcome struct {
 	Heartbeat float64
 	// Seconds of silence after which the broker gives up a peer that owes no answer.
 	PeerTimeout float64
-	// What the broker reads; frames beyond it are refused.
+	// The largest frames that the broker reads.
 	Limits Limits
-	// The optional parts that both sides know; only these may be used.
+	// The optional parts of the protocol that both sides know and may use.
 	Features []string
 }
 
@@ -284,8 +283,8 @@ func (m *Welcome) wire(w *wire) {
 
 func (*Welcome) kind() string { return "welcome" }
 
-// Ping is the message "ping" from any peer, and to any peer. Either side asks whether the other is
-// alive.
+// Ping is the message "ping" from any peer, and to any peer. Asks whether the other side is alive;
+// answered with `pong`.
 type Ping struct {
 	// Returned in the `pong`.
 	Number uint64
@@ -347,8 +346,9 @@ func (m *Error) wire(w *wire) {
 
 func (*Error) kind() string { return "error" }
 
-// Bye is the message "bye" from any peer, and to any peer. An orderly leave; the broker keeps
-// nothing for a resumption.
+func (m *Error) seq() int64 { return m.Seq }
+
+// Bye is the message "bye" from any peer, and to any peer. Ends the session; it cannot be resumed.
 type Bye struct {
 	// One line for a person.
 	Reason string
@@ -363,9 +363,9 @@ func (*Bye) kind() string { return "bye" }
 // Reply is the message "reply" from an environment or an agent, and to an agent or an experiment.
 // The answer to any message that has an `id`.
 type Reply struct {
-	// The `id` of the request.
+	// The `id` of the request that it answers.
 	ID int64
-	// What was asked for; each request says what that is.
+	// The result; each request defines its form.
 	Body any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -380,11 +380,13 @@ func (m *Reply) wire(w *wire) {
 
 func (*Reply) kind() string { return "reply" }
 
-// Symmetry is part of Spec. A way to turn or mirror the game that changes nothing about it.
+func (m *Reply) seq() int64 { return m.Seq }
+
+// Symmetry is part of Spec. A rotation or reflection under which the game is the same.
 type Symmetry struct {
-	// The symmetric observation's elements in row-major order, as places in the observation's.
+	// For each element of the symmetric observation, in row-major order, its index in the observation.
 	Observation []int64
-	// The number of the symmetric action by action number; empty if it is not told.
+	// For each action number, the number of the symmetric action; empty if unknown.
 	Actions []int64
 }
 
@@ -393,12 +395,12 @@ func (m *Symmetry) wire(w *wire) {
 	array(w, "actions", &m.Actions, integer[int64])
 }
 
-// Spec is the message "spec" from an environment. What a seat can expect of an environment; the
-// answer to `open`.
+// Spec is the message "spec" from an environment. Describes a game to its seats; the answer to
+// `open`.
 type Spec struct {
 	// The match of the `open` that it answers.
 	Match int64
-	// What the game is called; the offer's name if the environment gives none.
+	// The name of the game; the offer's name if empty.
 	Name string
 	// The number of seats, numbered from 0. Zero stands for 1.
 	Seats int
@@ -406,21 +408,22 @@ type Spec struct {
 	ObservationSpaces []Space
 	// One per seat, or one for all.
 	ActionSpaces []Space
-	// The lowest and highest reward of one transition; nil if not known.
+	// The lowest and highest reward of one transition; nil if unknown.
 	RewardRange *[2]float64
-	// The discount factor that the game means its returns to be read with. Nil stands for 1.
+	// The discount factor that the game suggests to learners; the broker does not discount. Nil stands
+	// for 1.
 	Discount *float64
-	// Whether a watcher may see what any seat sees. Nil stands for true.
+	// Whether watchers may see every seat's observations. Nil stands for true.
 	PerfectInformation *bool
 	// Whether chance plays a part after the start: equal actions may lead to different turns.
 	Chance bool
-	// Whether the environment can add them.
+	// Whether the environment can provide afterstates.
 	Afterstates bool
-	// Reward of the seat to blame and of every other one, when an episode is forfeited.
+	// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
 	Forfeit *[2]float64
-	// No episode has more turns than this. Zero stands for nil.
+	// The most turns that an episode can have; nil if unknown. Zero stands for nil.
 	MaxTurns int64
-	// Of observation and afterstates, if they are one tensor; the identity is left out.
+	// Symmetries of an observation that is one tensor, without the identity.
 	Symmetries []Symmetry
 }
 
@@ -445,23 +448,23 @@ func (m *Spec) wire(w *wire) {
 
 func (*Spec) kind() string { return "spec" }
 
-// View is part of Turn and Preview. What a transition means to one seat.
+// View is part of Turn and Preview. A transition as one seat experiences it.
 type View struct {
 	// The seat.
 	Seat int
-	// What the seat sees, in its observation space; it passes through the broker unopened.
+	// A value of the seat's observation space; the broker passes it on unopened.
 	Observation any
-	// What the seat may do, for a seat in `to_act`; nil: whatever its action space contains.
+	// For a seat in `to_act`: its legal actions; nil allows its whole action space.
 	Legal []int64
 	// The same as a bit mask, in its place; see [Mask].
 	LegalMask []byte
-	// Earned in this transition.
+	// What the seat earned in this transition.
 	Reward float64
-	// If wanted: an array with one row per legal action, in their order.
+	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
-	// If wanted: the position as this seat may see it.
+	// If wanted: the position as text, as this seat may see it.
 	Text *string
-	// If wanted: the same to be drawn; see SPEC.md, Scenes.
+	// If wanted: the position as a scene to draw.
 	Scene any
 }
 
@@ -476,23 +479,23 @@ func (m *View) wire(w *wire) {
 	opt(w, "scene", &m.Scene, nil, value)
 }
 
-// Preview is part of replies. What a line of actions leads to.
+// Preview is part of replies. The position that a line of actions leads to.
 type Preview struct {
-	// Seats that would have to act; empty if the episode would be over.
+	// The seats that would have to act; empty if the episode would be over.
 	ToAct []int
-	// What the last action would mean to each seat that a turn would speak of.
+	// The views that the turn after the last action would have.
 	Seats []View
-	// Per seat, of the whole line.
+	// The sum of each seat's rewards along the line.
 	Rewards []float64
-	// Whether the rules would have ended the episode.
+	// Whether the rules would end the episode.
 	Terminated bool
-	// Whether the environment would have cut it short.
+	// Whether a limit outside the rules would end it.
 	Truncated bool
 	// At the end: a score per seat.
 	Outcome []float64
-	// How many actions of the line were applied.
+	// How many steps of the line were applied.
 	Applied int
-	// Why the next one was not: it is not legal, or the episode is over.
+	// Why the next step was not applied: an illegal action, or the end of the episode.
 	Error string
 }
 
@@ -507,13 +510,14 @@ func (m *Preview) wire(w *wire) {
 	opt(w, "error", &m.Error, "", text)
 }
 
-// Save is the message "save" from an experiment, and to an agent. Ask an instance for its state.
+// Save is the message "save" from an experiment, and to an agent. Asks for an instance's state;
+// answered with `saved`.
 type Save struct {
 	// To be returned in the `saved`.
 	ID int64
 	// The agent.
 	Instance int64
-	// From an experiment: the broker keeps the state under this name, across its restarts.
+	// From an experiment: the broker also stores the state under this name, across restarts.
 	StateName *string
 	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
 	// 120, math.Inf(1) for nil.
@@ -534,13 +538,15 @@ func (m *Save) wire(w *wire) {
 
 func (*Save) kind() string { return "save" }
 
+func (m *Save) seq() int64 { return m.Seq }
+
 func (m *Save) setID(id int64) { m.ID = id }
 
 // Saved is the message "saved" from an agent, and to an experiment. An instance's state.
 type Saved struct {
 	// The `id` of the `save`.
 	ID int64
-	// Bytes of the agent's own form; the broker does not open them.
+	// The state, in the agent's own format; the broker does not open it.
 	State []byte
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -555,16 +561,18 @@ func (m *Saved) wire(w *wire) {
 
 func (*Saved) kind() string { return "saved" }
 
-// Load is the message "load" from an experiment, and to an agent. Put an instance into a state that
-// it saved.
+func (m *Saved) seq() int64 { return m.Seq }
+
+// Load is the message "load" from an experiment, and to an agent. Restores a state that an instance
+// of this type saved.
 type Load struct {
 	// To be returned in the `reply`.
 	ID int64
 	// The agent.
 	Instance int64
-	// Bytes of an earlier `saved`.
+	// The bytes of an earlier `saved`.
 	State []byte
-	// From an experiment: load what the broker keeps under this name, instead of `state`.
+	// From an experiment: load the state that the broker stores under this name instead.
 	StateName *string
 	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
 	// 120, math.Inf(1) for nil.
@@ -586,10 +594,12 @@ func (m *Load) wire(w *wire) {
 
 func (*Load) kind() string { return "load" }
 
+func (m *Load) seq() int64 { return m.Seq }
+
 func (m *Load) setID(id int64) { m.ID = id }
 
-// Cleanup is the message "cleanup" from an experiment, and to an agent. The instance is no longer
-// needed.
+// Cleanup is the message "cleanup" from an experiment, and to an agent. Asks a program to release
+// an instance; answered with `reply`.
 type Cleanup struct {
 	// To be returned in the `reply`.
 	ID int64
@@ -612,5 +622,7 @@ func (m *Cleanup) wire(w *wire) {
 }
 
 func (*Cleanup) kind() string { return "cleanup" }
+
+func (m *Cleanup) seq() int64 { return m.Seq }
 
 func (m *Cleanup) setID(id int64) { m.ID = id }

@@ -43,7 +43,7 @@ func (r *RunHandle) hear(message Message) {
 	}
 }
 
-// Next returns the next result, in the order in which episodes end, and nil once all were told. Interrupted episodes
+// Next returns the next result, in the order in which episodes end, and nil after the last. Interrupted episodes
 // have Scored false. It fails if the run failed or ended otherwise than it was asked to.
 func (r *RunHandle) Next(ctx context.Context) (*Episode, error) {
 	for len(r.results) == 0 && r.Done == nil {
@@ -77,7 +77,7 @@ func (r *RunHandle) Episodes(ctx context.Context) iter.Seq2[*Episode, error] {
 	}
 }
 
-// Wait returns all results that are still to be told, once the run is over.
+// Wait returns the remaining results, once the run is over.
 func (r *RunHandle) Wait(ctx context.Context) ([]*Episode, error) {
 	var all []*Episode
 	for episode, err := range r.Episodes(ctx) {
@@ -98,7 +98,7 @@ func (r *RunHandle) tell(ctx context.Context, m request) error {
 // Pause starts no new episodes for now.
 func (r *RunHandle) Pause(ctx context.Context) error { return r.tell(ctx, &Pause{Run: r.Number}) }
 
-// Resume goes on after Pause.
+// Resume continues after Pause.
 func (r *RunHandle) Resume(ctx context.Context) error {
 	return r.tell(ctx, &Pause{Run: r.Number, Paused: Ptr(false)})
 }
@@ -112,12 +112,17 @@ func (r *RunHandle) Drain(ctx context.Context) error {
 // Cancel ends everything of this run now.
 func (r *RunHandle) Cancel(ctx context.Context) error {
 	r.asked = DoneReasonCancelled
-	return r.tell(ctx, &Cancel{Run: r.Number})
+	return r.tell(ctx, &Cancel{Run: &r.Number})
 }
 
 // Start begins the next episode of a stepwise run and returns its first turn.
 func (r *RunHandle) Start(ctx context.Context) (*WatchedTurn, error) {
 	return r.turn(ctx, &ExperimentStart{Run: r.Number})
+}
+
+// Restart begins the next episode of a stepwise run like Start; one in progress is truncated first.
+func (r *RunHandle) Restart(ctx context.Context) (*WatchedTurn, error) {
+	return r.turn(ctx, &ExperimentStart{Run: r.Number, Abandon: true})
 }
 
 // Step lets the seats of a stepwise run act once and returns the turn that follows.
@@ -139,5 +144,5 @@ func (r *RunHandle) turn(ctx context.Context, m request) (*WatchedTurn, error) {
 
 // Message sends a message to an environment of this run and returns its answer.
 func (r *RunHandle) Message(ctx context.Context, body any) (any, error) {
-	return r.experiment.ask(ctx, &ExperimentMessage{Run: &r.Number, Body: body}, nil)
+	return r.experiment.ask(ctx, &ExperimentMessage{Run: &r.Number, Body: body, Timeout: within(ctx)}, nil)
 }

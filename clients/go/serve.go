@@ -43,24 +43,6 @@ func Serve(ctx context.Context, config Config, host Host) error {
 	return nil
 }
 
-// fit replaces answers that the broker would not read, and that might cost the connection, by errors.
-func fit(frames [][]byte, limit int) [][]byte {
-	for i, frame := range frames {
-		if len(frame) <= limit {
-			continue
-		}
-		refused := &Error{Code: CodeCrashed, Message: fmt.Sprintf("an answer of %d bytes; the broker reads at most %d", len(frame), limit)}
-		w := wire{decoding: true}
-		w.open(frame)
-		w.about(refused)
-		if refused.Episode != nil { // the id of a lookahead is the agent's own, and may be that of a request, too
-			refused.ID = nil
-		}
-		frames[i] = mustEncode(refused)
-	}
-	return frames
-}
-
 // ServeAgents serves agent types; see Serve.
 func ServeAgents(ctx context.Context, config Config, types ...AgentType) error {
 	host, err := NewAgentHost(types...)

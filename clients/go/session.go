@@ -10,7 +10,7 @@ type Session struct {
 	// Departed says whether the broker said bye.
 	Departed bool
 
-	hello   Hello
+	hello   Hello // with the highest number of a frame that has arrived
 	decoder *Decoder
 	heard   time.Time
 	greeted bool // a hello is under way
@@ -42,34 +42,36 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 			answers = append(answers, mustEncode(s.decoder.Refusal(wrong)))
 			continue
 		}
+		s.hello.Seen = max(s.hello.Seen, seqOf(message))
 		switch m := message.(type) {
 		case *Ping:
-			answers = append(answers, mustEncode(&Pong{Number: m.Number}))
+			answers = append(answers, mustEncode(&Pong{Number: m.Number, Seen: s.hello.Seen}))
 		case *Pong:
-		case *Welcome:
-			s.Welcome = m
-			s.greeted, s.Departed = false, false
-			messages = append(messages, m)
+			continue
 		case *Bye:
 			s.Departed = true
+			continue
+		case *Welcome:
+			again := s.Welcome != nil && s.Welcome.Session == m.Session && !m.Resumed
+			if s.greeted, s.Departed = false, false; again {
+				continue // the answer to a hello that was said twice
+			}
+			if s.Welcome, s.decoder.Limits = m, m.Limits; !m.Resumed {
+				s.hello.Seen = 0
+			}
 		case *Error:
-			switch {
-			case m.Code == CodeHelloFirst:
+			if s.greeted && s.refuses(m) {
+				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
+			}
+			if m.Code == CodeHelloFirst {
 				if !s.greeted {
-					hello, err := s.Greet(now)
-					if err != nil {
-						return messages, answers, err
-					}
+					hello, _ := s.Greet(now) // it could travel before
 					answers = append(answers, hello)
 				}
-			case s.greeted && s.refuses(m):
-				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
-			default:
-				messages = append(messages, m)
+				continue
 			}
-		default:
-			messages = append(messages, m)
 		}
+		messages = append(messages, message)
 	}
 	return messages, answers, nil
 }
@@ -79,17 +81,19 @@ func (s *Session) refuses(m *Error) bool {
 	switch m.Code {
 	case CodeVersion, CodeAccess, CodeNameTaken:
 		return true
-	case CodeInvalid, CodeWrongState:
+	case CodeInvalid, CodeMalformed, CodeLimit:
 		return s.Welcome == nil
 	}
 	return false
 }
 
-// Silent says whether the broker was not heard for so long that the connection must be made anew.
-func (s *Session) Silent(now time.Time) bool {
-	patience := 2.0
-	if s.Welcome != nil {
-		patience = max(patience, 4*s.Welcome.Heartbeat)
+// Silent says whether the broker has been silent for so long that the peer must reconnect.
+func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > s.patience() }
+
+// patience is the silence that means nothing yet.
+func (s *Session) patience() time.Duration {
+	if s.Welcome == nil {
+		return 2 * time.Second
 	}
-	return now.Sub(s.heard).Seconds() > patience
+	return max(2*time.Second, time.Duration(4*s.Welcome.Heartbeat*float64(time.Second)))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Space says which values an observation or action may have. It is one of *Discrete, *Box, *MultiDiscrete,
-// *MultiBinary, *Text, *Tuple and *Dict.
+// *MultiBinary, *Text, *Tuple, *Dict and *Sequence.
 type Space interface {
 	variant() string
 	fields
@@ -115,8 +115,7 @@ func (s *Text) Sample(rng *rand.Rand) any {
 	if len(charset) == 0 {
 		return ""
 	}
-	more := min(s.MaxLength-s.MinLength, 99) // what may be as long as the memory need not be
-	out := make([]rune, s.MinLength+rng.Int64N(more+1))
+	out := make([]rune, between(rng, s.MinLength, s.MaxLength))
 	for i := range out {
 		out[i] = charset[rng.IntN(len(charset))]
 	}
@@ -139,6 +138,20 @@ func (s *Dict) Sample(rng *rand.Rand) any {
 		out[key] = s.Spaces[key].Sample(rng)
 	}
 	return out
+}
+
+// Sample implements Space.
+func (s *Sequence) Sample(rng *rand.Rand) any {
+	out := make([]any, between(rng, s.MinLength, s.MaxLength))
+	for i := range out {
+		out[i] = s.Element.Sample(rng)
+	}
+	return out
+}
+
+// between draws a length; what may be as long as the memory need not be.
+func between(rng *rand.Rand, least, most int64) int64 {
+	return least + rng.Int64N(min(max(most-least, 0), 99)+1)
 }
 
 // numbers says whether a value is a number or nested lists of numbers.

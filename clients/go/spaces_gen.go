@@ -49,7 +49,7 @@ type Box struct {
 	Shape []int
 	// The least value of every element, or nested arrays with one of each. Nil stands for -∞.
 	Low any
-	// The greatest value, likewise. Nil stands for ∞.
+	// The greatest value of every element, or nested arrays with one of each. Nil stands for ∞.
 	High any
 	// A dtype of the section Tensors. Empty stands for "float32".
 	DType DType

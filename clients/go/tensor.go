@@ -238,7 +238,7 @@ func (t *Tensor) check() error {
 
 func unpackTensor(data []byte) (*Tensor, error) {
 	wrong := func(what string) error {
-		return protocolErrorf(CodeMalformed, "tensor that is no [dtype, shape, bytes]: %s", what)
+		return protocolErrorf(CodeMalformed, "tensor that is not [dtype, shape, bytes]: %s", what)
 	}
 	limits := Limits{Frame: math.MaxInt, Depth: 2, Elements: 64}
 	if err := limits.check(data); err != nil {
@@ -250,20 +250,20 @@ func unpackTensor(data []byte) (*Tensor, error) {
 	}
 	dtype, rest, err := msgp.ReadStringZC(rest)
 	if err != nil || !utf8.Valid(dtype) {
-		return nil, wrong("a dtype that is no text")
+		return nil, wrong("a dtype that is not text")
 	}
 	dimensions, rest, err := msgp.ReadArrayHeaderBytes(rest)
 	if err != nil {
-		return nil, wrong("a shape that is no array")
+		return nil, wrong("a shape that is not an array")
 	}
 	t := &Tensor{DType: DType(dtype), Shape: make([]int, dimensions)}
 	for i := range t.Shape {
 		if !isInt(rest) {
-			return nil, wrong("a length that is no integer")
+			return nil, wrong("a length that is not an integer")
 		}
 		length, after, err := msgp.ReadInt64Bytes(rest)
 		if err != nil {
-			return nil, wrong("a length that is no length")
+			return nil, wrong("a length of 2^63 or more")
 		}
 		t.Shape[i], rest = int(length), after
 	}

@@ -57,7 +57,7 @@ func readValue(b []byte) (any, []byte, error) {
 		return list, rest, nil
 	case lead <= 0xbf || lead >= 0xd9:
 		if !utf8.Valid(content) {
-			return nil, nil, protocolErrorf(CodeMalformed, "a text is no UTF-8")
+			return nil, nil, protocolErrorf(CodeMalformed, "a text is not UTF-8")
 		}
 		return string(content), rest, nil
 	case lead >= 0xcc && lead <= 0xcf:
@@ -98,7 +98,7 @@ func readMap(rest []byte, count int) (any, []byte, error) {
 	for range count {
 		key, after, err := msgp.ReadStringZC(rest)
 		if err != nil || !utf8.Valid(key) {
-			return nil, nil, protocolErrorf(CodeMalformed, "a key is no text")
+			return nil, nil, protocolErrorf(CodeMalformed, "a key is not text")
 		}
 		if out[string(key)], rest, err = readValue(after); err != nil {
 			return nil, nil, err
@@ -186,7 +186,7 @@ func appendValue(out []byte, value any, depth int) ([]byte, error) {
 
 func appendText(out []byte, text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
-		return nil, protocolErrorf(CodeInvalid, "a text that is no UTF-8 cannot travel")
+		return nil, protocolErrorf(CodeInvalid, "text that is not UTF-8 cannot travel")
 	}
 	return msgp.AppendString(out, text), nil
 }

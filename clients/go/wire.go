@@ -65,7 +65,7 @@ func (w *wire) open(b []byte) (base int, ok bool) {
 	for ; n > 0; n-- {
 		key, after, err := msgp.ReadStringZC(rest)
 		if err != nil {
-			w.fail(CodeInvalid, "a key of the message is no text")
+			w.fail(CodeInvalid, "a key of the message is not text")
 			break
 		}
 		size := skip(after)

@@ -76,7 +76,7 @@ func text(w *wire, key string, b []byte, p *string) {
 	text, _, err := msgp.ReadStringZC(b)
 	w.check(err == nil, key, "a text")
 	if !utf8.Valid(text) {
-		w.fail(CodeMalformed, "the text of field %s is no UTF-8", key)
+		w.fail(CodeMalformed, "the text of field %s is not UTF-8", key)
 	}
 	*p = string(text)
 }

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.amazons_player import AmazonsPlayer
-from dovetail.agent_servers.amazons_player.agent import WEIGHTS, AmazonsParameters
-from dovetail.agent_servers.amazons_player.position import Geometry, Position, Search
-from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.games.amazons import AmazonsPlayer
+from dovetail.agent_servers.games.amazons.agent import WEIGHTS, AmazonsParameters
+from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
+from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.amazons import Amazons, Configuration
 from dovetail.env_servers.connect_four import ConnectFour
 

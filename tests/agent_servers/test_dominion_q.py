@@ -8,8 +8,8 @@ import pytest
 
 from dovetail import Decision, DovetailError, InProcess, Spec
 from dovetail.agent_servers.agent import End, Seat
-from dovetail.agent_servers.dominion_bots import DominionRandom, Seen
-from dovetail.agent_servers.dominion_q import (
+from dovetail.agent_servers.games.dominion.bots import DominionRandom, Seen
+from dovetail.agent_servers.games.dominion.q_learning import (
     Coder,
     DominionQ,
     DominionQParameters,
@@ -17,7 +17,7 @@ from dovetail.agent_servers.dominion_q import (
     Version,
     reward_named,
 )
-from dovetail.agent_servers.q_learning.table import entries
+from dovetail.agent_servers.general.q_learning.table import entries
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import (
     CARDS,
@@ -29,7 +29,7 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS
-from dovetail.protocol.registry import register
+from dovetail.peer.registry import register
 
 TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
 ENTRIES = {  # the study, table 2.7

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.dots_player import DotsPlayer
-from dovetail.agent_servers.dots_player.agent import WEIGHTS, DotsParameters
-from dovetail.agent_servers.dots_player.position import TO_THE_END, Position, Search
-from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.games.dots import DotsPlayer
+from dovetail.agent_servers.games.dots.agent import WEIGHTS, DotsParameters
+from dovetail.agent_servers.games.dots.position import TO_THE_END, Position, Search
+from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Board, Configuration, Dots
 from dovetail.experiments.statistics import wilson

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.protocol import plugins
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.peer import plugins
 
 SMALL: dict[str, dict[str, Any]] = {
     "alpha-beta": {"depth": 1},

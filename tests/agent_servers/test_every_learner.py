@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.protocol import plugins
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.peer import plugins
 
 LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
     "td": ("connect_four", {"hidden": 8}, {}, 6),

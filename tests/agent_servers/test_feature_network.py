@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.feature_network import (
+from dovetail.agent_servers.games.game_2048.kernels import appear
+from dovetail.agent_servers.general.feature_network import (
     FeatureNetwork,
     Genome,
     Network,
@@ -23,19 +24,17 @@ from dovetail.agent_servers.feature_network import (
     handmade,
     kernels,
     reference,
-    sliding,
 )
-from dovetail.agent_servers.feature_network.agent import boards
-from dovetail.agent_servers.ntuple_2048.kernels import appear
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.splitmix import draw
-from dovetail.agent_servers.tetris_learning import bits
+from dovetail.agent_servers.general.feature_network.agent import boards
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.env_servers.dominion import Dominion
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.rules import after_moves
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.env_servers.tetris import features as named
 from dovetail.env_servers.tetris.kernels import boards_after_all
+from dovetail.experiments.studies.tetris import bits, sliding
 
 Array = Any
 ALL_PIECES = np.arange(7)

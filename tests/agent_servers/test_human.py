@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.human import Human, PersonLeft
+from dovetail.agent_servers.general.human import Human, PersonLeft
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock, Reason, Spec
 from dovetail.protocol.scenes import Choice, Scene

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.network import Activation, Network, Output, size
+from dovetail.agent_servers.learning.network import Activation, Network, Output, size
 
 KINDS = [(a, o) for a in get_args(Activation) for o in get_args(Output)]
 

@@ -19,8 +19,8 @@ import pytest
 
 from dovetail.agent_servers.host import AgentHost
 from dovetail.env_servers.host import EnvironmentHost
+from dovetail.peer import options, plugins
 from dovetail.protocol import messages as m
-from dovetail.protocol import options, plugins
 from dovetail.protocol.spaces import Box, Discrete
 
 MODULES = ("cProfile:run", "os:system", "bdb:Bdb")

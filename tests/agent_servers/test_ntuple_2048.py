@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, Seat
-from dovetail.agent_servers.ntuple_2048 import NTuple2048, kernels, saved, train
-from dovetail.agent_servers.ntuple_2048.__main__ import app
-from dovetail.agent_servers.ntuple_2048.networks import Layout, images, layout, lines
+from dovetail.agent_servers.games.game_2048 import NTuple2048, kernels, saved
+from dovetail.agent_servers.games.game_2048.networks import Layout, images, layout, lines
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.rules import after_moves
+from dovetail.experiments.studies.game_2048 import train
+from dovetail.experiments.studies.game_2048.command import app
 
 SMALL = {"rows": 3, "columns": 3}
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.q_learning.agent import QLearning, QLearningParameters
-from dovetail.agent_servers.q_learning.encoders import Component, bucketed
-from dovetail.agent_servers.q_learning.learner import explore
-from dovetail.agent_servers.q_learning.table import Table, entries, restore
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.sampling import best
+from dovetail.agent_servers.general.q_learning.agent import QLearning, QLearningParameters
+from dovetail.agent_servers.general.q_learning.encoders import Component, bucketed
+from dovetail.agent_servers.general.q_learning.learner import explore
+from dovetail.agent_servers.general.q_learning.table import Table, entries, restore
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.learning.sampling import best
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.experiments.statistics import mean
-from dovetail.protocol.registry import register
+from dovetail.peer.registry import register
 
 # -- the table -------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dovetail.agent_servers.agent import Decision, Seat
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.sampling import sample
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.learning.sampling import sample
 from dovetail.protocol import spaces
 from dovetail.protocol.messages import Spec
 

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.recorded import Recorded, RecordedParameters
-from dovetail.broker.journal import Journal, read
-from dovetail.broker.records import EpisodeRecord
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.recorded import Recorded, RecordedParameters
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Dots
+from dovetail.protocol.journal import EpisodeRecord, read
 
 
 def played(journal: Path) -> list[EpisodeRecord]:
@@ -21,7 +20,7 @@ def played(journal: Path) -> list[EpisodeRecord]:
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
     path = tmp_path / "games"
-    with InProcess([ConnectFour], [Random], journal=Journal(path)) as experiment:
+    with InProcess([ConnectFour], [Random], journal=path) as experiment:
         seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
         experiment.run("connect_four", seats, episodes=3, seed=5).wait()
     return path
@@ -31,7 +30,7 @@ def again(
     journal: Path, first: dict[str, Any], second: str = "recorded", game: Any = ConnectFour
 ) -> Any:
     out = journal.with_name("again")
-    with InProcess([game], [Recorded, Random], journal=Journal(out)) as experiment:
+    with InProcess([game], [Recorded, Random], journal=out) as experiment:
         own = experiment.create("recorded", parameters={"journal": str(journal), **first})
         other = own if second == "recorded" else experiment.create(second, seed=7)
         experiment.run(game.name, [own, other], episodes=1, seed=8, retries=0).wait()

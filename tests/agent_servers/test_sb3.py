@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.sb3 import SB3, SB3Parameters
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.sb3 import SB3, SB3Parameters
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.protocol.registry import register
+from dovetail.peer.registry import register
 
 PACKAGE = '''
 import numpy as np

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.scripted import Scripted, ScriptedParameters
+from dovetail.agent_servers.general.scripted import Scripted, ScriptedParameters
 from dovetail.env_servers.connect_four import ConnectFour
 
 

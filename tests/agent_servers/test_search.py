@@ -13,12 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
-from dovetail.agent_servers.random_agent import Random
-from dovetail.agent_servers.search import continuations
-from dovetail.agent_servers.search.agents import AlphaBetaAgent, Continuations, Greedy, MCTSAgent
-from dovetail.agent_servers.search.alpha_beta import AlphaBeta, Result
-from dovetail.agent_servers.search.evaluations import open_fours
-from dovetail.agent_servers.search.tree import LocalRules, Node, root
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.search import continuations
+from dovetail.agent_servers.general.search.agents import (
+    AlphaBetaAgent,
+    Continuations,
+    Greedy,
+    MCTSAgent,
+)
+from dovetail.agent_servers.general.search.alpha_beta import AlphaBeta, Result
+from dovetail.agent_servers.general.search.evaluations import open_fours
+from dovetail.agent_servers.general.search.tree import LocalRules, Node, root
 from dovetail.env_servers.amazons import Amazons
 from dovetail.env_servers.amazons import Configuration as AmazonsOptions
 from dovetail.env_servers.connect_four import Configuration, ConnectFour

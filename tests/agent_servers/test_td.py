@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.td import TD, RLGameTD, TDBatch, TDParameters
-from dovetail.agent_servers.td.parameters import Traces
-from dovetail.protocol import options
+from dovetail.agent_servers.general.td import TD, RLGameTD, TDBatch, TDParameters
+from dovetail.agent_servers.general.td.parameters import Traces
+from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry
 from dovetail.protocol.spaces import Discrete

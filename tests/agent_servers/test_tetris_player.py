@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.tetris_learning import kernels
-from dovetail.agent_servers.tetris_learning.weights import (
+from dovetail.agent_servers.games.tetris import kernels
+from dovetail.agent_servers.games.tetris.agent import TetrisPlayer
+from dovetail.agent_servers.games.tetris.weights import (
     DT_10,
     DT_20,
     KINDS,
@@ -18,7 +19,6 @@ from dovetail.agent_servers.tetris_learning.weights import (
     Weights,
     size,
 )
-from dovetail.agent_servers.tetris_player import TetrisPlayer
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.env_servers.tetris import features as named

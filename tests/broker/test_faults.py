@@ -19,13 +19,14 @@ import zmq
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal, read
+from dovetail.broker.journal import Journal
 from dovetail.broker.server import Server
 from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.serving import PROMPT
+from dovetail.protocol.journal import read
 from dovetail.protocol.spaces import Discrete
 
 
@@ -239,7 +240,7 @@ def test_a_program_that_waits_for_a_broker_can_be_stopped():
 def test_no_broker_is_one_clear_line():
     with pytest.raises(DovetailError, match="no broker answers at"):
         Experiment.connect("tcp://127.0.0.1:1", wait=0.3)
-    with pytest.raises(DovetailError, match="no address of a broker"):
+    with pytest.raises(DovetailError, match="is not a broker address"):
         Experiment.connect("nonsense", wait=0.3)
 
 
@@ -431,7 +432,7 @@ def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path):
 def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
     path = tmp_path / "episodes.journal"
     for _ in range(2):
-        with InProcess([Count], [Player], journal=Journal(path)) as experiment:
+        with InProcess([Count], [Player], journal=path) as experiment:
             player = experiment.create("player")
             experiment.run("count", [player, player], episodes=2).wait()
             experiment.save(player, state_name="best")
@@ -442,7 +443,7 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
     Journal(path).close()
     assert len(list(read(path))) == 5
     (tmp_path / "other").write_text("This is no journal at all.")
-    with pytest.raises(DovetailError, match="is no journal"):
+    with pytest.raises(DovetailError, match="is not a Dovetail journal"):
         Journal(tmp_path / "other")
 
 

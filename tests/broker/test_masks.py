@@ -12,8 +12,8 @@ from msgspec.msgpack import Ext
 
 from dovetail import Agent, DovetailError
 from dovetail.agent_servers.agent import Preview
+from dovetail.agent_servers.general.search.tree import _node
 from dovetail.agent_servers.host import AgentHost
-from dovetail.agent_servers.search.tree import _node
 from dovetail.broker.clocks import SeatClock
 from dovetail.broker.episode import Episode, Rules
 from dovetail.broker.legality import _short, chosen

@@ -8,10 +8,10 @@ import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.records import EpisodeRecord
 from dovetail.broker.simulator import Faults, Simulator
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.protocol import messages as m
+from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
 

@@ -78,7 +78,7 @@ def test_a_game_that_is_left(tmp_path: Path) -> None:
 def test_an_opponent_that_fails(tmp_path: Path) -> None:
     code, _, err = typed("1\n" * 9, tmp_path, "--games", "3", against="Failing")
     assert code == 1
-    assert err.splitlines()[-1].startswith("dovetail: the game was broken off: Failing in turn 1")
+    assert err.splitlines()[-1].startswith("dovetail: the game was interrupted: Failing in turn 1")
 
 
 def test_a_state_is_loaded(tmp_path: Path) -> None:

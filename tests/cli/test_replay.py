@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from dovetail import InProcess
-from dovetail.broker.journal import Journal, read
-from dovetail.broker.records import EpisodeRecord
-from dovetail.protocol import plugins
+from dovetail.broker.journal import Journal
+from dovetail.peer import plugins
+from dovetail.protocol.journal import EpisodeRecord, read
 
 HERE = Path(__file__).parent
 
@@ -22,7 +22,7 @@ def journal(tmp_path: Path) -> Path:
     path = tmp_path / "games.journal"
     game = plugins.find("environment", f"{HERE / 'count_up.py'}:CountUp")
     chance = plugins.find("agent", f"{HERE / 'count_up.py'}:Chance")
-    with InProcess([game], [chance], journal=Journal(path)) as experiment:
+    with InProcess([game], [chance], journal=path) as experiment:
         agents = [experiment.create("chance", seed=seed) for seed in (1, 2)]
         experiment.run("count_up", agents, episodes=3, seed=9, configuration={"target": 12}).wait()
         experiment.run("count_up", agents, seed=9, max_turns=2).wait()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dovetail as package
-from dovetail.protocol import plugins
+from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
 COMMANDS = ["agent", "bench", "broker", "demo", "env", "list", "play", "replay", "run", "watch"]
@@ -44,8 +44,8 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["env", "nowhere.py:Game"], "there is no file"),
         (["env", f"{HERE / 'count_up.py'}"], "name the class in it too"),
         (["env", f"{HERE / 'count_up.py'}:CountDown"], "did you mean 'CountUp'?"),
-        (["env", f"{HERE / 'count_up.py'}:First"], "is no environment"),
-        (["agent", f"{HERE / 'count_up.py'}:CountUp"], "is no agent"),
+        (["env", f"{HERE / 'count_up.py'}:First"], "is not a subclass of Environment"),
+        (["agent", f"{HERE / 'count_up.py'}:CountUp"], "is not a subclass of Agent"),
         (["agent", f"{HERE / 'count_up.py'}:First", "--seed", "1"], "need --as-one"),
         (["agent", f"{HERE / 'count_up.py'}:First", "--as-one", "--set", "x"], "KEY=VALUE"),
         (
@@ -69,7 +69,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             ["agent", "q-learning", "--register", "encoder:x=y.py:z"],
             "--register: encoder 'y.py:z': there is no file",
         ),
-        (["replay", "journal", "tenth"], "'tenth' is no number of an episode"),
+        (["replay", "journal", "tenth"], "'tenth' is not an episode number"),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(dovetail: Any, arguments: list[str], line: str) -> None:
@@ -113,15 +113,15 @@ def test_debug_shows_where(dovetail: Any) -> None:
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dovetail.peer.link import Link
     from dovetail.protocol.errors import DovetailError
-    from dovetail.protocol.link import Link
     from dovetail.protocol.messages import VERSION, Hello
 
     with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
         Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
     found = run("list", "--connect", "nonsense", folder=tmp_path)
     assert found.returncode == 1
-    assert found.stderr.startswith("dovetail: 'nonsense' is no address of a broker")
+    assert found.stderr.startswith("dovetail: 'nonsense' is not a broker address")
     assert found.stderr.count("\n") == 1
 
 

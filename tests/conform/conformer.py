@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.env_servers.environment import Environment, IllegalAction
 from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.experiments.client import Experiment
+from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.examples import reading
 from dovetail.protocol.legal import mask
-from dovetail.protocol.link import Link
+from dovetail.protocol.scenes import Scene
 from dovetail.protocol.spaces import Discrete, Space
 
 BROKER = os.environ.get("DOVETAIL_BROKER", "tcp://127.0.0.1:5757")
@@ -39,7 +40,7 @@ class Conformer(Agent):
     name = "conformer"
     Parameters = Refusing
     parameters: Refusing
-    wants = ("text",)
+    wants = ("afterstates", "text", "scene")
     capacity = 0
 
     def __init__(self, parameters: Refusing | None = None, seed: int = 0) -> None:
@@ -66,7 +67,17 @@ class Conformer(Agent):
         about = None if clock is None else msgspec.structs.asdict(clock)
         seed = decision.seed
         self.last = {"clock": about, "text": decision.text, "mode": decision.mode, "seed": seed}
-        return seen if decision.legal is None else max(decision.legal)
+        self.last |= {"afterstates": decision.afterstates, "scene": decision.scene}
+        if decision.legal is not None:
+            return max(decision.legal)
+        return self._look(seen["look"]) if isinstance(seen, dict) and "look" in seen else seen
+
+    def _look(self, lines: list[list[list[Any]]]) -> Generator[Lookahead, Any, Any]:
+        try:
+            previews = yield Lookahead([[tuple(actions) for actions in line] for line in lines])
+        except DovetailError:
+            return "refused"
+        return [preview.rewards for preview in previews]
 
     def end(self, end: End) -> None:
         if end.mode == "learn":
@@ -127,6 +138,7 @@ class ConformerGame(Environment):
             action_spaces=[given.space],
             reward_range=(0.0, 1.0),
             max_turns=given.turns,
+            afterstates=True,
         )
 
     def _fail(self, where: str) -> None:
@@ -185,6 +197,15 @@ class ConformerGame(Environment):
     def text(self, seat: int | None = None) -> str:
         return f"turn {self.turn}"
 
+    def afterstates(self, seat: int) -> Any:
+        space = self.configuration.space
+        if not isinstance(space, Discrete):
+            return None
+        return [[self.turn + 1, space.start + number] for number in range(space.n)]
+
+    def scene(self, seat: int | None = None) -> Scene:
+        return Scene(width=1.0, height=1.0, caption=f"turn {self.turn}")
+
     def message(self, body: Any) -> Any:
         if isinstance(body, str) and body == "crash":
             raise ValueError("told to crash")
@@ -222,7 +243,6 @@ class Told(Experiment):
     def __init__(self, link: Link) -> None:
         super().__init__(link)
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self.seen: set[int] = set()
 
     def _take(self, message: m.Message) -> None:
         super()._take(message)
@@ -230,10 +250,6 @@ class Told(Experiment):
             raise DovetailError("the broker does not know this experiment any more")
         self.lost_is_possible = True
         if isinstance(message, m.Episode | m.Progress | m.Done | m.WatchedTurn):
-            if isinstance(message, m.Episode):
-                if message.episode in self.seen:
-                    return
-                self.seen.add(message.episode)
             event = codec.decode(codec.encode(message))
             self.events.append((event.pop("type"), event))
 

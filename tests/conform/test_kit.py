@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.protocol.conform import run as kit
+from dovetail.conform import run as kit
 
 HERE = Path(__file__).parent
 
@@ -34,7 +34,7 @@ def test_dovetails_own_python_passes(role: Any) -> None:
     command = [sys.executable, str(HERE / "conformer.py"), role]
     failed = {
         each.name: (each.expected, each.got)
-        for each in kit.run(role, command, kit.select(role))
+        for each in kit.run(role, command, kit.select(role), 2, patience=30.0)
         if not each.passed
     }
     assert failed == {}
@@ -49,7 +49,22 @@ def test_a_wrong_client_is_caught(name: str) -> None:
     [result] = kit.run(role, command, chosen, patience=3.0)  # type: ignore[arg-type]
     assert not result.passed
     assert result.expected
-    assert "Traceback" not in result.stderr, result.stderr
+    foreseen = "told to" in result.stderr  # by the case
+    assert foreseen or "Traceback" not in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("role", list(kit.CASES))
+def test_a_client_that_ignores_bad_frames_and_never_resumes_passes_level_1(role: Any) -> None:
+    command = [sys.executable, str(HERE / "wrong_client.py"), "speaks-level-1-only", role]
+    one = kit.run(role, command, kit.select(role, level=1), 2, patience=30.0)
+    assert {each.name: (each.expected, each.got) for each in one if not each.passed} == {}
+
+
+def test_level_2_has_what_level_1_leaves_out() -> None:
+    for role in kit.CASES:
+        one, two = kit.select(role, level=1), kit.select(role, level=2)
+        assert set(one) < set(two)
+        assert {each.level for each in two} == {1, 2}
 
 
 def test_names_are_unique() -> None:

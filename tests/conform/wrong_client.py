@@ -20,11 +20,13 @@ import conformer
 from dovetail.agent_servers.host import AgentHost
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
+from dovetail.peer import link as link_module
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.link import Link
+from dovetail.peer.session import Session
 from dovetail.protocol import codec, tensors
-from dovetail.protocol import link as link_module
 from dovetail.protocol import messages as m
-from dovetail.protocol.link import Link
-from dovetail.protocol.session import Session
+from dovetail.protocol.errors import DovetailError
 
 MISTAKES: dict[str, tuple[str, str, Callable[[], None]]] = {}
 """By name: the role, the case that must catch it, and what breaks the library."""
@@ -79,6 +81,27 @@ def changed(message: Any, kind: type, **fields: Any) -> Any:
     return message
 
 
+def says(change: Callable[[Any], Any]) -> None:
+    """Change each answer that a session itself gives."""
+
+    def around(method: Any, self: Any, frames: Any, now: float) -> Any:
+        messages, out = method(self, frames, now)
+        reader = codec.Decoder(codec.AT_BROKER[self.hello.role])
+        return messages, [codec.encode(change(reader.decode(each))) for each in out]
+
+    wrap(Session, "receive", around)
+
+
+def takes_everything_for_new() -> None:
+    """Have nothing known that came before."""
+
+    def around(method: Any, self: Any, seq: int, out: Any) -> bool:
+        self.seen = max(self.seen, seq)
+        return True
+
+    wrap(Inbox, "take", around)
+
+
 # -- sessions ------------------------------------------------------------------------------------------
 
 
@@ -124,11 +147,63 @@ def sets_a_routing_identity() -> None:
 
 @mistake("agent", "pings-are-answered")
 def answers_pings_with_zero() -> None:
+    says(lambda each: changed(each, m.Pong, number=0))
+
+
+@mistake("environment", "pongs-say-what-has-arrived")
+def never_says_what_has_arrived() -> None:
+    says(lambda each: changed(each, m.Pong, seen=0))
+
+
+@mistake("experiment", "pongs-say-what-has-arrived")
+def says_that_more_has_arrived_than_has() -> None:
+    says(lambda each: changed(each, m.Pong, seen=lambda seen: seen + 1))
+
+
+@mistake("agent", "hello-first-asks-for-the-session-again")
+def does_not_say_what_it_has_seen() -> None:
+    def around(method: Any, self: Any, now: float) -> bytes:
+        seen, self.seen = self.seen, 0
+        frame = bytes(method(self, now))
+        self.seen = seen
+        return frame
+
+    wrap(Session, "greet", around)
+
+
+@mistake("experiment", "hello-first-asks-for-the-session-again")
+def takes_the_name_that_it_was_given() -> None:
+    def around(method: Any, self: Any, now: float) -> bytes:
+        if self.welcome is not None:
+            self.hello.name = self.welcome.name
+        return bytes(method(self, now))
+
+    wrap(Session, "greet", around)
+
+
+@mistake("agent", "hello-first-while-a-hello-is-under-way")
+def says_hello_as_often_as_it_is_asked() -> None:
     def around(method: Any, self: Any, frames: Any, now: float) -> Any:
-        messages, out = method(self, frames, now)
-        return messages, [codec.encode(m.Pong()) if b"pong" in each else each for each in out]
+        self._greeted = False
+        out: list[bytes] = []
+        messages: list[m.Message] = []
+        for frame in frames:
+            self._greeted = False
+            more, answers = method(self, [frame], now)
+            messages += more
+            out += answers
+        return messages, out
 
     wrap(Session, "receive", around)
+
+
+@mistake("agent", "a-welcome-that-comes-again")
+def begins_again_at_every_welcome() -> None:
+    def around(method: Any, self: Any, welcome: m.Welcome) -> bool:
+        method(self, welcome)
+        return True
+
+    wrap(Session, "_begins", around)
 
 
 @mistake("environment", "goodbye-of-the-program")
@@ -141,9 +216,18 @@ def stays_when_the_broker_leaves() -> None:
     Link.departed = property(lambda self: False)  # type: ignore[assignment]
 
 
+@mistake("agent", "goodbye-of-the-broker")
+def answers_goodbye_with_goodbye() -> None:
+    def around(method: Any, self: Any, goodbye: bool = True) -> None:
+        self.session.departed = False
+        method(self, goodbye=True)
+
+    wrap(Link, "close", around)
+
+
 @mistake("agent", "refused-access")
 def tries_again_when_it_is_refused() -> None:
-    import dovetail.protocol.session as session
+    import dovetail.peer.session as session
 
     session.FATAL = set()
 
@@ -195,11 +279,65 @@ def reads_the_first_frame_only() -> None:
     )
 
 
-@mistake("agent", "limits")
+@mistake("agent", "bad-frames-do-no-harm")
+def leaves_at_a_bad_frame() -> None:
+    def around(method: Any, self: Any, frames: Any, now: float) -> Any:
+        messages, out = method(self, frames, now)
+        if any(b"malformed" in each for each in out):
+            raise DovetailError("the broker speaks nonsense")
+        return messages, out
+
+    wrap(Session, "receive", around)
+
+
+@mistake("environment", "unknown-types-do-no-harm")
+def answers_unknown_types_with_another_code() -> None:
+    says(lambda each: changed(each, m.Error, code="unknown"))
+
+
+@mistake("experiment", "frames-within-the-limits")
+def reads_small_frames_only() -> None:
+    def around(method: Any, self: Any, hello: m.Hello) -> None:
+        method(self, hello)
+        self._decoder.limits = m.Limits(frame=1 << 20)
+
+    wrap(Session, "__init__", around)
+    wrap(
+        Session,
+        "_begins",
+        lambda method, self, welcome: (
+            changed(welcome, m.Welcome, limits=m.Limits(frame=1 << 20)),
+            method(self, welcome),
+        )[1],
+    )
+
+
+@mistake("agent", "frames-beyond-the-limits")
 def reads_anything_however_deep() -> None:
     import dovetail.protocol.limits as limits
 
     limits.check = lambda frame, limits: None
+
+
+@mistake("environment", "bad-frames-are-refused")
+def speaks_level_1_only() -> None:
+    """Ignore what cannot be read, resume nothing, keep no answers."""
+
+    def receive(method: Any, self: Any, frames: Any, now: float) -> Any:
+        messages, out = method(self, frames, now)
+        return messages, [each for each in out if b"\xa4type\xa5error" not in each]
+
+    def greet(method: Any, self: Any, now: float) -> bytes:
+        self.welcome, self.seen = None, 0
+        return bytes(method(self, now))
+
+    wrap(Session, "receive", receive)
+    wrap(Session, "greet", greet)
+    wrap(
+        Inbox,
+        "answer",
+        lambda method, self, seq, answer, out: method(self, 0, answer, out),
+    )
 
 
 # -- agents --------------------------------------------------------------------------------------------
@@ -222,47 +360,110 @@ def ignores_the_end() -> None:
 
 @mistake("agent", "an-end-without-a-decision")
 def ignores_an_end_without_a_start() -> None:
-    def around(method: Any, self: Any, message: m.End, out: Any) -> None:
+    def around(method: Any, self: Any, message: m.End) -> None:
         if (message.episode, message.seat) in self._playing:
-            method(self, message, out)
+            method(self, message)
 
     wrap(AgentHost, "_end", around)
 
 
 @mistake("agent", "a-decision-that-comes-again")
-def decides_anew_when_asked_again() -> None:
-    def around(method: Any, self: Any, message: Any, out: Any) -> None:
-        play = self._playing.get((message.episode, message.seat))
-        if play is not None:
-            play.turn = -1
-        method(self, message, out)
-
-    wrap(AgentHost, "_decision", around)
-
-
-@mistake("agent", "what-comes-after-the-end")
-def begins_an_ended_episode_again() -> None:
+def is_silent_when_asked_again() -> None:
     wrap(
-        AgentHost,
-        "_end",
-        lambda method, self, message, out: (method(self, message, out), self._ended.clear()),
+        Inbox,
+        "answer",
+        lambda method, self, seq, answer, out: method(self, 0, answer, out),
     )
 
 
-@mistake("agent", "an-older-decision")
-def answers_older_decisions() -> None:
-    def around(method: Any, self: Any, message: Any, out: Any) -> None:
-        play = self._playing.get((message.episode, message.seat))
-        if play is not None and message.turn < play.turn:
-            play.turn = message.turn - 1
-        method(self, message, out)
+@mistake("agent", "what-comes-again-after-the-end")
+def begins_an_ended_episode_again() -> None:
+    takes_everything_for_new()
 
-    wrap(AgentHost, "_decision", around)
+
+@mistake("agent", "an-older-decision")
+def decides_anew_when_asked_again() -> None:
+    takes_everything_for_new()
 
 
 @mistake("agent", "requests-that-come-again")
 def does_requests_again() -> None:
-    AgentHost._remember = lambda self, key, answer: None  # type: ignore[method-assign]
+    takes_everything_for_new()
+
+
+@mistake("agent", "answers-are-kept-until-they-are-settled")
+def keeps_64_answers() -> None:
+    def around(method: Any, self: Any, seq: int, answer: Any, out: Any) -> None:
+        method(self, seq, answer, out)
+        self.settle(seq - 64)
+
+    wrap(Inbox, "answer", around)
+
+
+@mistake("agent", "settled-answers-are-forgotten")
+def keeps_answers_for_ever() -> None:
+    Inbox.settle = lambda self, settled: None  # type: ignore[method-assign]
+
+
+@mistake("environment", "settled-answers-are-forgotten")
+def forgets_more_than_is_settled() -> None:
+    wrap(Inbox, "settle", lambda method, self, settled: method(self, settled and settled + 1))
+
+
+@mistake("agent", "a-decision-for-a-seat-that-it-does-not-hold")
+def ignores_what_it_does_not_know() -> None:
+    def change(each: m.Message) -> m.Message | None:
+        return None if isinstance(each, m.Error) and each.code == "unknown" else each
+
+    answers(AgentHost, change)
+
+
+@mistake("agent", "numbers-may-skip")
+def waits_for_the_next_number() -> None:
+    def around(method: Any, self: Any, seq: int, out: Any) -> bool:
+        return bool(method(self, seq, out)) if seq <= self.seen + 1 else False
+
+    wrap(Inbox, "take", around)
+
+
+@mistake("agent", "a-decision-that-was-lost")
+def says_that_it_has_seen_what_never_came() -> None:
+    def around(method: Any, self: Any, now: float) -> bytes:
+        self.seen += self.welcome is not None
+        return bytes(method(self, now))
+
+    wrap(Session, "greet", around)
+
+
+@mistake("agent", "lookahead")
+def reads_one_preview_only() -> None:
+    import dovetail.agent_servers.host as host
+
+    wrap(host, "_answered", lambda method, message, thought: method(message, thought)[:1])
+
+
+@mistake("agent", "a-lookahead-that-is-refused")
+def waits_for_a_refused_lookahead() -> None:
+    ignoring(AgentHost, m.Error)
+
+
+@mistake("agent", "a-lookahead-through-a-broken-connection")
+def forgets_what_it_has_asked() -> None:
+    def around(method: Any, self: Any, incoming: Any, *_: Any) -> Any:
+        out = method(self, incoming)
+        again = any(isinstance(each, m.Welcome) for each in incoming)
+        return [each for each in out if not (again and isinstance(each, m.AgentLookahead))]
+
+    wrap(AgentHost, "handle", around)
+
+
+@mistake("agent", "afterstates-and-scenes")
+def drops_the_scene() -> None:
+    def around(method: Any, self: Any, message: Any, out: Any) -> None:
+        message.scene = None
+        method(self, message, out)
+
+    wrap(AgentHost, "_decision", around)
 
 
 @mistake("agent", "evaluate-changes-nothing")
@@ -324,8 +525,8 @@ def falls_silent_when_the_agent_crashes() -> None:
 
 
 @mistake("agent", "a-game-that-it-cannot-play")
-def refuses_without_the_seat() -> None:
-    answers(AgentHost, lambda each: changed(each, m.Error, seat=None))
+def refuses_without_saying_what() -> None:
+    answers(AgentHost, lambda each: changed(each, m.Error, answers=None))
 
 
 @mistake("agent", "save-and-load")
@@ -335,10 +536,20 @@ def saves_nothing() -> None:
 
 @mistake("agent", "everything-is-gone-after-a-lost-session")
 def keeps_what_a_lost_session_had() -> None:
-    AgentHost._reset = lambda self, out: None  # type: ignore[method-assign]
+    AgentHost._reset = lambda self: None  # type: ignore[method-assign]
+
+
+@mistake("agent", "everything-is-gone-after-a-lost-session")
+def goes_on_counting_in_another_session() -> None:
+    Inbox.begin = lambda self, welcome: None  # type: ignore[method-assign]
 
 
 @mistake("agent", "an-init-that-comes-again")
+def takes_a_seat_again() -> None:
+    takes_everything_for_new()
+
+
+@mistake("agent", "a-seat-that-changes-hands")
 def keeps_a_seat_that_changed_hands() -> None:
     def around(method: Any, self: Any, message: m.Init, out: Any) -> None:
         if (message.match, message.seat) not in self._seats:
@@ -352,34 +563,91 @@ def keeps_a_seat_that_changed_hands() -> None:
 
 @mistake("environment", "a-step-that-comes-again")
 def steps_again_when_asked_again() -> None:
-    def around(method: Any, self: Any, message: Any, out: Any) -> None:
-        place = self._episodes.get(message.episode)
-        if place is not None and isinstance(place.answer, m.Turn):
-            place.answer.turn = message.turn
-        method(self, message, out)
-
-    wrap(EnvironmentHost, "_step", around)
+    takes_everything_for_new()
 
 
 @mistake("environment", "a-start-that-comes-again")
 def begins_again_when_asked_again() -> None:
-    def around(method: Any, self: Any, message: Any, out: Any) -> None:
-        message.seed += len(self._episodes)
-        place = self._open.get(message.match)
-        if place is not None:
-            place.episode = 0
-        method(self, message, out)
-
-    wrap(EnvironmentHost, "_start", around)
+    takes_everything_for_new()
 
 
 @mistake("environment", "an-open-that-comes-again")
 def makes_a_new_environment_when_asked_again() -> None:
+    takes_everything_for_new()
     wrap(
         EnvironmentHost,
         "_make",
         lambda method, self, message: (self._close(message.match), method(self, message))[1],
     )
+
+
+@mistake("environment", "a-message-that-comes-again")
+def answers_a_message_once() -> None:
+    wrap(
+        Inbox,
+        "answer",
+        lambda method, self, seq, answer, out: method(self, 0, answer, out),
+    )
+
+
+@mistake("environment", "a-step-ahead-of-its-turn")
+def steps_whatever_the_turn() -> None:
+    def around(method: Any, self: Any, message: Any, out: Any) -> None:
+        place = self._episodes.get(message.episode)
+        if place is not None:
+            place.turn = message.turn
+        method(self, message, out)
+
+    wrap(EnvironmentHost, "_step", around)
+
+
+@mistake("environment", "a-step-after-the-close")
+def ignores_what_it_does_not_have() -> None:
+    def change(each: m.Message) -> m.Message | None:
+        return None if isinstance(each, m.Error) and each.code == "unknown" else each
+
+    answers(EnvironmentHost, change)
+
+
+@mistake("environment", "lookahead")
+def looks_ahead_in_the_episode_itself() -> None:
+    import copy
+
+    import dovetail.env_servers.lookahead as lookahead
+
+    conformer.ConformerGame.fork = lambda self, seat, seed: self  # type: ignore[method-assign]
+    lookahead.copy = type(
+        "Same", (), {"deepcopy": staticmethod(lambda each: each), "copy": copy.copy}
+    )  # type: ignore[assignment]
+
+
+@mistake("environment", "a-lookahead-at-another-turn")
+def looks_ahead_from_any_turn() -> None:
+    def around(method: Any, self: Any, message: Any) -> Any:
+        place = self._episodes.get(message.episode) or next(iter(self._episodes.values()))
+        message.episode, message.turn = place.episode, place.turn
+        return method(self, message)
+
+    wrap(EnvironmentHost, "_lookahead", around)
+
+
+@mistake("environment", "afterstates")
+def adds_afterstates_unasked() -> None:
+    def around(method: Any, self: Any, message: Any, out: Any) -> None:
+        message.wants = [["afterstates"]] * 2
+        method(self, message, out)
+
+    wrap(EnvironmentHost, "_start", around)
+
+
+@mistake("environment", "scenes")
+def draws_the_same_scene_in_every_turn() -> None:
+    def around(method: Any, self: Any, seat: Any = None) -> Any:
+        scene = method(self, seat)
+        scene.caption = "turn 0"
+        return scene
+
+    wrap(conformer.ConformerGame, "scene", around)
 
 
 @mistake("environment", "an-episode")
@@ -411,6 +679,19 @@ def calls_every_end_terminated() -> None:
 @mistake("environment", "an-action-that-the-rules-refuse")
 def does_not_say_who_played_illegally() -> None:
     answers(EnvironmentHost, lambda each: changed(each, m.Error, seat=None))
+
+
+@mistake("environment", "rules-that-fail")
+def does_not_say_what_failed() -> None:
+    answers(EnvironmentHost, lambda each: changed(each, m.Error, answers=None))
+
+
+@mistake("environment", "a-failure-that-comes-again")
+def steps_again_after_a_failure() -> None:
+    def around(method: Any, self: Any, seq: int, answer: Any, out: Any) -> None:
+        method(self, 0 if isinstance(answer, m.Error) else seq, answer, out)
+
+    wrap(Inbox, "answer", around)
 
 
 @mistake("environment", "text-for-seats-and-watchers")
@@ -447,13 +728,7 @@ def goes_on_with_an_abandoned_episode() -> None:
 
 @mistake("environment", "everything-is-gone-after-a-lost-session")
 def keeps_the_answers_of_a_lost_session() -> None:
-    def around(method: Any, self: Any, message: Any, out: Any) -> None:
-        before = dict(self._answers)
-        method(self, message, out)
-        if isinstance(message, m.Welcome):
-            self._answers.update(before)
-
-    wrap(EnvironmentHost, "_other", around)
+    Inbox.begin = lambda self, welcome: None  # type: ignore[method-assign]
 
 
 # -- experiments ---------------------------------------------------------------------------------------
@@ -461,14 +736,24 @@ def keeps_the_answers_of_a_lost_session() -> None:
 
 @mistake("experiment", "a-result-that-comes-again")
 def counts_results_twice() -> None:
-    class Never(set[int]):
-        def __contains__(self, key: object) -> bool:
-            return False
+    takes_everything_for_new()
 
+
+@mistake("experiment", "a-request-that-ends-without-an-answer")
+def drops_the_timeout() -> None:
     wrap(
-        conformer.Told,
-        "__init__",
-        lambda method, self, link: (method(self, link), setattr(self, "seen", Never()))[0],
+        Experiment,
+        "_exchange",
+        lambda method, self, each: method(self, changed(each, m.ExperimentCreate, timeout=120.0)),
+    )
+
+
+@mistake("experiment", "every-request")
+def cannot_give_up_a_request() -> None:
+    wrap(
+        Experiment,
+        "_exchange",
+        lambda method, self, each: method(self, changed(each, m.Cancel, request=None)),
     )
 
 
@@ -510,12 +795,28 @@ def uses_the_same_id_twice() -> None:
     )
 
 
+@mistake("experiment", "requests-and-replies")
+def counts_its_requests_down() -> None:
+    import itertools
+
+    def around(method: Any, self: Any, link: Any) -> None:
+        method(self, link)
+        self._ids = itertools.count(1000, -1)
+
+    wrap(Experiment, "__init__", around)
+
+
+@mistake("experiment", "goodbye-of-the-broker")
+def experiments_that_answer_goodbye() -> None:
+    answers_goodbye_with_goodbye()
+
+
 @mistake("experiment", "a-run-with-every-field")
 def drops_a_field_of_run() -> None:
     wrap(
         Experiment,
         "_exchange",
-        lambda method, self, each: method(self, changed(each, m.Run, first=0)),
+        lambda method, self, each: method(self, changed(each, m.Run, first_index=0)),
     )
 
 

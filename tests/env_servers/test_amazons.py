@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.env_servers.amazons import Amazons, Board, Configuration, kernels, start_position
 from dovetail.env_servers.environment import IllegalAction
-from dovetail.protocol import options
+from dovetail.peer import options
 from dovetail.protocol.scenes import Choice, Piece
 
 Square = tuple[int, int]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.env_servers.connect_four import Board, Configuration, ConnectFour
 from dovetail.env_servers.environment import IllegalAction
-from dovetail.protocol import options
+from dovetail.peer import options
 from dovetail.protocol.scenes import Choice, Piece
 
 Discs = dict[tuple[int, int], int]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers import dominion_bots as bots
+from dovetail.agent_servers.games.dominion import bots
 from dovetail.env_servers.dominion import CARDS, Configuration, Dominion, Game, Options
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
@@ -30,7 +30,7 @@ from dovetail.env_servers.dominion.environment import layout
 from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH, describe
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.experiments.statistics import mean, wilson
-from dovetail.protocol import options
+from dovetail.peer import options
 
 VILLAGE, FESTIVAL, BAZAAR = NUMBER["Village"], NUMBER["Festival"], NUMBER["Bazaar"]
 WOODCUTTER, WORKERS = NUMBER["Woodcutter"], NUMBER["Workers village"]

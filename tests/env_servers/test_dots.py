@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.env_servers.dots import Board, Configuration, Dots
 from dovetail.env_servers.environment import IllegalAction
-from dovetail.protocol import options
+from dovetail.peer import options
 from dovetail.protocol.scenes import Choice, Piece
 
 Line = frozenset[tuple[int, int]]

@@ -14,7 +14,8 @@ import pytest
 
 from dovetail.env_servers.environment import Environment, IllegalAction, Spec, Turn, View
 from dovetail.env_servers.host import EnvironmentHost
-from dovetail.protocol import codec, options, plugins, spaces
+from dovetail.peer import options, plugins
+from dovetail.protocol import codec, spaces
 from dovetail.protocol import messages as m
 from dovetail.protocol.legal import unmask
 

@@ -14,7 +14,7 @@ from dovetail import DovetailError
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.env_servers.game_2048 import Board, Configuration, Game2048
 from dovetail.env_servers.game_2048.rules import Rows, after_moves, slide
-from dovetail.protocol import options
+from dovetail.peer import options
 
 STEPS = [(-1, 0), (0, 1), (1, 0), (0, -1)]
 

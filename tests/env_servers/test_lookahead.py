@@ -21,7 +21,7 @@ from dovetail import (
     spaces,
 )
 from dovetail.agent_servers.agent import Lookahead, Preview
-from dovetail.agent_servers.random_agent import Random
+from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.lookahead import previews
 from dovetail.experiments.client import Experiment

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.env_servers.rlgame import Board, Configuration, RLGame
-from dovetail.protocol import options
+from dovetail.peer import options
 
 Square = tuple[int, int]
 IN_BASE: Square = (-1, -1)

@@ -15,7 +15,7 @@ from dovetail.env_servers.environment import IllegalAction
 from dovetail.env_servers.tetris import PIECES, Board, Configuration, Tetris
 from dovetail.env_servers.tetris import features as named
 from dovetail.env_servers.tetris.pieces import SHAPES
-from dovetail.protocol import options
+from dovetail.peer import options
 
 Cells = set[tuple[int, int]]  # (row from the bottom, column)
 

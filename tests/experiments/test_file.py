@@ -45,7 +45,7 @@ def test_who_plays_and_who_learns(small: Path) -> None:
         ('seats = ["one", "two"]', 'seats = ["one", "three"]', "no [agents.three]; there are one,"),
         ('seats = ["one", "two"]', "seats = []", "`$.phases[0].seats`"),
         ('name = "two"', 'name = "one"', "two phases, evaluations or tournaments are called 'one'"),
-        ("[environment]", "[environment", "is no TOML"),
+        ("[environment]", "[environment", "is not valid TOML"),
         ('type = "random"', "", "missing required field `type` - at `$.agents[...]`"),
     ],
 )

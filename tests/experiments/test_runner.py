@@ -104,7 +104,7 @@ def test_resumed_is_the_same_as_uninterrupted(
     resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
     assert account(resumed) == account(whole)
     assert resumed.number == 1
-    with pytest.raises(DovetailError, match="nothing of small was broken off"):
+    with pytest.raises(DovetailError, match="no interrupted run of small"):
         execute(small, out=tmp_path / "broken", in_process=True, resume=True)
 
 
@@ -369,7 +369,7 @@ def test_a_broker_without_the_agents(small: Path, tmp_path: Path) -> None:
     thread = threading.Thread(target=serve, args=(address,), kwargs={"stop": stop})
     thread.start()
     try:
-        with pytest.raises(DovetailError, match="nobody at the broker offers the environment"):
+        with pytest.raises(DovetailError, match="no program at the broker offers the environment"):
             execute(small, out=tmp_path, connect=address)
     finally:
         stop.set()

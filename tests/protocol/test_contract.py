@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from dovetail.broker.core import Core, Settings
-from dovetail.broker.records import EpisodeRecord, StateRecord
+from dovetail.peer.session import Session
 from dovetail.protocol import codec, examples, generate
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.generate import document
+from dovetail.protocol.journal import EpisodeRecord, StateRecord
 from dovetail.protocol.seeds import derive
-from dovetail.protocol.session import Session
 
 FOLDER = Path(__file__).resolve().parents[2] / "protocol"
 SPEC = (FOLDER / "SPEC.md").read_text(encoding="utf-8")

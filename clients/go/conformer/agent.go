@@ -14,7 +14,7 @@ var agentType = dovetail.AgentType{
 	Name:        "conformer",
 	Description: "Counts what it hears.",
 	Options:     []dovetail.Option{{Name: "refuse", Default: false, Description: "Whether it refuses to play."}},
-	Wants:       []dovetail.Want{dovetail.WantText},
+	Wants:       []dovetail.Want{dovetail.WantAfterstates, dovetail.WantText, dovetail.WantScene},
 	Capacity:    dovetail.Unlimited,
 	New: func(options dovetail.Options, _ int64) (dovetail.Agent, error) {
 		return &agent{refuse: options.Bool("refuse")}, nil
@@ -31,7 +31,7 @@ type agent struct {
 
 func (a *agent) Init(seat *dovetail.Seat) error {
 	if a.refuse {
-		return errors.New("the conformer was told to refuse")
+		return errors.New("the conformer refuses, as its option says")
 	}
 	a.spec = seat.Spec
 	return nil
@@ -39,23 +39,52 @@ func (a *agent) Init(seat *dovetail.Seat) error {
 
 func (a *agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	if d.Observation == "crash" {
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	}
 	if d.Mode == dovetail.ModeLearn {
 		a.decisions++
 		a.reward += d.Reward
 	}
-	a.last = map[string]any{"clock": nil, "text": nil, "mode": string(d.Mode), "seed": d.Seed}
+	a.last = map[string]any{"clock": nil, "text": nil, "mode": string(d.Mode), "seed": d.Seed,
+		"afterstates": d.Afterstates, "scene": d.Scene}
 	if d.Clock != nil {
 		a.last["clock"] = map[string]any{"decision": seconds(d.Clock.Decision), "left": seconds(d.Clock.Left), "last": seconds(d.Clock.Last)}
 	}
 	if d.HasText {
 		a.last["text"] = d.Text
 	}
-	if d.Legal == nil {
-		return d.Observation, nil
+	if d.Legal != nil {
+		return d.Legal[len(d.Legal)-1], nil
 	}
-	return d.Legal[len(d.Legal)-1], nil
+	if seen, ok := d.Observation.(map[string]any); ok && seen["look"] != nil {
+		return look(seen["look"])
+	}
+	return d.Observation, nil
+}
+
+func look(lines any) (*dovetail.Lookahead, error) {
+	list, ok := lines.([]any)
+	question := &dovetail.Lookahead{Lines: make([][]any, len(list))}
+	for i := range list {
+		if question.Lines[i], ok = list[i].([]any); !ok {
+			break
+		}
+	}
+	if !ok {
+		return nil, errors.New("the lines to look at are not arrays")
+	}
+	return question, nil
+}
+
+func (a *agent) Continue(_ context.Context, _ *dovetail.Decision, previews []dovetail.Preview, err error) (any, error) {
+	if err != nil {
+		return "refused", nil
+	}
+	rewards := make([]any, len(previews))
+	for i := range previews {
+		rewards[i] = previews[i].Rewards
+	}
+	return rewards, nil
 }
 
 func seconds(p *float64) any {
@@ -76,7 +105,7 @@ func (a *agent) End(_ *dovetail.Seat, end *dovetail.End) error {
 func (a *agent) Message(body any) (any, error) {
 	switch body {
 	case "crash":
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	case "counters":
 		return map[string]any{"decisions": a.decisions, "ends": a.ends, "reward": a.reward}, nil
 	case "last":

@@ -43,7 +43,7 @@ func newEnvironment(options dovetail.Options) (dovetail.Environment, error) {
 
 func (e *environment) failing(where string) error {
 	if e.fail == where {
-		return errors.New("told to fail in " + where)
+		return errors.New("it fails in " + where + ", as its option says")
 	}
 	return nil
 }
@@ -55,6 +55,7 @@ func (e *environment) Init() (*dovetail.Spec, error) {
 		ActionSpaces:      []dovetail.Space{e.space},
 		RewardRange:       &[2]float64{0, 1},
 		MaxTurns:          int64(e.turns),
+		Afterstates:       true,
 	}, e.failing("open")
 }
 
@@ -131,11 +132,32 @@ func (e *environment) Step(actions []dovetail.SeatValue) (*dovetail.Turn, error)
 	return turn, nil
 }
 
+func (e *environment) Afterstates(int) (any, error) {
+	space, ok := e.space.(*dovetail.Discrete)
+	if !ok {
+		return nil, nil
+	}
+	rows := make([]any, space.N)
+	for n := range space.N {
+		rows[n] = []any{e.turn + 1, space.Start + n}
+	}
+	return rows, nil
+}
+
+func (e *environment) Scene(seat int) (any, error) {
+	return map[string]any{"width": 1.0, "height": 1.0, "caption": e.Text(seat)}, nil
+}
+
+func (e *environment) Fork(int, int64) (dovetail.Environment, error) {
+	fork := *e
+	return &fork, nil
+}
+
 func (e *environment) Text(int) string { return fmt.Sprintf("turn %d", e.turn) }
 
 func (e *environment) Message(body any) (any, error) {
 	if body == "crash" {
-		return nil, errors.New("told to crash")
+		return nil, errors.New("it crashes, as it was asked to")
 	}
 	return body, nil
 }

@@ -34,7 +34,7 @@ func (g *greedy) Init(seat *dovetail.Seat) error {
 	return fmt.Errorf("greedy-go cannot play %s: it adds no afterstates", seat.Spec.Name)
 }
 
-// Step answers with a best action; equal ones are drawn by lot.
+// Step answers with a best action; it draws among equal ones.
 func (g *greedy) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	values, err := g.values(d)
 	if err != nil {

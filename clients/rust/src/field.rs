@@ -226,6 +226,7 @@ pub(crate) trait Record: Field {
 }
 
 /// Reads the value of a map's entry.
+#[inline]
 pub(crate) fn entry<T: Field>(reader: &mut Reader<'_>, key: &str) -> Result<Option<T>> {
     T::read(reader).map(Some).map_err(|error| error.at(key))
 }
@@ -262,6 +263,7 @@ pub(crate) fn close_map(out: &mut [u8], start: usize, most: usize, count: u8) {
 }
 
 /// Writes an entry; one that has its default is left out.
+#[inline]
 pub(crate) fn write_entry<T: Field + PartialEq>(
     out: &mut Vec<u8>,
     key: &str,

@@ -8,13 +8,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve as absolute } from "node:path";
 import { test } from "node:test";
 import { DovetailError, Refused, Tensor, connect, decode, encode, serve } from "dovetail-client";
 import type { AgentType } from "dovetail-client";
 import { othello } from "../othello/environment.js";
 
-const command = process.env["DOVETAIL"] ?? "dovetail";
+const given = process.env["DOVETAIL"] ?? "dovetail";
+// A path is of this folder, and the broker is started in another.
+const command = given.includes("/") ? absolute(given) : given;
 const there = spawnSync(command, ["--help"], { stdio: "ignore" }).status === 0;
 const skip = there ? false : `there is no broker: ${command} cannot be started; set DOVETAIL to its path`;
 const token = "secret";
@@ -99,6 +101,11 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
   program.stdout!.on("data", (text) => (printed += String(text)));
   t.after(() => program.kill("SIGKILL"));
   const experiment = await connect({ ...options, wait: 60 });
+  // Otherwise a test that fails would keep this process waiting.
+  t.after(async () => {
+    stop.abort();
+    await experiment.close();
+  });
   await experiment.expect(["othello"], ["counter", "asker", "random-typescript", "greedy-typescript"], 60);
 
   await t.test("a program says once that it is connected", async () => {

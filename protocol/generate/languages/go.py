@@ -247,9 +247,11 @@ class _Emitter:
             method = "variant" if record.module == "spaces" else "kind"
             yield f'func (*{record.name}) {method}() string {{ return "{record.tag}" }}'
             yield ""
-        if "experiment" in record.to_broker and any(
-            field.name == "id" and field.required for field in record.fields
-        ):
+        fields = {field.name: field for field in record.fields}
+        if "seq" in fields:
+            yield f"func (m *{record.name}) seq() int64 {{ return m.Seq }}"
+            yield ""
+        if "experiment" in record.to_broker and "id" in fields and fields["id"].required:
             yield f"func (m *{record.name}) setID(id int64) {{ m.ID = id }}"
             yield ""
 

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from dovetail import __version__
-from dovetail.cli import broker, conform, experiments, games, peers, records, watching
+from dovetail._version import __version__
+from dovetail.cli import broker, conform, experiments, games, peers, records, train, watching
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 
 app = typer.Typer(
     name="dovetail",
-    help="Join agents, environments and experiments, each a program of its own.\n\n"
+    help="Connect reinforcement-learning agents, environments and experiments.\n\n"
     "Four terminals: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
     "and `dovetail run FILE`.",
     no_args_is_help=True,
@@ -46,7 +46,7 @@ def options(
     state.debug = debug
 
 
-for module in (broker, peers, games, experiments, watching, records, conform):
+for module in (broker, peers, games, experiments, train, watching, records, conform):
     module.add(app)
 
 
@@ -60,7 +60,7 @@ def main() -> int:
         code = app(prog_name="dovetail", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody left to tell.
+        # The reader of our output is gone; no one is left to report to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KeyboardInterrupt, typer.Abort):

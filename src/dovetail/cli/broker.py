@@ -49,7 +49,7 @@ def broker(
         typer.Option(
             min=0.0,
             metavar="SECONDS",
-            help="How long episodes in progress may go on when the broker is told to stop.",
+            help="How long to let episodes in progress finish when the broker is asked to stop.",
         ),
     ] = 3.0,
 ) -> None:

@@ -9,20 +9,20 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.protocol import plugins
+from dovetail.peer.address import ADDRESS
+from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import ADDRESS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from dovetail.agent_servers.agent import Agent
     from dovetail.env_servers.environment import Environment
+    from dovetail.peer import plugins
 
 OK = 0
 FAILED = 1
@@ -60,6 +60,8 @@ def complain(error: Exception) -> int:
             text = f"{text.removesuffix('.')}; see `{context.command_path} --help`"
     elif isinstance(error, DovetailError):
         text, code = str(error), USAGE if isinstance(error, UsageError) else FAILED
+    elif (missing := absent(error)) is not None:
+        text, code = missing, FAILED
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text += "" if state.debug else " (--debug shows where)"
@@ -77,20 +79,6 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
     except Exception as error:
         return complain(error)
     return code if isinstance(code, int) else OK
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a file that is whole at any moment: broken off, it leaves what was there.
-
-    Raises:
-        DovetailError: it cannot be written.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 
 
 def warn(text: str) -> None:
@@ -156,6 +144,8 @@ def register(given: Sequence[str] | None) -> None:
     Raises:
         UsageError: one is not of the form, or is not there.
     """
+    from dovetail.peer import plugins
+
     for each in given or ():
         try:
             plugins.register(each)
@@ -169,19 +159,12 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
     Raises:
         UsageError: one has no ``=``, or a key comes twice.
     """
-    found: dict[str, Any] = {}
-    for each in given or ():
-        key, equals, text = each.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise UsageError(f"{option} {each!r} is not of the form KEY=VALUE")
-        if key in found:
-            raise UsageError(f"{option} {key} is given twice")
-        try:
-            found[key] = json.loads(text)
-        except ValueError:
-            found[key] = text
-    return found
+    from dovetail.peer import options
+
+    try:
+        return options.settings(given, option)
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
 
 
 def environment(name: str) -> type[Environment]:
@@ -197,6 +180,8 @@ def agent(name: str) -> type[Agent]:
 
 
 def _find(kind: plugins.Kind, name: str) -> Any:
+    from dovetail.peer import plugins
+
     try:
         return plugins.find(kind, name)
     except DovetailError as error:
@@ -216,6 +201,8 @@ def complete_agent(incomplete: str) -> list[str]:
 
 
 def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
+    from dovetail.peer import plugins
+
     return [name for name in plugins.names(kind) if name.startswith(incomplete)]
 
 
@@ -271,7 +258,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def show(*things: Any) -> None:
-    """Print tables and lines for a person; wide and plain when nobody's terminal is there."""
+    """Print tables and lines for a person; wide and plain without a terminal."""
     from rich.console import Console
 
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120

@@ -1,18 +1,17 @@
-"""``dovetail conform``: hold a program of any language against the contract."""
+"""``dovetail conform``: check a program in any language against the contract."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.markup import escape
 
 from dovetail.cli.common import FAILED, OK, UsageError, show
-from dovetail.protocol.conform import run as kit
-from dovetail.protocol.conform.run import Result
+
+if TYPE_CHECKING:
+    from dovetail.conform.run import Result
 
 
 def add(app: typer.Typer) -> None:
@@ -27,6 +26,10 @@ def conform(
         typer.Argument(metavar="-- CMD...", help="The program under test and its arguments."),
     ] = None,
     only: Annotated[str, typer.Option(help="Only cases whose name contains this.")] = "",
+    level: Annotated[
+        int,
+        typer.Option(min=1, max=2, help="1: a peer that ignores bad frames and never resumes."),
+    ] = 2,
     list_: Annotated[bool, typer.Option("--list", help="Name the cases and their rules.")] = False,
     verbose: Annotated[bool, typer.Option("--show", help="Print every frame.")] = False,
     report: Annotated[
@@ -37,20 +40,28 @@ def conform(
         float, typer.Option(min=0.1, help="Seconds to wait for anything that must come.")
     ] = 10.0,
 ) -> int:
-    """Play the broker to a program and hold its answers against SPEC.md.
+    """Play the broker to a program and check its answers against SPEC.md.
 
     docs/conformance.md says what the program has to do.
 
     Example: dovetail conform agent -- ./conformer agent
     """
+    import msgspec
+    from rich.markup import escape
+
+    from dovetail.conform import run as kit
+
     if role not in kit.CASES:
         raise UsageError(f"no role {role!r} can be tried; use {', '.join(kit.CASES)}")
-    cases = kit.select(role, only)
+    cases = kit.select(role, only, level)
     if not cases:
         raise UsageError(f"no case of {role} has {only!r} in its name; see --list")
     if list_:
         for each in cases:
-            show(f"[bold]{each.name}[/] (section {each.section}): {escape(each.rule)}")
+            show(
+                f"[bold]{each.name}[/] (section {each.section}, level {each.level}): "
+                f"{escape(each.rule)}"
+            )
         return OK
     if not command:
         raise UsageError(
@@ -71,15 +82,20 @@ def conform(
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from None
     passed = sum(each.passed for each in results)
-    show(f"{role}: {passed} of {len(results)} cases passed")
+    show(f"{role}, level {level}: {passed} of {len(results)} cases passed")
     if report is not None:
-        about: dict[str, Any] = {"role": role, "command": command, "passed": passed == len(results)}
+        about: dict[str, Any] = {"role": role, "level": level, "command": command}
+        about["passed"] = passed == len(results)
         about["cases"] = [msgspec.to_builtins(each) for each in results]
         report.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return OK if passed == len(results) else FAILED
 
 
 def _tell(result: Result, verbose: bool) -> None:
+    from rich.markup import escape
+
+    from dovetail.conform import run as kit
+
     mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
     show(f"{mark} {result.name}")
     if not result.passed:

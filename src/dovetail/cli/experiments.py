@@ -21,8 +21,8 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
+from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import GIVE_UP
 
 
 def add(app: typer.Typer) -> None:
@@ -54,7 +54,7 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Where plots and tables go.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with this experiment where it was broken off.")
+        bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
     ] = False,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
@@ -87,7 +87,9 @@ def run(
             give_up=give_up,
         )
     except KeyboardInterrupt:
-        warn("broken off; the same command with --resume goes on from the last finished stage")
+        warn(
+            "interrupted; run the same command with --resume to continue after the last finished stage"
+        )
         raise
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,21 +16,14 @@ from dovetail.cli.common import (
     UsageError,
     complete_agent,
     complete_environment,
-    log_to_stderr,
     register,
     settings,
 )
-from dovetail.cli.common import agent as find_agent
-from dovetail.cli.common import environment as find_environment
-from dovetail.protocol import messages as m
-from dovetail.protocol import options, plugins
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
 if TYPE_CHECKING:
-    from dovetail.agent_servers.host import AgentHost
-    from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.protocol import messages as m
 
 
 def add(app: typer.Typer) -> None:
@@ -100,10 +90,14 @@ def play(
     if seed is None:
         seed = secrets.randbelow(1_000_000)
 
+    from dovetail.cli import seating
+
     rival = against or "random"
-    place = _here(env, rival) if connect is None else _there(env, rival, connect, token)
+    place = (
+        seating.here(env, rival) if connect is None else seating.there(env, rival, connect, token)
+    )
     with place as (experiment, name, opponent, human_at):
-        seats = _seats(env, configuration, local=connect is None)
+        seats = seating.seats(env, configuration, local=connect is None)
         if seat >= seats:
             raise UsageError(f"there is no seat {seat}; {env} has seats 0 to {seats - 1}")
         if seats == 1 and against:
@@ -138,18 +132,18 @@ def play(
                 text = episode.message or episode.reason
                 if episode.blame == seat and text == LEFT:
                     break
-                raise DovetailError(f"the game was broken off: {text}")
+                raise DovetailError(f"the game was interrupted: {text}")
             scores.append(_score(episode, seat))
         if games > 1 and scores:
             print(_tally(scores))
 
 
 LEFT = "the person left the game"
-"""What ``Human`` says of a person who plays no more; that is no failure."""
+"""What ``Human`` says of a person who stops playing; this is not a failure."""
 
 
 def _score(episode: m.Episode, seat: int) -> str | float:
-    """Return how a game went for a seat: a word, or its return where nobody wins."""
+    """Return how a game went for a seat: a word, or its return in a game without winners."""
     if episode.outcome is None or len(episode.outcome) < 2:
         return episode.seats[seat].total
     score, best = episode.outcome[seat], max(episode.outcome)
@@ -163,114 +157,3 @@ def _tally(scores: list[str | float]) -> str:
     return f"{len(scores)} games: " + ", ".join(
         f"{scores.count(word)} {word}" for word in ("won", "drawn", "lost")
     )
-
-
-def _seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
-    """Return how many seats a game has; two if only the broker knows it."""
-    try:
-        kind = find_environment(env)
-    except DovetailError:
-        if local:
-            raise
-        return 2
-    try:
-        made = kind(options.read(kind.Configuration, configuration, f"environment {env}"))
-        seats = made.init().seats
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
-    made.cleanup()
-    return seats
-
-
-Place = tuple["Experiment", str, str, str | None]
-"""The experiment, the environment's and the opponent's names in it, and who makes humans."""
-
-
-@contextmanager
-def _here(env: str, against: str) -> Iterator[Place]:
-    from dovetail.agent_servers.host import type_name as agent_name
-    from dovetail.broker.inprocess import InProcess
-    from dovetail.env_servers.host import type_name
-
-    kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
-    types = [human] if opponent is human else [human, opponent]
-    with InProcess([kind], types) as experiment:
-        yield experiment, type_name(kind), agent_name(opponent), None
-
-
-@contextmanager
-def _there(env: str, against: str, address: str, token: str | None) -> Iterator[Place]:
-    from dovetail import __version__
-    from dovetail.agent_servers.host import AgentHost
-    from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import GIVE_UP, Link
-
-    log_to_stderr()
-    host = AgentHost([find_agent("human")])
-    software = f"dovetail-python {__version__}"
-    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
-    # The experiment's connection already tells the person when the broker falls silent.
-    seat = Link(address, hello, warn=_silently)
-    try:
-        assert seat.session.welcome is not None
-        name = seat.session.welcome.name
-        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
-        link = Link(address, hello, give_up=GIVE_UP)
-        with Experiment(_Both(link, seat, host)) as experiment:
-            yield experiment, _remote("environment", env), _remote("agent", against), name
-    finally:
-        seat.close()
-
-
-def _silently(_: str) -> None:
-    pass
-
-
-def _remote(kind: plugins.Kind, name: str) -> str:
-    """Return what a broker calls what is named here; a module or file may be named as well."""
-    if ":" not in name:
-        return name
-    found = plugins.find(kind, name)
-    return str(found.name or found.__name__.lower())
-
-
-class _Both:
-    """The experiment's connection, which serves the person's seat while it waits.
-
-    One thread does both, so that Ctrl-C reaches the person's prompt.
-    """
-
-    def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
-        self._link, self._seat, self._host = link, seat, host
-        self._ended = 0
-        """Episodes that the person has heard the end of, less those the experiment has."""
-
-    @property
-    def departed(self) -> bool:
-        """Whether the broker has said goodbye."""
-        return self._link.departed
-
-    def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker."""
-        self._link.send(messages)
-
-    def receive(self, timeout: float | None) -> list[m.Message]:
-        """Let the person play; return what came for the experiment.
-
-        A result waits until the person has heard the end of the game, a second at most.
-        """
-        came = self._link.receive(0.02)
-        results = sum(isinstance(each, m.Episode) for each in came)
-        end = time.monotonic() + 1.0
-        while True:
-            asked = self._seat.receive(0.02)
-            if asked:
-                self._seat.send(self._host.handle(asked))
-            self._ended += sum(isinstance(each, m.End) for each in asked)
-            if self._ended >= results or time.monotonic() > end:
-                self._ended = max(0, self._ended - results)
-                return came
-
-    def close(self) -> None:
-        """Leave."""
-        self._link.close()

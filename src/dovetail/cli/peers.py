@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -25,9 +25,11 @@ from dovetail.cli.common import (
 )
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
-from dovetail.protocol import messages as m
-from dovetail.protocol import options, plugins
 from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.peer import plugins
+    from dovetail.protocol import messages as m
 
 ShowOptions = Annotated[
     bool, typer.Option("--options", help="Print what can be set, and do nothing else.")
@@ -48,6 +50,8 @@ class _Peer(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
+        from dovetail.peer import plugins
+
         for word in ctx.meta.get("dovetail.words", ()):
             if word in plugins.names(self.kind) or (":" in word and "://" not in word):
                 try:
@@ -76,6 +80,8 @@ def add(app: typer.Typer) -> None:
 
 def table(kind: plugins.Kind, name: str, found: type[Any]) -> Any:
     """Return the table of what can be set for an environment or agent."""
+    from dovetail.peer import options
+
     struct = found.Configuration if kind == "environment" else found.Parameters
     return options_table(f"{kind} {name}", options.describe(struct))
 
@@ -161,6 +167,8 @@ def agent(
         return
     if len(types) != 1:
         raise UsageError("--as-one serves one agent; name just one")
+    from dovetail.peer import options
+
     kind = types[0]
     try:
         parameters = options.read(kind.Parameters, given, f"agent {names[0]}")

@@ -12,12 +12,11 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.protocol import options
+from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.registry import registered
 
 if TYPE_CHECKING:
-    from dovetail.broker.records import EpisodeRecord
+    from dovetail.protocol.journal import EpisodeRecord
     from dovetail.protocol.messages import Turn
 
 
@@ -54,10 +53,10 @@ def replay(
     if episode is None or list_:
         _list(journal)
         return
-    from dovetail.broker.journal import episode as pick
+    from dovetail.protocol.journal import episode as pick
 
     if episode != "last" and not (episode.isdecimal() and int(episode) > 0):
-        raise UsageError(f"{episode!r} is no number of an episode; --list shows them")
+        raise UsageError(f"{episode!r} is not an episode number; --list shows them")
     number, played = pick(journal, episode)
     result = played.result
     print(
@@ -71,7 +70,7 @@ def _list(journal: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from dovetail.broker.journal import episodes
+    from dovetail.protocol.journal import episodes
 
     table = Table()
     for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
@@ -96,6 +95,8 @@ def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
             raise
         raise UsageError(f"{error}; --env FILE.py:Class says where another is") from None
     result = played.result
+    from dovetail.peer import options
+
     configuration = options.read(
         kind.Configuration, played.configuration, f"environment {played.environment}"
     )
@@ -147,7 +148,7 @@ def _count(turn: Turn, totals: list[float]) -> None:
 
 
 def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
-    """Hold the end of a replay against the record."""
+    """Compare the end of a replay with the record."""
     result = played.result
     number = len(played.actions)
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None

@@ -1,4 +1,4 @@
-"""``dovetail list`` and ``dovetail watch``: what there is, and what goes on."""
+"""``dovetail list`` and ``dovetail watch``: what is connected, and what is being played."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.peers import table
-from dovetail.protocol import plugins
+from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.link import GIVE_UP
 
 if TYPE_CHECKING:
     from dovetail.experiments.client import Experiment
@@ -41,7 +40,7 @@ def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Exper
     """Connect to a broker as somebody who only looks."""
     from dovetail import __version__
     from dovetail.experiments.client import Experiment
-    from dovetail.protocol.link import Link
+    from dovetail.peer.link import Link
     from dovetail.protocol.messages import VERSION, Hello
 
     software = f"dovetail-python {__version__}"
@@ -64,6 +63,8 @@ def list_(connect: MaybeConnect = None, token: Token = None) -> None:
             _show_catalogue(connect, broker.catalogue())
         return
     for kind in ("environment", "agent"):
+        from dovetail.peer import plugins
+
         for name in plugins.names(kind):
             try:
                 found = plugins.find(kind, name)
@@ -183,7 +184,7 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
                 time.sleep(delay)
             if over and not everything:
                 followed = None
-                broker._turns.clear()  # go on with what is played now, not with what was
+                broker._turns.clear()  # continue with what is played now
         if (
             quiet
             and run is not None

@@ -25,46 +25,46 @@ namespace messages {
 
 /// An environment or agent type that a peer can make.
 struct Offer {
-    /// How a run or a `create` names it.
+    /// The name that `run` and `create` use.
     std::string name = {};
     /// One sentence for a person.
     std::string description = {};
-    /// JSON Schema of each option by name, with its default.
+    /// The JSON Schema of each option, by name, with its default.
     Map parameters = {};
-    /// For agents: what the environment is to add to this agent's decisions.
+    /// For agents: what the environment adds to this agent's decisions.
     std::vector<Want> wants = {};
-    /// For agents: episodes that one instance plays at once; 0 is no limit. At least 0.
+    /// For agents: how many episodes one instance plays at once; 0 means any number. At least 0.
     std::int64_t capacity = 1;
-    /// For agents: the program is this one agent; it need not and cannot be created.
+    /// For agents: the program is this one agent; experiments seat it by name and do not create it.
     bool instance = false;
-    /// For environments: the numbers of seats it can have.
+    /// For environments: the possible numbers of seats.
     std::optional<std::vector<std::int64_t>> seats = {};
 };
 
-/// The largest frame a receiver reads; a frame beyond it gets the error `limit`.
+/// What a receiver reads; it refuses a larger frame with the error `limit`.
 struct Limits {
     /// Bytes. At least 1.
     std::int64_t frame = 16'777'216;
     /// Nested arrays and maps. At least 1.
     std::int64_t depth = 32;
-    /// Values of any kind, keys included. At least 1.
+    /// Values of any kind, including map keys. At least 1.
     std::int64_t elements = 100'000;
 };
 
-/// The first message of a peer, and again after a reconnection. The message `hello`, any peer to broker.
+/// A peer's first message on a connection. The message `hello`, any peer to broker.
 struct Hello {
     static constexpr const char* type = "hello";
     /// The protocol version that the peer speaks.
     std::int64_t version = 0;
-    /// What the peer is; it is fixed for the session.
+    /// What the peer is, for the whole session.
     Role role = Role::environment;
-    /// Unique among the peers present; empty lets the broker choose.
+    /// Unique among connected peers; the broker chooses a name if it is empty.
     std::string name = {};
-    /// What environments and agents bring with them; empty for the other roles.
+    /// What environments and agents can make; empty for other roles.
     std::vector<Offer> offers = {};
-    /// What the broker was started with as its access token, if it was.
+    /// The broker's access token, if it has one.
     std::optional<std::string> token = {};
-    /// The session token of an earlier `welcome`.
+    /// The session token of an earlier `welcome`, to resume that session.
     std::optional<std::string> resume = {};
     /// With `resume`: the highest `seq` that arrived in that session. At least 0.
     std::int64_t seen = 0;
@@ -77,12 +77,11 @@ struct Hello {
 /// The broker's answer to `hello`. The message `welcome`, broker to any peer.
 struct Welcome {
     static constexpr const char* type = "welcome";
-    /// To be presented as `resume` after a reconnection.
+    /// The session token; a peer that reconnects sends it as `resume`.
     std::string session = {};
-    /// The peer's name: its own, or the one that the broker chose.
+    /// The peer's name: its own, or one that the broker chose.
     std::string name = {};
-    /// Whether this goes on with the session that `resume` named; false means that everything of an earlier
-    /// session is gone.
+    /// Whether the session that `resume` named continues; if false, everything of an earlier session is gone.
     bool resumed = false;
     /// The protocol version that the broker speaks.
     std::int64_t version = 1;
@@ -90,14 +89,14 @@ struct Welcome {
     double heartbeat = 1.0;
     /// Seconds of silence after which the broker gives up a peer that owes no answer. At least 0.
     double peer_timeout = 30.0;
-    /// What the broker reads; frames beyond it are refused.
+    /// The largest frames that the broker reads.
     Limits limits = {};
-    /// The optional parts that both sides know; only these may be used.
+    /// The optional parts of the protocol that both sides know and may use.
     std::vector<std::string> features = {};
 };
 
-/// Either side asks whether the other is alive. The message `ping`, any peer to broker and broker to any
-/// peer.
+/// Asks whether the other side is alive; answered with `pong`. The message `ping`, any peer to broker and
+/// broker to any peer.
 struct Ping {
     static constexpr const char* type = "ping";
     /// Returned in the `pong`. At least 0.
@@ -134,8 +133,7 @@ struct Error {
     std::int64_t seq = 0;
 };
 
-/// An orderly leave; the broker keeps nothing for a resumption. The message `bye`, any peer to broker and
-/// broker to any peer.
+/// Ends the session; it cannot be resumed. The message `bye`, any peer to broker and broker to any peer.
 struct Bye {
     static constexpr const char* type = "bye";
     /// One line for a person.
@@ -146,28 +144,28 @@ struct Bye {
 /// to agent or experiment or observer.
 struct Reply {
     static constexpr const char* type = "reply";
-    /// The `id` of the request.
+    /// The `id` of the request that it answers.
     std::int64_t id = 0;
-    /// What was asked for; each request says what that is.
+    /// The result; each request defines its form.
     Value body = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// A way to turn or mirror the game that changes nothing about it.
+/// A rotation or reflection under which the game is the same.
 struct Symmetry {
-    /// The symmetric observation's elements in row-major order, as places in the observation's.
+    /// For each element of the symmetric observation, in row-major order, its index in the observation.
     std::vector<std::int64_t> observation = {};
-    /// The number of the symmetric action by action number; empty if it is not told.
+    /// For each action number, the number of the symmetric action; empty if unknown.
     std::vector<std::int64_t> actions = {};
 };
 
-/// What a seat can expect of an environment; the answer to `open`. The message `spec`, environment to broker.
+/// Describes a game to its seats; the answer to `open`. The message `spec`, environment to broker.
 struct Spec {
     static constexpr const char* type = "spec";
     /// The match of the `open` that it answers.
     std::int64_t match = 0;
-    /// What the game is called; the offer's name if the environment gives none.
+    /// The name of the game; the offer's name if empty.
     std::string name = {};
     /// The number of seats, numbered from 0. At least 1.
     std::int64_t seats = 1;
@@ -175,61 +173,63 @@ struct Spec {
     std::vector<Space> observation_spaces = {};
     /// One per seat, or one for all.
     std::vector<Space> action_spaces = {};
-    /// The lowest and highest reward of one transition; nil if not known.
+    /// The lowest and highest reward of one transition; nil if unknown.
     std::optional<std::pair<double, double>> reward_range = {};
-    /// The discount factor that the game means its returns to be read with. At least 0 and at most 1.
+    /// The discount factor that the game suggests to learners; the broker does not discount. At least 0 and
+    /// at most 1.
     double discount = 1.0;
-    /// Whether a watcher may see what any seat sees.
+    /// Whether watchers may see every seat's observations.
     bool perfect_information = true;
     /// Whether chance plays a part after the start: equal actions may lead to different turns.
     bool chance = false;
-    /// Whether the environment can add them.
+    /// Whether the environment can provide afterstates.
     bool afterstates = false;
-    /// Reward of the seat to blame and of every other one, when an episode is forfeited.
+    /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
     std::optional<std::pair<double, double>> forfeit = {};
-    /// No episode has more turns than this. At least 1.
+    /// The most turns that an episode can have; nil if unknown. At least 1.
     std::optional<std::int64_t> max_turns = {};
-    /// Of observation and afterstates, if they are one tensor; the identity is left out.
+    /// Symmetries of an observation that is one tensor, without the identity.
     std::vector<Symmetry> symmetries = {};
 };
 
-/// Make an environment for a match. The message `open`, broker to environment.
+/// Creates an environment for a match; answered with `spec`. The message `open`, broker to environment.
 struct Open {
     static constexpr const char* type = "open";
-    /// The broker's number of the match; later messages name it.
+    /// The broker's number for the match.
     std::int64_t match = 0;
     /// The name of an offer of this peer.
     std::string environment = {};
-    /// The options by name; those left out have their defaults.
+    /// Options by name; the others keep their defaults.
     Map configuration = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// Begin an episode; one in progress in the same match is abandoned. The message `start`, broker to
-/// environment.
+/// Starts an episode, dropping one in progress in the same match; answered with `turn` 0. The message
+/// `start`, broker to environment.
 struct EnvironmentStart {
     static constexpr const char* type = "start";
     /// The match.
     std::int64_t match = 0;
-    /// The broker's number of the episode; later messages name it.
+    /// The broker's number for the episode.
     std::int64_t episode = 0;
-    /// For everything that the environment draws in this episode.
+    /// Seeds everything that is random in this episode.
     std::int64_t seed = 0;
-    /// Per seat, what to add to its views; empty if no seat wants anything.
+    /// For each seat, what to add to its views; empty if no seat wants anything.
     std::vector<std::vector<Want>> wants = {};
-    /// Whether to add the `text` that all may see to each turn.
+    /// Whether to add the public `text` to each turn.
     bool watched = false;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// The actions of every seat in `to_act`. The message `step`, broker to environment.
+/// Applies the actions of all seats in `to_act`; answered with the next `turn`. The message `step`, broker to
+/// environment.
 struct EnvironmentStep {
     static constexpr const char* type = "step";
     /// The episode.
     std::int64_t episode = 0;
-    /// The number of the turn that these actions answer.
+    /// The turn that these actions answer.
     std::int64_t turn = 0;
     /// Pairs of seat and action, in the order of `to_act`.
     std::vector<std::pair<std::int64_t, Value>> actions = {};
@@ -237,7 +237,8 @@ struct EnvironmentStep {
     std::int64_t seq = 0;
 };
 
-/// The match is over; the environment made for it may go. The message `close`, broker to environment.
+/// Ends a match; the environment can release what it holds for it. The message `close`, broker to
+/// environment.
 struct Close {
     static constexpr const char* type = "close";
     /// The match.
@@ -246,109 +247,112 @@ struct Close {
     std::int64_t seq = 0;
 };
 
-/// A seat asks what would follow; answered with `reply`, from what that seat knows. The message `lookahead`,
-/// broker to environment.
+/// Asks what would follow from actions, as far as a seat can know; answered with `reply`. The message
+/// `lookahead`, broker to environment.
 struct EnvironmentLookahead {
     static constexpr const char* type = "lookahead";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
     /// The episode.
     std::int64_t episode = 0;
-    /// The seat that asks, which must act.
+    /// The seat that asks and must act.
     std::int64_t seat = 0;
-    /// The turn of its decision.
+    /// The turn of the seat's decision.
     std::int64_t turn = 0;
-    /// Sequences of actions, as in the agent's `lookahead`.
+    /// Sequences of joint actions, as in the agent's `lookahead`.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// For what the seat cannot know and for chance; the same draw for all lines.
+    /// Seeds what the seat cannot know, and chance: all lines share one draw.
     std::int64_t seed = 0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// Free text or data from an experiment to an environment. The message `message`, broker to environment.
+/// A message from an experiment to an environment; answered with `reply`. The message `message`, broker to
+/// environment.
 struct EnvironmentMessage {
     static constexpr const char* type = "message";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
     /// The match that the environment was made for.
     std::int64_t match = 0;
-    /// Whatever the experiment and the environment have agreed on.
+    /// Any value that the two sides understand.
     Value body = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// What a transition means to one seat.
+/// A transition as one seat experiences it.
 struct View {
     /// The seat. At least 0.
     std::int64_t seat = 0;
-    /// What the seat sees, in its observation space; it passes through the broker unopened.
+    /// A value of the seat's observation space; the broker passes it on unopened.
     Value observation = {};
-    /// What the seat may do, for a seat in `to_act`; nil: whatever its action space contains.
+    /// For a seat in `to_act`: its legal actions; nil allows its whole action space.
     Legal legal = {};
-    /// Earned in this transition.
+    /// What the seat earned in this transition.
     double reward = 0.0;
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     std::optional<std::string> text = {};
-    /// If wanted: the same to be drawn; see SPEC.md, Scenes.
+    /// If wanted: the position as a scene to draw.
     Value scene = {};
 };
 
-/// A transition: who must act now and what each seat learns. The message `turn`, environment to broker.
+/// A transition: which seats must act, and what each seat observes and earns. The message `turn`, environment
+/// to broker.
 struct Turn {
     static constexpr const char* type = "turn";
     /// The episode.
     std::int64_t episode = 0;
-    /// The number of this decision point, from 0 within the episode. At least 0.
+    /// The number of this decision point within the episode, from 0. At least 0.
     std::int64_t turn = 0;
-    /// Seats that must act; empty if and only if the episode is over.
+    /// The seats that must act; empty if and only if the episode is over.
     std::vector<std::int64_t> to_act = {};
-    /// Seats in `to_act`, and any that earned a reward; at the end every seat.
+    /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
     std::vector<View> seats = {};
     /// Whether the rules ended the episode.
     bool terminated = false;
-    /// Whether the environment cut the episode short, by a limit that is no part of the rules.
+    /// Whether a limit outside the rules ended the episode.
     bool truncated = false;
-    /// At the end: a score per seat, 1 won, 0 lost, shared when drawn.
+    /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     std::optional<std::vector<double>> outcome = {};
-    /// If watched: the position as all may see it.
+    /// If watched: the position as text, as everyone may see it.
     std::optional<std::string> text = {};
-    /// Whatever may help a person; the broker passes it to nobody.
+    /// For debugging; the broker does not pass it on.
     Value info = {};
 };
 
-/// Make an agent instance of a type that the peer offered. The message `create`, broker to agent.
+/// Creates an agent instance of a type that the peer offers; answered with `reply`. The message `create`,
+/// broker to agent.
 struct Create {
     static constexpr const char* type = "create";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The broker's number for the new agent; later messages name it.
+    /// The broker's number for the new instance.
     std::int64_t instance = 0;
     /// The name of an offer of this peer.
     std::string agent = {};
-    /// The options by name; those left out have their defaults.
+    /// Options by name; the others keep their defaults.
     Map parameters = {};
-    /// For the random choices of the agent that belong to no episode.
+    /// Seeds the agent's random choices outside episodes.
     std::int64_t seed = 0;
-    /// Bytes of an earlier `saved` to begin from.
+    /// The state to start from: bytes of an earlier `saved`.
     std::optional<Bytes> state = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// An instance takes a seat of a match. The message `init`, broker to agent.
+/// Seats an agent instance in a match. The message `init`, broker to agent.
 struct Init {
     static constexpr const char* type = "init";
     /// The match.
     std::int64_t match = 0;
-    /// The seat that the agent takes.
+    /// The seat.
     std::int64_t seat = 0;
-    /// The agent that takes it.
+    /// The instance that takes the seat.
     std::int64_t instance = 0;
-    /// What the environment said of itself.
+    /// The environment's description of the game.
     Spec spec = {};
     /// Whether the agent may send `lookahead`.
     bool lookahead = false;
@@ -358,102 +362,103 @@ struct Init {
     std::int64_t seq = 0;
 };
 
-/// What the seat may use, and what its last answer took; seconds at the broker.
+/// What a seat may use and what its last answer took, in seconds of the broker's clock.
 struct Clock {
-    /// What this decision may take; nil is no limit.
+    /// The limit of this decision; nil if there is none.
     std::optional<double> decision = {};
-    /// What the seat has left for the episode, this decision included; nil is no limit.
+    /// What is left for the rest of the episode, including this decision; nil if there is no limit.
     std::optional<double> left = {};
     /// What the seat's last answer took; nil before the first.
     std::optional<double> last = {};
 };
 
-/// A seat's first decision of an episode. The message `start`, broker to agent.
+/// Asks for a seat's first decision of an episode; answered with `action`. The message `start`, broker to
+/// agent.
 struct AgentStart {
     static constexpr const char* type = "start";
     /// The episode.
     std::int64_t episode = 0;
-    /// The match, whose `init` said who holds the seat.
+    /// The match.
     std::int64_t match = 0;
     /// The seat.
     std::int64_t seat = 0;
-    /// The number of the turn; the `action` names it.
+    /// The turn; the `action` repeats it.
     std::int64_t turn = 0;
-    /// For this seat's random choices in this episode.
+    /// Seeds this seat's random choices in this episode.
     std::int64_t seed = 0;
-    /// In `evaluate` the agent must not change.
+    /// In `evaluate` the agent must not learn.
     Mode mode = Mode::learn;
-    /// What the seat sees.
+    /// The seat's observation.
     Value observation = {};
-    /// What the seat may do; nil: whatever its action space contains.
+    /// The legal actions; nil allows the whole action space.
     Legal legal = {};
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     std::optional<std::string> text = {};
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     Value scene = {};
-    /// What the seat may use; nil if no clock runs.
+    /// The seat's clock; nil if none runs.
     std::optional<Clock> clock = {};
-    /// Earned before the first decision.
+    /// What the seat earned before its first decision.
     double reward = 0.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// A later decision of a seat. The message `step`, broker to agent.
+/// Asks for a later decision of a seat; answered with `action`. The message `step`, broker to agent.
 struct AgentStep {
     static constexpr const char* type = "step";
     /// The episode.
     std::int64_t episode = 0;
     /// The seat.
     std::int64_t seat = 0;
-    /// The number of the turn; the `action` names it.
+    /// The turn; the `action` repeats it.
     std::int64_t turn = 0;
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     double reward = 0.0;
-    /// What the seat sees.
+    /// The seat's observation.
     Value observation = {};
-    /// What the seat may do; nil: whatever its action space contains.
+    /// The legal actions; nil allows the whole action space.
     Legal legal = {};
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     std::optional<std::string> text = {};
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     Value scene = {};
-    /// What the seat may use; nil if no clock runs.
+    /// The seat's clock; nil if none runs.
     std::optional<Clock> clock = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// The episode is over for a seat, whatever happened. The message `end`, broker to agent.
+/// Tells a seat that its episode is over, whatever the reason. The message `end`, broker to agent.
 struct End {
     static constexpr const char* type = "end";
     /// The episode.
     std::int64_t episode = 0;
     /// The seat.
     std::int64_t seat = 0;
-    /// The match, for a seat that never had a `start`.
+    /// The match; needed by a seat that never had a `start`.
     std::int64_t match = 0;
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     double reward = 0.0;
-    /// The last position as the seat sees it; nil if the environment gave none.
+    /// The seat's final observation; nil if the environment gave none.
     Value observation = {};
-    /// A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored.
+    /// A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored.
     std::optional<std::vector<double>> outcome = {};
-    /// Why it is over.
+    /// Why the episode ended.
     Reason reason = Reason::terminated;
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     std::optional<std::int64_t> blame = {};
-    /// The seat's return: all its rewards of the episode.
+    /// The seat's return: the sum of its rewards.
     double total = 0.0;
     /// How many decisions the seat was given in this episode.
     std::int64_t decisions = 0;
-    /// If wanted: the last position as this seat may see it.
+    /// If wanted: the final position as text, as this seat may see it.
     std::optional<std::string> text = {};
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     Value scene = {};
     /// The mode of the episode.
     Mode mode = Mode::learn;
@@ -466,18 +471,18 @@ struct Action {
     static constexpr const char* type = "action";
     /// The episode.
     std::int64_t episode = 0;
-    /// The number of the turn that it answers.
+    /// The turn that it answers.
     std::int64_t turn = 0;
     /// The seat.
     std::int64_t seat = 0;
-    /// A legal action: an action number where `legal` was given, else a value of the action space.
+    /// An action number if `legal` was given, otherwise a value of the action space.
     Value action = {};
-    /// How many answers the rules refused before this one; for bridges that ask again by themselves. At least
-    /// 0.
+    /// How many earlier answers to this decision were illegal; for bridges that ask their player again. At
+    /// least 0.
     std::int64_t refused = 0;
 };
 
-/// Ask what would follow from the position in which the seat must act. The reply's `body` is a list of
+/// Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
 /// `Preview`, one for each line. The message `lookahead`, agent to broker.
 struct AgentLookahead {
     static constexpr const char* type = "lookahead";
@@ -487,42 +492,43 @@ struct AgentLookahead {
     std::int64_t episode = 0;
     /// The seat that must act.
     std::int64_t seat = 0;
-    /// The turn of its decision.
+    /// The turn of the seat's decision.
     std::int64_t turn = 0;
-    /// Sequences of actions; at each point one action for each seat to act, in the order of `to_act`.
+    /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     std::vector<std::vector<std::vector<Value>>> lines = {};
-    /// For what the seat cannot know and for chance; the same draw for all lines.
+    /// Seeds what the seat cannot know, and chance: all lines share one draw.
     std::int64_t seed = 0;
 };
 
-/// What a line of actions leads to.
+/// The position that a line of actions leads to.
 struct Preview {
-    /// Seats that would have to act; empty if the episode would be over.
+    /// The seats that would have to act; empty if the episode would be over.
     std::vector<std::int64_t> to_act = {};
-    /// What the last action would mean to each seat that a turn would speak of.
+    /// The views that the turn after the last action would have.
     std::vector<View> seats = {};
-    /// Per seat, of the whole line.
+    /// The sum of each seat's rewards along the line.
     std::vector<double> rewards = {};
-    /// Whether the rules would have ended the episode.
+    /// Whether the rules would end the episode.
     bool terminated = false;
-    /// Whether the environment would have cut it short.
+    /// Whether a limit outside the rules would end it.
     bool truncated = false;
     /// At the end: a score per seat.
     std::optional<std::vector<double>> outcome = {};
-    /// How many actions of the line were applied.
+    /// How many steps of the line were applied.
     std::int64_t applied = 0;
-    /// Why the next one was not: it is not legal, or the episode is over.
+    /// Why the next step was not applied: an illegal action, or the end of the episode.
     std::string error = {};
 };
 
-/// Ask an instance for its state. The message `save`, experiment to broker and broker to agent.
+/// Asks for an instance's state; answered with `saved`. The message `save`, experiment to broker and broker
+/// to agent.
 struct Save {
     static constexpr const char* type = "save";
     /// To be returned in the `saved`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
-    /// From an experiment: the broker keeps the state under this name, across its restarts.
+    /// From an experiment: the broker also stores the state under this name, across restarts.
     std::optional<std::string> state_name = {};
     /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
@@ -535,22 +541,23 @@ struct Saved {
     static constexpr const char* type = "saved";
     /// The `id` of the `save`.
     std::int64_t id = 0;
-    /// Bytes of the agent's own form; the broker does not open them.
+    /// The state, in the agent's own format; the broker does not open it.
     Bytes state = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// Put an instance into a state that it saved. The message `load`, experiment to broker and broker to agent.
+/// Restores a state that an instance of this type saved. The message `load`, experiment to broker and broker
+/// to agent.
 struct Load {
     static constexpr const char* type = "load";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
-    /// Bytes of an earlier `saved`.
+    /// The bytes of an earlier `saved`.
     Bytes state = {};
-    /// From an experiment: load what the broker keeps under this name, instead of `state`.
+    /// From an experiment: load the state that the broker stores under this name instead.
     std::optional<std::string> state_name = {};
     /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
@@ -558,20 +565,22 @@ struct Load {
     std::int64_t seq = 0;
 };
 
-/// Free text or data from an experiment to an agent instance. The message `message`, broker to agent.
+/// A message from an experiment to an agent instance; answered with `reply`. The message `message`, broker to
+/// agent.
 struct AgentMessage {
     static constexpr const char* type = "message";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
-    /// Whatever the experiment and the agent have agreed on.
+    /// Any value that the two sides understand.
     Value body = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// The match is over; the seats that were taken by `init` are free. The message `leave`, broker to agent.
+/// Ends a match for an agent; the seats that `init` assigned are free again. The message `leave`, broker to
+/// agent.
 struct Leave {
     static constexpr const char* type = "leave";
     /// The match.
@@ -580,7 +589,8 @@ struct Leave {
     std::int64_t seq = 0;
 };
 
-/// The instance is no longer needed. The message `cleanup`, experiment to broker and broker to agent.
+/// Asks a program to release an instance; answered with `reply`. The message `cleanup`, experiment to broker
+/// and broker to agent.
 struct Cleanup {
     static constexpr const char* type = "cleanup";
     /// To be returned in the `reply`.
@@ -593,28 +603,28 @@ struct Cleanup {
     std::int64_t seq = 0;
 };
 
-/// How long a seat may think; seconds, null is no limit.
+/// How long a seat may think, in seconds; nil means any time.
 struct ClockRule {
-    /// For one decision. Above 0.
+    /// The limit of one decision. Above 0.
     std::optional<double> decision = {};
-    /// For all decisions of an episode together. Above 0.
+    /// The limit of all decisions of an episode together. Above 0.
     std::optional<double> episode = {};
     /// Added to `episode` after each decision. At least 0.
     double increment = 0.0;
-    /// Forgiven, for the way to the agent and back. At least 0.
+    /// Added to every limit, for the network's delay. At least 0.
     double margin = 0.0;
 };
 
-/// Play episodes; the reply is `{"run": number}`. The message `run`, experiment to broker.
+/// Plays episodes; the reply is `{"run": number}`. The message `run`, experiment to broker.
 struct Run {
     static constexpr const char* type = "run";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The name of an environment on offer.
+    /// The name of an offered environment.
     std::string environment = {};
-    /// Seat by seat: an instance number, or the name of a self-offered agent.
+    /// For each seat, an instance number or the name of a program that is one agent.
     std::vector<std::variant<std::int64_t, std::string>> agents = {};
-    /// The environment's options by name.
+    /// Options by name; the others keep their defaults.
     Map configuration = {};
     /// How many episodes to play. At least 1.
     std::int64_t episodes = 1;
@@ -626,86 +636,86 @@ struct Run {
     std::int64_t first_index = 0;
     /// Whether agents may change.
     Mode mode = Mode::learn;
-    /// How many episodes to play at once, as far as the agents' capacity allows; each is a match of its own.
-    /// At least 1.
+    /// How many episodes to play at once, up to the agents' capacity; each is a separate match. At least 1.
     std::int64_t concurrency = 1;
-    /// Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
+    /// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
     bool rotate = false;
-    /// How long seats may think.
+    /// The seats' clocks.
     ClockRule clock = {};
-    /// Seconds for any answer that no clock bounds; null waits for ever. Above 0.
+    /// Seconds for any answer without a clock; nil waits for ever. Above 0.
     std::optional<double> answer_timeout = 60.0;
-    /// Truncate after this many turns. At least 1.
+    /// Truncate episodes after this many turns. At least 1.
     std::optional<std::int64_t> max_turns = {};
-    /// What an answer that is too late costs.
+    /// What a late answer costs.
     Breach on_timeout = Breach::forfeit;
-    /// What an action that is not legal costs.
+    /// What an illegal action costs.
     Breach on_illegal = Breach::forfeit;
-    /// How often an interrupted episode is played again. At least 0.
+    /// How many times to play an interrupted episode again. At least 0.
     std::int64_t retries = 1;
-    /// Hold observations and rewards against the declared spaces.
+    /// Whether to check observations and rewards against the declared spaces and range.
     bool check = false;
-    /// Wait for `start` and `step` of the experiment.
+    /// Whether the experiment drives the run with `start` and `step`.
     bool stepwise = false;
-    /// Nobody may watch.
+    /// Whether watching is forbidden.
     bool secret = false;
-    /// Agents may ask the environment what would follow from actions.
+    /// Whether agents may send `lookahead`.
     bool lookahead = false;
 };
 
-/// Start no new episodes until told otherwise. The message `pause`, experiment to broker.
+/// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
 struct Pause {
     static constexpr const char* type = "pause";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     std::int64_t run = 0;
-    /// False goes on again.
+    /// False resumes the run.
     bool paused = true;
 };
 
-/// Finish the episodes in progress and start no other. The message `drain`, experiment to broker.
+/// Ends a run after the episodes in progress. The message `drain`, experiment to broker.
 struct Drain {
     static constexpr const char* type = "drain";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     std::int64_t run = 0;
 };
 
-/// End everything of a run now, or give up a request. The message `cancel`, experiment to broker.
+/// Ends a run at once, or gives up a request. The message `cancel`, experiment to broker.
 struct Cancel {
     static constexpr const char* type = "cancel";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     std::optional<std::int64_t> run = {};
-    /// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+    /// Or the `id` of the request to give up; that request gets the error `cancelled`.
     std::optional<std::int64_t> request = {};
 };
 
-/// Stepwise: begin the next episode; the reply is its first turn. The message `start`, experiment to broker.
+/// In a stepwise run: starts the next episode; the reply is its first turn. The message `start`, experiment
+/// to broker.
 struct ExperimentStart {
     static constexpr const char* type = "start";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     std::int64_t run = 0;
-    /// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+    /// Whether to truncate an episode in progress first, without blame or outcome.
     bool abandon = false;
 };
 
-/// Stepwise: let the seats act once; the reply is the turn that follows. The message `step`, experiment to
-/// broker.
+/// In a stepwise run: lets the seats in `to_act` act once; the reply is the next turn. The message `step`,
+/// experiment to broker.
 struct ExperimentStep {
     static constexpr const char* type = "step";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     std::int64_t run = 0;
 };
 
-/// Ask what is connected; see SPEC.md for the reply. The message `catalogue`, experiment or observer to
+/// Asks what is connected; SPEC.md defines the reply. The message `catalogue`, experiment or observer to
 /// broker.
 struct Catalogue {
     static constexpr const char* type = "catalogue";
@@ -713,55 +723,57 @@ struct Catalogue {
     std::int64_t id = 0;
 };
 
-/// Receive the turns of a run, or of all runs. The message `watch`, experiment or observer to broker.
+/// Subscribes to the turns and results of a run, or of all runs. The message `watch`, experiment or observer
+/// to broker.
 struct Watch {
     static constexpr const char* type = "watch";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The run; nil is all runs, present and future.
+    /// The run; nil for all runs, present and future.
     std::optional<std::int64_t> run = {};
-    /// False ends it.
+    /// False unsubscribes.
     bool on = true;
 };
 
-/// Make an agent instance; the reply is `{"instance": number}`. The message `create`, experiment to broker.
+/// Creates an agent instance; the reply is `{"instance": number}`. The message `create`, experiment to
+/// broker.
 struct ExperimentCreate {
     static constexpr const char* type = "create";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The name of an agent type on offer.
+    /// The name of an offered agent type.
     std::string agent = {};
-    /// The type's options by name.
+    /// Options by name; the others keep their defaults.
     Map parameters = {};
-    /// For the random choices of the agent that belong to no episode.
+    /// Seeds the agent's random choices outside episodes.
     std::int64_t seed = 0;
-    /// Bytes of an earlier `saved` to begin from.
+    /// The state to start from: bytes of an earlier `saved`.
     std::optional<Bytes> state = {};
-    /// The name under which the broker keeps the state to begin from.
+    /// The name of a state that the broker stores, to start from.
     std::optional<std::string> state_name = {};
-    /// The name of the peer to make it, if several offer the type.
+    /// The name of the peer that creates it, if several offer the type.
     std::optional<std::string> peer = {};
     /// Seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
 };
 
-/// Pass a message to an agent instance, or to the environments of a run. The message `message`, experiment to
-/// broker.
+/// Passes a message to an agent instance, or to the environment of a run. The message `message`, experiment
+/// to broker.
 struct ExperimentMessage {
     static constexpr const char* type = "message";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
-    /// The agent that it is for.
+    /// The instance to pass it to.
     std::optional<std::int64_t> instance = {};
-    /// Or the run whose first environment it is for.
+    /// Or the run to whose first environment to pass it.
     std::optional<std::int64_t> run = {};
-    /// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
+    /// Any value that the two sides understand; the `reply` carries the answer.
     Value body = {};
     /// Seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
 };
 
-/// What one seat got out of an episode.
+/// The result of one seat in an episode.
 struct SeatResult {
     /// The agent's type or name.
     std::string agent = {};
@@ -771,54 +783,54 @@ struct SeatResult {
     double total = 0.0;
     /// How many decisions the seat was given.
     std::int64_t decisions = 0;
-    /// Thinking time, from sending a decision to receiving the answer.
+    /// Thinking time, from sending decisions to receiving their answers.
     double seconds = 0.0;
-    /// Answers too late or illegal that cost the run's price.
+    /// How many answers were late or illegal.
     std::int64_t breaches = 0;
-    /// Actions that were late, doubled or foreign.
+    /// How many actions were ignored because they were stale, repeated or for another seat.
     std::int64_t ignored = 0;
-    /// Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`.
+    /// The sum of `action.refused`: illegal answers that a bridge caught.
     std::int64_t refused = 0;
 };
 
-/// The result of one episode; it is in the journal before it is sent. The message `episode`, broker to
-/// experiment or observer.
+/// The result of one episode, sent after it is in the journal. The message `episode`, broker to experiment or
+/// observer.
 struct Episode {
     static constexpr const char* type = "episode";
     /// The run.
     std::int64_t run = 0;
     /// The number of the episode in its run.
     std::int64_t index = 0;
-    /// The broker's number of the episode; it is never used again while the broker runs.
+    /// The broker's number of the episode, unique while the broker runs.
     std::int64_t episode = 0;
     /// The environment's seed.
     std::int64_t seed = 0;
     /// Why it ended.
     Reason reason = Reason::terminated;
-    /// The account of each seat, in order.
+    /// The result of each seat, in order.
     std::vector<SeatResult> seats = {};
-    /// A score per seat, 1 won, 0 lost, shared when drawn; nil if nobody is scored.
+    /// A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored.
     std::optional<std::vector<double>> outcome = {};
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     std::optional<std::int64_t> blame = {};
-    /// How many turns were answered.
+    /// How many turns were played.
     std::int64_t turns = 0;
-    /// False if the episode was interrupted; it counts for nobody.
+    /// False if the episode was interrupted and does not count.
     bool scored = true;
     /// Whether the broker plays an interrupted episode again under the same index.
     bool will_retry = false;
-    /// What went wrong, if something did.
+    /// What went wrong, if anything.
     std::string message = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// How far a run is. The message `progress`, broker to experiment or observer.
+/// Reports how far a run is. The message `progress`, broker to experiment or observer.
 struct Progress {
     static constexpr const char* type = "progress";
     /// The run.
     std::int64_t run = 0;
-    /// Episodes that are over and not to be played again.
+    /// Episodes that are over and will not be played again.
     std::int64_t finished = 0;
     /// Episodes in progress.
     std::int64_t running = 0;
@@ -835,13 +847,13 @@ struct Done {
     std::int64_t finished = 0;
     /// Why the run is over.
     DoneReason reason = DoneReason::finished;
-    /// One line for a person, if there is something to say.
+    /// One line for a person, or empty.
     std::string message = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
 
-/// A turn as a watcher may see it. The message `turn`, broker to experiment or observer.
+/// A turn, as watchers may see it. The message `turn`, broker to experiment or observer.
 struct WatchedTurn {
     static constexpr const char* type = "turn";
     /// The run.
@@ -870,9 +882,9 @@ struct WatchedTurn {
     bool truncated = false;
     /// At the end: a score per seat.
     std::optional<std::vector<double>> outcome = {};
-    /// Why the episode is over; nil while it goes on.
+    /// Why the episode ended; nil while it continues.
     std::optional<Reason> reason = {};
-    /// The position as all may see it.
+    /// The position as text, as everyone may see it.
     std::optional<std::string> text = {};
 };
 

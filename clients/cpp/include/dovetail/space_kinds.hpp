@@ -36,7 +36,7 @@ struct Box {
     std::vector<std::int64_t> shape = {};
     /// The least value of every element, or nested arrays with one of each.
     Value low = -std::numeric_limits<double>::infinity();
-    /// The greatest value, likewise.
+    /// The greatest value of every element, or nested arrays with one of each.
     Value high = std::numeric_limits<double>::infinity();
     /// A dtype of the section Tensors.
     std::string dtype = "float32";

@@ -207,19 +207,19 @@ words! { DoneReason;
 /// An environment or agent type that a peer can make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
-    /// How a run or a `create` names it.
+    /// The name that `run` and `create` use.
     pub name: String,
     /// One sentence for a person.
     pub description: String,
-    /// JSON Schema of each option by name, with its default.
+    /// The JSON Schema of each option, by name, with its default.
     pub parameters: Map,
-    /// For agents: what the environment is to add to this agent's decisions.
+    /// For agents: what the environment adds to this agent's decisions.
     pub wants: Vec<Want>,
-    /// For agents: episodes that one instance plays at once; 0 is no limit.
+    /// For agents: how many episodes one instance plays at once; 0 means any number.
     pub capacity: u64,
-    /// For agents: the program is this one agent; it need not and cannot be created.
+    /// For agents: the program is this one agent; experiments seat it by name and do not create it.
     pub instance: bool,
-    /// For environments: the numbers of seats it can have.
+    /// For environments: the possible numbers of seats.
     pub seats: Option<Vec<usize>>,
 }
 
@@ -233,14 +233,14 @@ record! { Offer;
     seats "seats" = None,
 }
 
-/// The largest frame a receiver reads; a frame beyond it gets the error `limit`.
+/// What a receiver reads; it refuses a larger frame with the error `limit`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes.
     pub frame: u64,
     /// Nested arrays and maps.
     pub depth: u64,
-    /// Values of any kind, keys included.
+    /// Values of any kind, including map keys.
     pub elements: u64,
 }
 
@@ -250,20 +250,20 @@ record! { Limits;
     elements "elements" = 100_000,
 }
 
-/// The first message of a peer, and again after a reconnection.
+/// A peer's first message on a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hello {
     /// The protocol version that the peer speaks.
     pub version: i64,
-    /// What the peer is; it is fixed for the session.
+    /// What the peer is, for the whole session.
     pub role: Role,
-    /// Unique among the peers present; empty lets the broker choose.
+    /// Unique among connected peers; the broker chooses a name if it is empty.
     pub name: String,
-    /// What environments and agents bring with them; empty for the other roles.
+    /// What environments and agents can make; empty for other roles.
     pub offers: Vec<Offer>,
-    /// What the broker was started with as its access token, if it was.
+    /// The broker's access token, if it has one.
     pub token: Option<String>,
-    /// The session token of an earlier `welcome`.
+    /// The session token of an earlier `welcome`, to resume that session.
     pub resume: Option<String>,
     /// With `resume`: the highest `seq` that arrived in that session.
     pub seen: u64,
@@ -288,12 +288,12 @@ record! { Hello "type" = "hello";
 /// The broker's answer to `hello`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Welcome {
-    /// To be presented as `resume` after a reconnection.
+    /// The session token; a peer that reconnects sends it as `resume`.
     pub session: String,
-    /// The peer's name: its own, or the one that the broker chose.
+    /// The peer's name: its own, or one that the broker chose.
     pub name: String,
-    /// Whether this goes on with the session that `resume` named; false means that everything of an
-    /// earlier session is gone.
+    /// Whether the session that `resume` named continues; if false, everything of an earlier
+    /// session is gone.
     pub resumed: bool,
     /// The protocol version that the broker speaks.
     pub version: i64,
@@ -301,9 +301,9 @@ pub struct Welcome {
     pub heartbeat: f64,
     /// Seconds of silence after which the broker gives up a peer that owes no answer.
     pub peer_timeout: f64,
-    /// What the broker reads; frames beyond it are refused.
+    /// The largest frames that the broker reads.
     pub limits: Limits,
-    /// The optional parts that both sides know; only these may be used.
+    /// The optional parts of the protocol that both sides know and may use.
     pub features: Vec<String>,
 }
 
@@ -318,7 +318,7 @@ record! { Welcome "type" = "welcome";
     features "features" = Default::default(),
 }
 
-/// Either side asks whether the other is alive.
+/// Asks whether the other side is alive; answered with `pong`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     /// Returned in the `pong`.
@@ -373,7 +373,7 @@ record! { Error "type" = "error";
     seq "seq" = 0,
 }
 
-/// An orderly leave; the broker keeps nothing for a resumption.
+/// Ends the session; it cannot be resumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bye {
     /// One line for a person.
@@ -387,9 +387,9 @@ record! { Bye "type" = "bye";
 /// The answer to any message that has an `id`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// The `id` of the request.
+    /// The `id` of the request that it answers.
     pub id: i64,
-    /// What was asked for; each request says what that is.
+    /// The result; each request defines its form.
     pub body: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -401,12 +401,13 @@ record! { Reply "type" = "reply";
     seq "seq" = 0,
 }
 
-/// A way to turn or mirror the game that changes nothing about it.
+/// A rotation or reflection under which the game is the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Symmetry {
-    /// The symmetric observation's elements in row-major order, as places in the observation's.
+    /// For each element of the symmetric observation, in row-major order, its index in the
+    /// observation.
     pub observation: Vec<i64>,
-    /// The number of the symmetric action by action number; empty if it is not told.
+    /// For each action number, the number of the symmetric action; empty if unknown.
     pub actions: Vec<i64>,
 }
 
@@ -415,12 +416,12 @@ record! { Symmetry;
     actions "actions" = Default::default(),
 }
 
-/// What a seat can expect of an environment; the answer to `open`.
+/// Describes a game to its seats; the answer to `open`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// The match of the `open` that it answers.
     pub r#match: i64,
-    /// What the game is called; the offer's name if the environment gives none.
+    /// The name of the game; the offer's name if empty.
     pub name: String,
     /// The number of seats, numbered from 0.
     pub seats: usize,
@@ -428,21 +429,21 @@ pub struct Spec {
     pub observation_spaces: Vec<Space>,
     /// One per seat, or one for all.
     pub action_spaces: Vec<Space>,
-    /// The lowest and highest reward of one transition; `None` if not known.
+    /// The lowest and highest reward of one transition; `None` if unknown.
     pub reward_range: Option<(f64, f64)>,
-    /// The discount factor that the game means its returns to be read with.
+    /// The discount factor that the game suggests to learners; the broker does not discount.
     pub discount: f64,
-    /// Whether a watcher may see what any seat sees.
+    /// Whether watchers may see every seat's observations.
     pub perfect_information: bool,
     /// Whether chance plays a part after the start: equal actions may lead to different turns.
     pub chance: bool,
-    /// Whether the environment can add them.
+    /// Whether the environment can provide afterstates.
     pub afterstates: bool,
-    /// Reward of the seat to blame and of every other one, when an episode is forfeited.
+    /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
     pub forfeit: Option<(f64, f64)>,
-    /// No episode has more turns than this.
+    /// The most turns that an episode can have; `None` if unknown.
     pub max_turns: Option<u64>,
-    /// Of observation and afterstates, if they are one tensor; the identity is left out.
+    /// Symmetries of an observation that is one tensor, without the identity.
     pub symmetries: Vec<Symmetry>,
 }
 
@@ -462,14 +463,14 @@ record! { Spec "type" = "spec";
     symmetries "symmetries" = Default::default(),
 }
 
-/// Make an environment for a match.
+/// Creates an environment for a match; answered with `spec`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Open {
-    /// The broker's number of the match; later messages name it.
+    /// The broker's number for the match.
     pub r#match: i64,
     /// The name of an offer of this peer.
     pub environment: String,
-    /// The options by name; those left out have their defaults.
+    /// Options by name; the others keep their defaults.
     pub configuration: Map,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -482,18 +483,18 @@ record! { Open "type" = "open";
     seq "seq" = 0,
 }
 
-/// Begin an episode; one in progress in the same match is abandoned.
+/// Starts an episode, dropping one in progress in the same match; answered with `turn` 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentStart {
     /// The match.
     pub r#match: i64,
-    /// The broker's number of the episode; later messages name it.
+    /// The broker's number for the episode.
     pub episode: i64,
-    /// For everything that the environment draws in this episode.
+    /// Seeds everything that is random in this episode.
     pub seed: i64,
-    /// Per seat, what to add to its views; empty if no seat wants anything.
+    /// For each seat, what to add to its views; empty if no seat wants anything.
     pub wants: Vec<Vec<Want>>,
-    /// Whether to add the `text` that all may see to each turn.
+    /// Whether to add the public `text` to each turn.
     pub watched: bool,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -508,12 +509,12 @@ record! { EnvironmentStart "type" = "start";
     seq "seq" = 0,
 }
 
-/// The actions of every seat in `to_act`.
+/// Applies the actions of all seats in `to_act`; answered with the next `turn`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentStep {
     /// The episode.
     pub episode: i64,
-    /// The number of the turn that these actions answer.
+    /// The turn that these actions answer.
     pub turn: i64,
     /// Pairs of seat and action, in the order of `to_act`.
     pub actions: Vec<(usize, Value)>,
@@ -528,7 +529,7 @@ record! { EnvironmentStep "type" = "step";
     seq "seq" = 0,
 }
 
-/// The match is over; the environment made for it may go.
+/// Ends a match; the environment can release what it holds for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Close {
     /// The match.
@@ -542,20 +543,20 @@ record! { Close "type" = "close";
     seq "seq" = 0,
 }
 
-/// A seat asks what would follow; answered with `reply`, from what that seat knows.
+/// Asks what would follow from actions, as far as a seat can know; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentLookahead {
     /// To be returned in the `reply`.
     pub id: i64,
     /// The episode.
     pub episode: i64,
-    /// The seat that asks, which must act.
+    /// The seat that asks and must act.
     pub seat: usize,
-    /// The turn of its decision.
+    /// The turn of the seat's decision.
     pub turn: i64,
-    /// Sequences of actions, as in the agent's `lookahead`.
+    /// Sequences of joint actions, as in the agent's `lookahead`.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// For what the seat cannot know and for chance; the same draw for all lines.
+    /// Seeds what the seat cannot know, and chance: all lines share one draw.
     pub seed: i64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -571,14 +572,14 @@ record! { EnvironmentLookahead "type" = "lookahead";
     seq "seq" = 0,
 }
 
-/// Free text or data from an experiment to an environment.
+/// A message from an experiment to an environment; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentMessage {
     /// To be returned in the `reply`.
     pub id: i64,
     /// The match that the environment was made for.
     pub r#match: i64,
-    /// Whatever the experiment and the environment have agreed on.
+    /// Any value that the two sides understand.
     pub body: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -591,22 +592,22 @@ record! { EnvironmentMessage "type" = "message";
     seq "seq" = 0,
 }
 
-/// What a transition means to one seat.
+/// A transition as one seat experiences it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The seat.
     pub seat: usize,
-    /// What the seat sees, in its observation space; it passes through the broker unopened.
+    /// A value of the seat's observation space; the broker passes it on unopened.
     pub observation: Value,
-    /// What the seat may do, for a seat in `to_act`; `None`: whatever its action space contains.
+    /// For a seat in `to_act`: its legal actions; `None` allows its whole action space.
     pub legal: Option<Legal>,
-    /// Earned in this transition.
+    /// What the seat earned in this transition.
     pub reward: f64,
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Value,
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     pub text: Option<String>,
-    /// If wanted: the same to be drawn; see SPEC.md, Scenes.
+    /// If wanted: the position as a scene to draw.
     pub scene: Value,
 }
 
@@ -620,26 +621,26 @@ record! { View;
     scene "scene" = Default::default(),
 }
 
-/// A transition: who must act now and what each seat learns.
+/// A transition: which seats must act, and what each seat observes and earns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The episode.
     pub episode: i64,
-    /// The number of this decision point, from 0 within the episode.
+    /// The number of this decision point within the episode, from 0.
     pub turn: u64,
-    /// Seats that must act; empty if and only if the episode is over.
+    /// The seats that must act; empty if and only if the episode is over.
     pub to_act: Vec<usize>,
-    /// Seats in `to_act`, and any that earned a reward; at the end every seat.
+    /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
     pub seats: Vec<View>,
     /// Whether the rules ended the episode.
     pub terminated: bool,
-    /// Whether the environment cut the episode short, by a limit that is no part of the rules.
+    /// Whether a limit outside the rules ended the episode.
     pub truncated: bool,
-    /// At the end: a score per seat, 1 won, 0 lost, shared when drawn.
+    /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     pub outcome: Option<Vec<f64>>,
-    /// If watched: the position as all may see it.
+    /// If watched: the position as text, as everyone may see it.
     pub text: Option<String>,
-    /// Whatever may help a person; the broker passes it to nobody.
+    /// For debugging; the broker does not pass it on.
     pub info: Value,
 }
 
@@ -655,20 +656,20 @@ record! { Turn "type" = "turn";
     info "info" = Default::default(),
 }
 
-/// Make an agent instance of a type that the peer offered.
+/// Creates an agent instance of a type that the peer offers; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Create {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The broker's number for the new agent; later messages name it.
+    /// The broker's number for the new instance.
     pub instance: i64,
     /// The name of an offer of this peer.
     pub agent: String,
-    /// The options by name; those left out have their defaults.
+    /// Options by name; the others keep their defaults.
     pub parameters: Map,
-    /// For the random choices of the agent that belong to no episode.
+    /// Seeds the agent's random choices outside episodes.
     pub seed: i64,
-    /// Bytes of an earlier `saved` to begin from.
+    /// The state to start from: bytes of an earlier `saved`.
     pub state: Option<Vec<u8>>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -684,16 +685,16 @@ record! { Create "type" = "create";
     seq "seq" = 0,
 }
 
-/// An instance takes a seat of a match.
+/// Seats an agent instance in a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Init {
     /// The match.
     pub r#match: i64,
-    /// The seat that the agent takes.
+    /// The seat.
     pub seat: usize,
-    /// The agent that takes it.
+    /// The instance that takes the seat.
     pub instance: i64,
-    /// What the environment said of itself.
+    /// The environment's description of the game.
     pub spec: Spec,
     /// Whether the agent may send `lookahead`.
     pub lookahead: bool,
@@ -713,12 +714,13 @@ record! { Init "type" = "init";
     seq "seq" = 0,
 }
 
-/// What the seat may use, and what its last answer took; seconds at the broker.
+/// What a seat may use and what its last answer took, in seconds of the broker's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {
-    /// What this decision may take; `None` is no limit.
+    /// The limit of this decision; `None` if there is none.
     pub decision: Option<f64>,
-    /// What the seat has left for the episode, this decision included; `None` is no limit.
+    /// What is left for the rest of the episode, including this decision; `None` if there is no
+    /// limit.
     pub left: Option<f64>,
     /// What the seat's last answer took; `None` before the first.
     pub last: Option<f64>,
@@ -730,34 +732,34 @@ record! { Clock;
     last "last" = None,
 }
 
-/// A seat's first decision of an episode.
+/// Asks for a seat's first decision of an episode; answered with `action`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentStart {
     /// The episode.
     pub episode: i64,
-    /// The match, whose `init` said who holds the seat.
+    /// The match.
     pub r#match: i64,
     /// The seat.
     pub seat: usize,
-    /// The number of the turn; the `action` names it.
+    /// The turn; the `action` repeats it.
     pub turn: i64,
-    /// For this seat's random choices in this episode.
+    /// Seeds this seat's random choices in this episode.
     pub seed: i64,
-    /// In `evaluate` the agent must not change.
+    /// In `evaluate` the agent must not learn.
     pub mode: Mode,
-    /// What the seat sees.
+    /// The seat's observation.
     pub observation: Payload,
-    /// What the seat may do; `None`: whatever its action space contains.
+    /// The legal actions; `None` allows the whole action space.
     pub legal: Option<Legal>,
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Payload,
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     pub text: Option<String>,
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     pub scene: Payload,
-    /// What the seat may use; `None` if no clock runs.
+    /// The seat's clock; `None` if none runs.
     pub clock: Option<Clock>,
-    /// Earned before the first decision.
+    /// What the seat earned before its first decision.
     pub reward: f64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -780,28 +782,28 @@ record! { AgentStart "type" = "start";
     seq "seq" = 0,
 }
 
-/// A later decision of a seat.
+/// Asks for a later decision of a seat; answered with `action`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentStep {
     /// The episode.
     pub episode: i64,
     /// The seat.
     pub seat: usize,
-    /// The number of the turn; the `action` names it.
+    /// The turn; the `action` repeats it.
     pub turn: i64,
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     pub reward: f64,
-    /// What the seat sees.
+    /// The seat's observation.
     pub observation: Payload,
-    /// What the seat may do; `None`: whatever its action space contains.
+    /// The legal actions; `None` allows the whole action space.
     pub legal: Option<Legal>,
-    /// If wanted: an array with one row per legal action, in their order.
+    /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Payload,
-    /// If wanted: the position as this seat may see it.
+    /// If wanted: the position as text, as this seat may see it.
     pub text: Option<String>,
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     pub scene: Payload,
-    /// What the seat may use; `None` if no clock runs.
+    /// The seat's clock; `None` if none runs.
     pub clock: Option<Clock>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -821,32 +823,33 @@ record! { AgentStep "type" = "step";
     seq "seq" = 0,
 }
 
-/// The episode is over for a seat, whatever happened.
+/// Tells a seat that its episode is over, whatever the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
     /// The episode.
     pub episode: i64,
     /// The seat.
     pub seat: usize,
-    /// The match, for a seat that never had a `start`.
+    /// The match; needed by a seat that never had a `start`.
     pub r#match: i64,
-    /// The sum of what the seat earned since its last decision.
+    /// The sum of the seat's rewards since its last decision.
     pub reward: f64,
-    /// The last position as the seat sees it; nil if the environment gave none.
+    /// The seat's final observation; nil if the environment gave none.
     pub observation: Payload,
-    /// A score per seat, 1 won, 0 lost, shared when drawn; `None` if nobody is scored.
+    /// A score per seat; 1 for a win, 0 for a loss, shared if drawn; `None` if the game is not
+    /// scored.
     pub outcome: Option<Vec<f64>>,
-    /// Why it is over.
+    /// Why the episode ended.
     pub reason: Reason,
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     pub blame: Option<usize>,
-    /// The seat's return: all its rewards of the episode.
+    /// The seat's return: the sum of its rewards.
     pub total: f64,
     /// How many decisions the seat was given in this episode.
     pub decisions: i64,
-    /// If wanted: the last position as this seat may see it.
+    /// If wanted: the final position as text, as this seat may see it.
     pub text: Option<String>,
-    /// If wanted: the same to be drawn.
+    /// If wanted: the position as a scene to draw.
     pub scene: Payload,
     /// The mode of the episode.
     pub mode: Mode,
@@ -876,14 +879,14 @@ record! { End "type" = "end";
 pub struct Action {
     /// The episode.
     pub episode: i64,
-    /// The number of the turn that it answers.
+    /// The turn that it answers.
     pub turn: i64,
     /// The seat.
     pub seat: usize,
-    /// A legal action: an action number where `legal` was given, else a value of the action space.
+    /// An action number if `legal` was given, otherwise a value of the action space.
     pub action: Value,
-    /// How many answers the rules refused before this one; for bridges that ask again by
-    /// themselves.
+    /// How many earlier answers to this decision were illegal; for bridges that ask their player
+    /// again.
     pub refused: u64,
 }
 
@@ -895,8 +898,8 @@ record! { Action "type" = "action";
     refused "refused" = 0,
 }
 
-/// Ask what would follow from the position in which the seat must act. The reply's `body` is a list
-/// of `Preview`, one for each line.
+/// Asks what would follow from the position in which the seat must act. The reply's `body` is a
+/// list of `Preview`, one for each line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentLookahead {
     /// To be returned in the `reply`.
@@ -905,12 +908,11 @@ pub struct AgentLookahead {
     pub episode: i64,
     /// The seat that must act.
     pub seat: usize,
-    /// The turn of its decision.
+    /// The turn of the seat's decision.
     pub turn: i64,
-    /// Sequences of actions; at each point one action for each seat to act, in the order of
-    /// `to_act`.
+    /// Sequences of joint actions: at each step, one action per seat in `to_act`, in that order.
     pub lines: Vec<Vec<Vec<Value>>>,
-    /// For what the seat cannot know and for chance; the same draw for all lines.
+    /// Seeds what the seat cannot know, and chance: all lines share one draw.
     pub seed: i64,
 }
 
@@ -923,24 +925,24 @@ record! { AgentLookahead "type" = "lookahead";
     seed "seed" = 0,
 }
 
-/// What a line of actions leads to.
+/// The position that a line of actions leads to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preview {
-    /// Seats that would have to act; empty if the episode would be over.
+    /// The seats that would have to act; empty if the episode would be over.
     pub to_act: Vec<usize>,
-    /// What the last action would mean to each seat that a turn would speak of.
+    /// The views that the turn after the last action would have.
     pub seats: Vec<View>,
-    /// Per seat, of the whole line.
+    /// The sum of each seat's rewards along the line.
     pub rewards: Vec<f64>,
-    /// Whether the rules would have ended the episode.
+    /// Whether the rules would end the episode.
     pub terminated: bool,
-    /// Whether the environment would have cut it short.
+    /// Whether a limit outside the rules would end it.
     pub truncated: bool,
     /// At the end: a score per seat.
     pub outcome: Option<Vec<f64>>,
-    /// How many actions of the line were applied.
+    /// How many steps of the line were applied.
     pub applied: i64,
-    /// Why the next one was not: it is not legal, or the episode is over.
+    /// Why the next step was not applied: an illegal action, or the end of the episode.
     pub error: String,
 }
 
@@ -955,14 +957,14 @@ record! { Preview;
     error "error" = Default::default(),
 }
 
-/// Ask an instance for its state.
+/// Asks for an instance's state; answered with `saved`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Save {
     /// To be returned in the `saved`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
-    /// From an experiment: the broker keeps the state under this name, across its restarts.
+    /// From an experiment: the broker also stores the state under this name, across restarts.
     pub state_name: Option<String>,
     /// From an experiment: seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
@@ -983,7 +985,7 @@ record! { Save "type" = "save";
 pub struct Saved {
     /// The `id` of the `save`.
     pub id: i64,
-    /// Bytes of the agent's own form; the broker does not open them.
+    /// The state, in the agent's own format; the broker does not open it.
     pub state: Vec<u8>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -995,16 +997,16 @@ record! { Saved "type" = "saved";
     seq "seq" = 0,
 }
 
-/// Put an instance into a state that it saved.
+/// Restores a state that an instance of this type saved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// To be returned in the `reply`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
-    /// Bytes of an earlier `saved`.
+    /// The bytes of an earlier `saved`.
     pub state: Vec<u8>,
-    /// From an experiment: load what the broker keeps under this name, instead of `state`.
+    /// From an experiment: load the state that the broker stores under this name instead.
     pub state_name: Option<String>,
     /// From an experiment: seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
@@ -1021,14 +1023,14 @@ record! { Load "type" = "load";
     seq "seq" = 0,
 }
 
-/// Free text or data from an experiment to an agent instance.
+/// A message from an experiment to an agent instance; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentMessage {
     /// To be returned in the `reply`.
     pub id: i64,
     /// The agent.
     pub instance: i64,
-    /// Whatever the experiment and the agent have agreed on.
+    /// Any value that the two sides understand.
     pub body: Payload,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1041,7 +1043,7 @@ record! { AgentMessage "type" = "message";
     seq "seq" = 0,
 }
 
-/// The match is over; the seats that were taken by `init` are free.
+/// Ends a match for an agent; the seats that `init` assigned are free again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leave {
     /// The match.
@@ -1055,7 +1057,7 @@ record! { Leave "type" = "leave";
     seq "seq" = 0,
 }
 
-/// The instance is no longer needed.
+/// Asks a program to release an instance; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cleanup {
     /// To be returned in the `reply`.
@@ -1075,16 +1077,16 @@ record! { Cleanup "type" = "cleanup";
     seq "seq" = 0,
 }
 
-/// How long a seat may think; seconds, null is no limit.
+/// How long a seat may think, in seconds; nil means any time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockRule {
-    /// For one decision.
+    /// The limit of one decision.
     pub decision: Option<f64>,
-    /// For all decisions of an episode together.
+    /// The limit of all decisions of an episode together.
     pub episode: Option<f64>,
     /// Added to `episode` after each decision.
     pub increment: f64,
-    /// Forgiven, for the way to the agent and back.
+    /// Added to every limit, for the network's delay.
     pub margin: f64,
 }
 
@@ -1095,16 +1097,16 @@ record! { ClockRule;
     margin "margin" = 0.0,
 }
 
-/// Play episodes; the reply is `{"run": number}`.
+/// Plays episodes; the reply is `{"run": number}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The name of an environment on offer.
+    /// The name of an offered environment.
     pub environment: String,
-    /// Seat by seat: an instance number, or the name of a self-offered agent.
+    /// For each seat, an instance number or the name of a program that is one agent.
     pub agents: Vec<Player>,
-    /// The environment's options by name.
+    /// Options by name; the others keep their defaults.
     pub configuration: Map,
     /// How many episodes to play.
     pub episodes: u64,
@@ -1116,30 +1118,30 @@ pub struct Run {
     pub first_index: u64,
     /// Whether agents may change.
     pub mode: Mode,
-    /// How many episodes to play at once, as far as the agents' capacity allows; each is a match of
-    /// its own.
+    /// How many episodes to play at once, up to the agents' capacity; each is a separate match.
     pub concurrency: u64,
-    /// Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
+    /// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a
+    /// seed.
     pub rotate: bool,
-    /// How long seats may think.
+    /// The seats' clocks.
     pub clock: ClockRule,
-    /// Seconds for any answer that no clock bounds; `None` waits for ever.
+    /// Seconds for any answer without a clock; `None` waits for ever.
     pub answer_timeout: Option<f64>,
-    /// Truncate after this many turns.
+    /// Truncate episodes after this many turns.
     pub max_turns: Option<u64>,
-    /// What an answer that is too late costs.
+    /// What a late answer costs.
     pub on_timeout: Breach,
-    /// What an action that is not legal costs.
+    /// What an illegal action costs.
     pub on_illegal: Breach,
-    /// How often an interrupted episode is played again.
+    /// How many times to play an interrupted episode again.
     pub retries: u64,
-    /// Hold observations and rewards against the declared spaces.
+    /// Whether to check observations and rewards against the declared spaces and range.
     pub check: bool,
-    /// Wait for `start` and `step` of the experiment.
+    /// Whether the experiment drives the run with `start` and `step`.
     pub stepwise: bool,
-    /// Nobody may watch.
+    /// Whether watching is forbidden.
     pub secret: bool,
-    /// Agents may ask the environment what would follow from actions.
+    /// Whether agents may send `lookahead`.
     pub lookahead: bool,
 }
 
@@ -1167,14 +1169,14 @@ record! { Run "type" = "run";
     lookahead "lookahead" = false,
 }
 
-/// Start no new episodes until told otherwise.
+/// Pauses or resumes a run: while paused, it starts no episodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pause {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     pub run: i64,
-    /// False goes on again.
+    /// False resumes the run.
     pub paused: bool,
 }
 
@@ -1184,12 +1186,12 @@ record! { Pause "type" = "pause";
     paused "paused" = true,
 }
 
-/// Finish the episodes in progress and start no other.
+/// Ends a run after the episodes in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drain {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     pub run: i64,
 }
 
@@ -1198,14 +1200,14 @@ record! { Drain "type" = "drain";
     run "run",
 }
 
-/// End everything of a run now, or give up a request.
+/// Ends a run at once, or gives up a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cancel {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     pub run: Option<i64>,
-    /// Or the `id` of the sender's request to give up; it gets the error `cancelled`.
+    /// Or the `id` of the request to give up; that request gets the error `cancelled`.
     pub request: Option<i64>,
 }
 
@@ -1215,14 +1217,14 @@ record! { Cancel "type" = "cancel";
     request "request" = None,
 }
 
-/// Stepwise: begin the next episode; the reply is its first turn.
+/// In a stepwise run: starts the next episode; the reply is its first turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentStart {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     pub run: i64,
-    /// Whether an episode in progress is abandoned: truncated, without blame or outcome.
+    /// Whether to truncate an episode in progress first, without blame or outcome.
     pub abandon: bool,
 }
 
@@ -1232,12 +1234,12 @@ record! { ExperimentStart "type" = "start";
     abandon "abandon" = false,
 }
 
-/// Stepwise: let the seats act once; the reply is the turn that follows.
+/// In a stepwise run: lets the seats in `to_act` act once; the reply is the next turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentStep {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; it must be the sender's own.
+    /// The run; the sender must own it.
     pub run: i64,
 }
 
@@ -1246,7 +1248,7 @@ record! { ExperimentStep "type" = "step";
     run "run",
 }
 
-/// Ask what is connected; see SPEC.md for the reply.
+/// Asks what is connected; SPEC.md defines the reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
     /// To be returned in the `reply`.
@@ -1257,14 +1259,14 @@ record! { Catalogue "type" = "catalogue";
     id "id",
 }
 
-/// Receive the turns of a run, or of all runs.
+/// Subscribes to the turns and results of a run, or of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The run; `None` is all runs, present and future.
+    /// The run; `None` for all runs, present and future.
     pub run: Option<i64>,
-    /// False ends it.
+    /// False unsubscribes.
     pub on: bool,
 }
 
@@ -1274,22 +1276,22 @@ record! { Watch "type" = "watch";
     on "on" = true,
 }
 
-/// Make an agent instance; the reply is `{"instance": number}`.
+/// Creates an agent instance; the reply is `{"instance": number}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentCreate {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The name of an agent type on offer.
+    /// The name of an offered agent type.
     pub agent: String,
-    /// The type's options by name.
+    /// Options by name; the others keep their defaults.
     pub parameters: Map,
-    /// For the random choices of the agent that belong to no episode.
+    /// Seeds the agent's random choices outside episodes.
     pub seed: i64,
-    /// Bytes of an earlier `saved` to begin from.
+    /// The state to start from: bytes of an earlier `saved`.
     pub state: Option<Vec<u8>>,
-    /// The name under which the broker keeps the state to begin from.
+    /// The name of a state that the broker stores, to start from.
     pub state_name: Option<String>,
-    /// The name of the peer to make it, if several offer the type.
+    /// The name of the peer that creates it, if several offer the type.
     pub peer: Option<String>,
     /// Seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
@@ -1306,16 +1308,16 @@ record! { ExperimentCreate "type" = "create";
     timeout "timeout" = Some(120.0),
 }
 
-/// Pass a message to an agent instance, or to the environments of a run.
+/// Passes a message to an agent instance, or to the environment of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentMessage {
     /// To be returned in the `reply`.
     pub id: i64,
-    /// The agent that it is for.
+    /// The instance to pass it to.
     pub instance: Option<i64>,
-    /// Or the run whose first environment it is for.
+    /// Or the run to whose first environment to pass it.
     pub run: Option<i64>,
-    /// Whatever the experiment and the receiver have agreed on; the `reply` has the answer.
+    /// Any value that the two sides understand; the `reply` carries the answer.
     pub body: Value,
     /// Seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
@@ -1329,7 +1331,7 @@ record! { ExperimentMessage "type" = "message";
     timeout "timeout" = Some(120.0),
 }
 
-/// What one seat got out of an episode.
+/// The result of one seat in an episode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeatResult {
     /// The agent's type or name.
@@ -1340,14 +1342,13 @@ pub struct SeatResult {
     pub total: f64,
     /// How many decisions the seat was given.
     pub decisions: i64,
-    /// Thinking time, from sending a decision to receiving the answer.
+    /// Thinking time, from sending decisions to receiving their answers.
     pub seconds: f64,
-    /// Answers too late or illegal that cost the run's price.
+    /// How many answers were late or illegal.
     pub breaches: i64,
-    /// Actions that were late, doubled or foreign.
+    /// How many actions were ignored because they were stale, repeated or for another seat.
     pub ignored: i64,
-    /// Answers that the rules refused before a bridge sent a legal one: the sum of
-    /// `action.refused`.
+    /// The sum of `action.refused`: illegal answers that a bridge caught.
     pub refused: i64,
 }
 
@@ -1362,32 +1363,33 @@ record! { SeatResult;
     refused "refused" = 0,
 }
 
-/// The result of one episode; it is in the journal before it is sent.
+/// The result of one episode, sent after it is in the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// The run.
     pub run: i64,
     /// The number of the episode in its run.
     pub index: i64,
-    /// The broker's number of the episode; it is never used again while the broker runs.
+    /// The broker's number of the episode, unique while the broker runs.
     pub episode: i64,
     /// The environment's seed.
     pub seed: i64,
     /// Why it ended.
     pub reason: Reason,
-    /// The account of each seat, in order.
+    /// The result of each seat, in order.
     pub seats: Vec<SeatResult>,
-    /// A score per seat, 1 won, 0 lost, shared when drawn; `None` if nobody is scored.
+    /// A score per seat; 1 for a win, 0 for a loss, shared if drawn; `None` if the game is not
+    /// scored.
     pub outcome: Option<Vec<f64>>,
-    /// The seat at fault, if one is.
+    /// The seat at fault, if any.
     pub blame: Option<usize>,
-    /// How many turns were answered.
+    /// How many turns were played.
     pub turns: i64,
-    /// False if the episode was interrupted; it counts for nobody.
+    /// False if the episode was interrupted and does not count.
     pub scored: bool,
     /// Whether the broker plays an interrupted episode again under the same index.
     pub will_retry: bool,
-    /// What went wrong, if something did.
+    /// What went wrong, if anything.
     pub message: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1409,12 +1411,12 @@ record! { Episode "type" = "episode";
     seq "seq" = 0,
 }
 
-/// How far a run is.
+/// Reports how far a run is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The run.
     pub run: i64,
-    /// Episodes that are over and not to be played again.
+    /// Episodes that are over and will not be played again.
     pub finished: i64,
     /// Episodes in progress.
     pub running: i64,
@@ -1438,7 +1440,7 @@ pub struct Done {
     pub finished: i64,
     /// Why the run is over.
     pub reason: DoneReason,
-    /// One line for a person, if there is something to say.
+    /// One line for a person, or empty.
     pub message: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1452,7 +1454,7 @@ record! { Done "type" = "done";
     seq "seq" = 0,
 }
 
-/// A turn as a watcher may see it.
+/// A turn, as watchers may see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedTurn {
     /// The run.
@@ -1481,9 +1483,9 @@ pub struct WatchedTurn {
     pub truncated: bool,
     /// At the end: a score per seat.
     pub outcome: Option<Vec<f64>>,
-    /// Why the episode is over; `None` while it goes on.
+    /// Why the episode ended; `None` while it continues.
     pub reason: Option<Reason>,
-    /// The position as all may see it.
+    /// The position as text, as everyone may see it.
     pub text: Option<String>,
 }
 
@@ -1512,13 +1514,13 @@ record! { WatchedTurn "type" = "turn";
 pub enum ToAll {
     /// The broker's answer to `hello`.
     Welcome(Welcome),
-    /// Either side asks whether the other is alive.
+    /// Asks whether the other side is alive; answered with `pong`.
     Ping(Ping),
     /// The answer to `ping`.
     Pong(Pong),
     /// Something was refused or failed; nothing else has changed.
     Error(Error),
-    /// An orderly leave; the broker keeps nothing for a resumption.
+    /// Ends the session; it cannot be resumed.
     Bye(Bye),
 }
 
@@ -1535,17 +1537,17 @@ incoming! { ToAll;
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // a message is taken apart where it is read
 pub enum ToEnvironment {
-    /// Make an environment for a match.
+    /// Creates an environment for a match; answered with `spec`.
     Open(Open),
-    /// Begin an episode; one in progress in the same match is abandoned.
+    /// Starts an episode, dropping one in progress in the same match; answered with `turn` 0.
     Start(EnvironmentStart),
-    /// The actions of every seat in `to_act`.
+    /// Applies the actions of all seats in `to_act`; answered with the next `turn`.
     Step(EnvironmentStep),
-    /// The match is over; the environment made for it may go.
+    /// Ends a match; the environment can release what it holds for it.
     Close(Close),
-    /// A seat asks what would follow; answered with `reply`, from what that seat knows.
+    /// Asks what would follow from actions, as far as a seat can know; answered with `reply`.
     Lookahead(EnvironmentLookahead),
-    /// Free text or data from an experiment to an environment.
+    /// A message from an experiment to an environment; answered with `reply`.
     Message(EnvironmentMessage),
 }
 
@@ -1565,25 +1567,25 @@ incoming! { ToEnvironment;
 pub enum ToAgent {
     /// The answer to any message that has an `id`.
     Reply(Reply),
-    /// Make an agent instance of a type that the peer offered.
+    /// Creates an agent instance of a type that the peer offers; answered with `reply`.
     Create(Create),
-    /// An instance takes a seat of a match.
+    /// Seats an agent instance in a match.
     Init(Init),
-    /// A seat's first decision of an episode.
+    /// Asks for a seat's first decision of an episode; answered with `action`.
     Start(AgentStart),
-    /// A later decision of a seat.
+    /// Asks for a later decision of a seat; answered with `action`.
     Step(AgentStep),
-    /// The episode is over for a seat, whatever happened.
+    /// Tells a seat that its episode is over, whatever the reason.
     End(End),
-    /// Ask an instance for its state.
+    /// Asks for an instance's state; answered with `saved`.
     Save(Save),
-    /// Put an instance into a state that it saved.
+    /// Restores a state that an instance of this type saved.
     Load(Load),
-    /// Free text or data from an experiment to an agent instance.
+    /// A message from an experiment to an agent instance; answered with `reply`.
     Message(AgentMessage),
-    /// The match is over; the seats that were taken by `init` are free.
+    /// Ends a match for an agent; the seats that `init` assigned are free again.
     Leave(Leave),
-    /// The instance is no longer needed.
+    /// Asks a program to release an instance; answered with `reply`.
     Cleanup(Cleanup),
 }
 
@@ -1610,13 +1612,13 @@ pub enum ToExperiment {
     Reply(Reply),
     /// An instance's state.
     Saved(Saved),
-    /// The result of one episode; it is in the journal before it is sent.
+    /// The result of one episode, sent after it is in the journal.
     Episode(Episode),
-    /// How far a run is.
+    /// Reports how far a run is.
     Progress(Progress),
     /// A run is over.
     Done(Done),
-    /// A turn as a watcher may see it.
+    /// A turn, as watchers may see it.
     Turn(WatchedTurn),
 }
 

@@ -59,7 +59,7 @@ pub struct Box {
     pub shape: Vec<usize>,
     /// The least value of every element, or nested arrays with one of each.
     pub low: Bound,
-    /// The greatest value, likewise.
+    /// The greatest value of every element, or nested arrays with one of each.
     pub high: Bound,
     /// A dtype of the section Tensors.
     pub dtype: String,

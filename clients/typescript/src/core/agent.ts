@@ -31,11 +31,8 @@ export type Ask = (
   seed: Int,
 ) => Promise<Complete<m.Position>[]>;
 
-/** What the broker says of a decision, whether it is the first of its episode or not. */
-type Asked = Complete<m.AgentStart | m.AgentStep>;
-
-/** The fields of `step` that a decision has as they came. */
-export type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal">>;
+/** The fields of a decision that are as they came. */
+type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal">>;
 
 /** One decision of one seat: what the broker says of it, and what an agent needs to make it. */
 export interface Decision extends Seen {}
@@ -43,41 +40,35 @@ export interface Decision extends Seen {}
 export class Decision {
   readonly #play: Play;
   readonly #ask: Ask;
+  readonly seat: Seat;
+  /** In `evaluate` an agent must not change. */
+  readonly mode: Mode;
+  /** The seed of this seat in this episode. */
+  readonly seed: Int;
   /** Action numbers in rising order; null if every action of the space is legal. */
   readonly legal: number[] | null;
 
   /** @internal */
-  constructor(play: Play, ask: Ask, message: Asked) {
+  constructor(play: Play, ask: Ask, message: Complete<m.AgentStart | m.AgentStep>) {
+    const { legal } = message;
+    Object.assign(this, message);
     this.#play = play;
     this.#ask = ask;
-    const { type, match, seat, seed, mode, legal, ...seen } = message as Complete<m.AgentStart>;
-    Object.assign(this, seen);
+    this.seat = play.seat;
+    this.mode = play.mode;
+    this.seed = play.seed;
     this.legal = legal instanceof Uint8Array ? unmask(legal) : (legal as number[] | null);
-  }
-
-  get seat(): Seat {
-    return this.#play.seat;
   }
 
   /** The space of this seat's actions. */
   get space(): Space {
-    const { seat, spec } = this.#play.seat;
+    const { seat, spec } = this.seat;
     return spec.action_spaces[spec.action_spaces.length > 1 ? seat : 0];
-  }
-
-  /** In `evaluate` an agent must not change. */
-  get mode(): Mode {
-    return this.#play.mode;
-  }
-
-  /** The seed of this seat in this episode. */
-  get seed(): Int {
-    return this.#play.seed;
   }
 
   /** For this seat's random choices in this episode; with it the same seeds replay the same. */
   get random(): Random {
-    return (this.#play.random ??= new Random(this.#play.seed));
+    return (this.#play.random ??= new Random(this.seed));
   }
 
   /**

@@ -174,7 +174,7 @@ export interface Box {
   shape: readonly number[];
   /** The least value of every element, or nested arrays with one of each. */
   low: s.Bound;
-  /** The greatest value, likewise. */
+  /** The greatest value of every element, or nested arrays with one of each. */
   high: s.Bound;
   /** A dtype of the section Tensors. */
   dtype: string;
@@ -273,35 +273,35 @@ export const Space: s.Reader<Space> = s.union("space", "invalid", [
 
 /** An environment or agent type that a peer can make. */
 export interface Offer {
-  /** How a run or a `create` names it. */
+  /** The name that `run` and `create` use. */
   name: string;
   /** One sentence for a person. */
   description?: string;
-  /** JSON Schema of each option by name, with its default. */
+  /** The JSON Schema of each option, by name, with its default. */
   parameters?: Record<string, any>;
-  /** For agents: what the environment is to add to this agent's decisions. */
+  /** For agents: what the environment adds to this agent's decisions. */
   wants?: readonly Want[];
   /**
-   * For agents: episodes that one instance plays at once; 0 is no limit.
+   * For agents: how many episodes one instance plays at once; 0 means any number.
    * @defaultValue 1
    */
   capacity?: number;
   /**
-   * For agents: the program is this one agent; it need not and cannot be created.
+   * For agents: the program is this one agent; experiments seat it by name and do not create it.
    * @defaultValue false
    */
   instance?: boolean;
-  /** For environments: the numbers of seats it can have. */
+  /** For environments: the possible numbers of seats. */
   seats?: readonly number[] | null;
 }
 
-/** The largest frame a receiver reads; a frame beyond it gets the error `limit`. */
+/** What a receiver reads; it refuses a larger frame with the error `limit`. */
 export interface Limits {
   /** Bytes. */
   frame: number;
   /** Nested arrays and maps. */
   depth: number;
-  /** Values of any kind, keys included. */
+  /** Values of any kind, including map keys. */
   elements: number;
 }
 export const Limits = s.struct<Limits>("limits", {
@@ -310,20 +310,20 @@ export const Limits = s.struct<Limits>("limits", {
   elements: s.optional(s.within(1), 100000),
 });
 
-/** The first message of a peer, and again after a reconnection. */
+/** A peer's first message on a connection. */
 export interface Hello {
   type: "hello";
   /** The protocol version that the peer speaks. */
   version: number;
-  /** What the peer is; it is fixed for the session. */
+  /** What the peer is, for the whole session. */
   role: Role;
-  /** Unique among the peers present; empty lets the broker choose. */
+  /** Unique among connected peers; the broker chooses a name if it is empty. */
   name?: string;
-  /** What environments and agents bring with them; empty for the other roles. */
+  /** What environments and agents can make; empty for other roles. */
   offers?: readonly Offer[];
-  /** What the broker was started with as its access token, if it was. */
+  /** The broker's access token, if it has one. */
   token?: string | null;
-  /** The session token of an earlier `welcome`. */
+  /** The session token of an earlier `welcome`, to resume that session. */
   resume?: string | null;
   /**
    * With `resume`: the highest `seq` that arrived in that session.
@@ -339,13 +339,12 @@ export interface Hello {
 /** The broker's answer to `hello`. */
 export interface Welcome {
   type: "welcome";
-  /** To be presented as `resume` after a reconnection. */
+  /** The session token; a peer that reconnects sends it as `resume`. */
   session: string;
-  /** The peer's name: its own, or the one that the broker chose. */
+  /** The peer's name: its own, or one that the broker chose. */
   name: string;
   /**
-   * Whether this goes on with the session that `resume` named; false means that everything of an earlier
-   * session is gone.
+   * Whether the session that `resume` named continues; if false, everything of an earlier session is gone.
    */
   resumed: boolean;
   /** The protocol version that the broker speaks. */
@@ -354,9 +353,9 @@ export interface Welcome {
   heartbeat: number;
   /** Seconds of silence after which the broker gives up a peer that owes no answer. */
   peer_timeout: number;
-  /** What the broker reads; frames beyond it are refused. */
+  /** The largest frames that the broker reads. */
   limits: Limits;
-  /** The optional parts that both sides know; only these may be used. */
+  /** The optional parts of the protocol that both sides know and may use. */
   features: string[];
 }
 export const Welcome = message<Welcome>("welcome", {
@@ -370,7 +369,7 @@ export const Welcome = message<Welcome>("welcome", {
   features: s.optional(s.array(s.text), []),
 });
 
-/** Either side asks whether the other is alive. */
+/** Asks whether the other side is alive; answered with `pong`. */
 export interface Ping {
   type: "ping";
   /**
@@ -437,7 +436,7 @@ export const Error = message<Error>("error", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** An orderly leave; the broker keeps nothing for a resumption. */
+/** Ends the session; it cannot be resumed. */
 export interface Bye {
   type: "bye";
   /** One line for a person. */
@@ -450,9 +449,9 @@ export const Bye = message<Bye>("bye", {
 /** The answer to any message that has an `id`. */
 export interface Reply {
   type: "reply";
-  /** The `id` of the request. */
+  /** The `id` of the request that it answers. */
   id: Int;
-  /** What was asked for; each request says what that is. */
+  /** The result; each request defines its form. */
   body?: any;
   /**
    * From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -466,11 +465,11 @@ export const Reply = message<Reply>("reply", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** A way to turn or mirror the game that changes nothing about it. */
+/** A rotation or reflection under which the game is the same. */
 export interface Symmetry {
-  /** The symmetric observation's elements in row-major order, as places in the observation's. */
+  /** For each element of the symmetric observation, in row-major order, its index in the observation. */
   observation: readonly number[];
-  /** The number of the symmetric action by action number; empty if it is not told. */
+  /** For each action number, the number of the symmetric action; empty if unknown. */
   actions?: readonly number[];
 }
 export const Symmetry = s.struct<Symmetry>("symmetry", {
@@ -478,7 +477,7 @@ export const Symmetry = s.struct<Symmetry>("symmetry", {
   actions: s.optional(s.array(s.small), []),
 });
 
-/** What a seat can expect of an environment; the answer to `open`. */
+/** Describes a game to its seats; the answer to `open`. */
 export interface Spec {
   type: "spec";
   /**
@@ -486,7 +485,7 @@ export interface Spec {
    * @defaultValue 0
    */
   match?: Int;
-  /** What the game is called; the offer's name if the environment gives none. */
+  /** The name of the game; the offer's name if empty. */
   name?: string;
   /**
    * The number of seats, numbered from 0.
@@ -497,15 +496,15 @@ export interface Spec {
   observation_spaces?: readonly Space[];
   /** One per seat, or one for all. */
   action_spaces?: readonly Space[];
-  /** The lowest and highest reward of one transition; null if not known. */
+  /** The lowest and highest reward of one transition; null if unknown. */
   reward_range?: [number, number] | null;
   /**
-   * The discount factor that the game means its returns to be read with.
+   * The discount factor that the game suggests to learners; the broker does not discount.
    * @defaultValue 1
    */
   discount?: number;
   /**
-   * Whether a watcher may see what any seat sees.
+   * Whether watchers may see every seat's observations.
    * @defaultValue true
    */
   perfect_information?: boolean;
@@ -515,15 +514,15 @@ export interface Spec {
    */
   chance?: boolean;
   /**
-   * Whether the environment can add them.
+   * Whether the environment can provide afterstates.
    * @defaultValue false
    */
   afterstates?: boolean;
-  /** Reward of the seat to blame and of every other one, when an episode is forfeited. */
+  /** When an episode is forfeited: the reward of the seat at fault, and that of every other seat. */
   forfeit?: [number, number] | null;
-  /** No episode has more turns than this. */
+  /** The most turns that an episode can have; null if unknown. */
   max_turns?: number | null;
-  /** Of observation and afterstates, if they are one tensor; the identity is left out. */
+  /** Symmetries of an observation that is one tensor, without the identity. */
   symmetries?: readonly Symmetry[];
 }
 export const Spec = message<Spec>("spec", {
@@ -542,14 +541,14 @@ export const Spec = message<Spec>("spec", {
   symmetries: s.optional(s.array(Symmetry.read), []),
 });
 
-/** Make an environment for a match. */
+/** Creates an environment for a match; answered with `spec`. */
 export interface Open {
   type: "open";
-  /** The broker's number of the match; later messages name it. */
+  /** The broker's number for the match. */
   match: Int;
   /** The name of an offer of this peer. */
   environment: string;
-  /** The options by name; those left out have their defaults. */
+  /** Options by name; the others keep their defaults. */
   configuration: Record<string, any>;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -561,18 +560,18 @@ export const Open = message<Open>("open", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Begin an episode; one in progress in the same match is abandoned. */
+/** Starts an episode, dropping one in progress in the same match; answered with `turn` 0. */
 export interface EnvironmentStart {
   type: "start";
   /** The match. */
   match: Int;
-  /** The broker's number of the episode; later messages name it. */
+  /** The broker's number for the episode. */
   episode: Int;
-  /** For everything that the environment draws in this episode. */
+  /** Seeds everything that is random in this episode. */
   seed: Int;
-  /** Per seat, what to add to its views; empty if no seat wants anything. */
+  /** For each seat, what to add to its views; empty if no seat wants anything. */
   wants: Want[][];
-  /** Whether to add the `text` that all may see to each turn. */
+  /** Whether to add the public `text` to each turn. */
   watched: boolean;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -586,12 +585,12 @@ export const EnvironmentStart = message<EnvironmentStart>("start", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** The actions of every seat in `to_act`. */
+/** Applies the actions of all seats in `to_act`; answered with the next `turn`. */
 export interface EnvironmentStep {
   type: "step";
   /** The episode. */
   episode: Int;
-  /** The number of the turn that these actions answer. */
+  /** The turn that these actions answer. */
   turn: number;
   /** Pairs of seat and action, in the order of `to_act`. */
   actions: [number, any][];
@@ -605,7 +604,7 @@ export const EnvironmentStep = message<EnvironmentStep>("step", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** The match is over; the environment made for it may go. */
+/** Ends a match; the environment can release what it holds for it. */
 export interface Close {
   type: "close";
   /** The match. */
@@ -618,20 +617,20 @@ export const Close = message<Close>("close", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** A seat asks what would follow; answered with `reply`, from what that seat knows. */
+/** Asks what would follow from actions, as far as a seat can know; answered with `reply`. */
 export interface EnvironmentLookahead {
   type: "lookahead";
   /** To be returned in the `reply`. */
   id: Int;
   /** The episode. */
   episode: Int;
-  /** The seat that asks, which must act. */
+  /** The seat that asks and must act. */
   seat: number;
-  /** The turn of its decision. */
+  /** The turn of the seat's decision. */
   turn: number;
-  /** Sequences of actions, as in the agent's `lookahead`. */
+  /** Sequences of joint actions, as in the agent's `lookahead`. */
   lines: any[][][];
-  /** For what the seat cannot know and for chance; the same draw for all lines. */
+  /** Seeds what the seat cannot know, and chance: all lines share one draw. */
   seed: Int;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -646,14 +645,14 @@ export const EnvironmentLookahead = message<EnvironmentLookahead>("lookahead", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Free text or data from an experiment to an environment. */
+/** A message from an experiment to an environment; answered with `reply`. */
 export interface EnvironmentMessage {
   type: "message";
   /** To be returned in the `reply`. */
   id: Int;
   /** The match that the environment was made for. */
   match: Int;
-  /** Whatever the experiment and the environment have agreed on. */
+  /** Any value that the two sides understand. */
   body: any;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -665,24 +664,24 @@ export const EnvironmentMessage = message<EnvironmentMessage>("message", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** What a transition means to one seat. */
+/** A transition as one seat experiences it. */
 export interface View {
   /** The seat. */
   seat: number;
-  /** What the seat sees, in its observation space; it passes through the broker unopened. */
+  /** A value of the seat's observation space; the broker passes it on unopened. */
   observation?: any;
-  /** What the seat may do, for a seat in `to_act`; null: whatever its action space contains. */
+  /** For a seat in `to_act`: its legal actions; null allows its whole action space. */
   legal?: s.Legal;
   /**
-   * Earned in this transition.
+   * What the seat earned in this transition.
    * @defaultValue 0
    */
   reward?: number;
-  /** If wanted: an array with one row per legal action, in their order. */
+  /** If wanted: an array with one row per legal action, in the same order. */
   afterstates?: any;
-  /** If wanted: the position as this seat may see it. */
+  /** If wanted: the position as text, as this seat may see it. */
   text?: string | null;
-  /** If wanted: the same to be drawn; see SPEC.md, Scenes. */
+  /** If wanted: the position as a scene to draw. */
   scene?: any;
 }
 export const View = s.struct<View>("view", {
@@ -695,7 +694,7 @@ export const View = s.struct<View>("view", {
   scene: s.optional(s.any, null),
 });
 
-/** A transition: who must act now and what each seat learns. */
+/** A transition: which seats must act, and what each seat observes and earns. */
 export interface Turn {
   type: "turn";
   /**
@@ -704,13 +703,13 @@ export interface Turn {
    */
   episode?: Int;
   /**
-   * The number of this decision point, from 0 within the episode.
+   * The number of this decision point within the episode, from 0.
    * @defaultValue 0
    */
   turn?: number;
-  /** Seats that must act; empty if and only if the episode is over. */
+  /** The seats that must act; empty if and only if the episode is over. */
   to_act?: readonly number[];
-  /** Seats in `to_act`, and any that earned a reward; at the end every seat. */
+  /** A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat. */
   seats?: readonly View[];
   /**
    * Whether the rules ended the episode.
@@ -718,32 +717,32 @@ export interface Turn {
    */
   terminated?: boolean;
   /**
-   * Whether the environment cut the episode short, by a limit that is no part of the rules.
+   * Whether a limit outside the rules ended the episode.
    * @defaultValue false
    */
   truncated?: boolean;
-  /** At the end: a score per seat, 1 won, 0 lost, shared when drawn. */
+  /** At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn. */
   outcome?: readonly number[] | null;
-  /** If watched: the position as all may see it. */
+  /** If watched: the position as text, as everyone may see it. */
   text?: string | null;
-  /** Whatever may help a person; the broker passes it to nobody. */
+  /** For debugging; the broker does not pass it on. */
   info?: any;
 }
 
-/** Make an agent instance of a type that the peer offered. */
+/** Creates an agent instance of a type that the peer offers; answered with `reply`. */
 export interface Create {
   type: "create";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The broker's number for the new agent; later messages name it. */
+  /** The broker's number for the new instance. */
   instance: Int;
   /** The name of an offer of this peer. */
   agent: string;
-  /** The options by name; those left out have their defaults. */
+  /** Options by name; the others keep their defaults. */
   parameters: Record<string, any>;
-  /** For the random choices of the agent that belong to no episode. */
+  /** Seeds the agent's random choices outside episodes. */
   seed: Int;
-  /** Bytes of an earlier `saved` to begin from. */
+  /** The state to start from: bytes of an earlier `saved`. */
   state: Uint8Array | null;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -758,16 +757,16 @@ export const Create = message<Create>("create", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** An instance takes a seat of a match. */
+/** Seats an agent instance in a match. */
 export interface Init {
   type: "init";
   /** The match. */
   match: Int;
-  /** The seat that the agent takes. */
+  /** The seat. */
   seat: number;
-  /** The agent that takes it. */
+  /** The instance that takes the seat. */
   instance: Int;
-  /** What the environment said of itself. */
+  /** The environment's description of the game. */
   spec: Spec;
   /** Whether the agent may send `lookahead`. */
   lookahead: boolean;
@@ -786,11 +785,11 @@ export const Init = message<Init>("init", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** What the seat may use, and what its last answer took; seconds at the broker. */
+/** What a seat may use and what its last answer took, in seconds of the broker's clock. */
 export interface Clock {
-  /** What this decision may take; null is no limit. */
+  /** The limit of this decision; null if there is none. */
   decision: number | null;
-  /** What the seat has left for the episode, this decision included; null is no limit. */
+  /** What is left for the rest of the episode, including this decision; null if there is no limit. */
   left: number | null;
   /** What the seat's last answer took; null before the first. */
   last: number | null;
@@ -801,34 +800,34 @@ export const Clock = s.struct<Clock>("clock", {
   last: s.optional(s.nullable(s.number), null),
 });
 
-/** A seat's first decision of an episode. */
+/** Asks for a seat's first decision of an episode; answered with `action`. */
 export interface AgentStart {
   type: "start";
   /** The episode. */
   episode: Int;
-  /** The match, whose `init` said who holds the seat. */
+  /** The match. */
   match: Int;
   /** The seat. */
   seat: number;
-  /** The number of the turn; the `action` names it. */
+  /** The turn; the `action` repeats it. */
   turn: number;
-  /** For this seat's random choices in this episode. */
+  /** Seeds this seat's random choices in this episode. */
   seed: Int;
-  /** In `evaluate` the agent must not change. */
+  /** In `evaluate` the agent must not learn. */
   mode: Mode;
-  /** What the seat sees. */
+  /** The seat's observation. */
   observation: any;
-  /** What the seat may do; null: whatever its action space contains. */
+  /** The legal actions; null allows the whole action space. */
   legal: s.Legal;
-  /** If wanted: an array with one row per legal action, in their order. */
+  /** If wanted: an array with one row per legal action, in the same order. */
   afterstates: any;
-  /** If wanted: the position as this seat may see it. */
+  /** If wanted: the position as text, as this seat may see it. */
   text: string | null;
-  /** If wanted: the same to be drawn. */
+  /** If wanted: the position as a scene to draw. */
   scene: any;
-  /** What the seat may use; null if no clock runs. */
+  /** The seat's clock; null if none runs. */
   clock: Clock | null;
-  /** Earned before the first decision. */
+  /** What the seat earned before its first decision. */
   reward: number;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -850,28 +849,28 @@ export const AgentStart = message<AgentStart>("start", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** A later decision of a seat. */
+/** Asks for a later decision of a seat; answered with `action`. */
 export interface AgentStep {
   type: "step";
   /** The episode. */
   episode: Int;
   /** The seat. */
   seat: number;
-  /** The number of the turn; the `action` names it. */
+  /** The turn; the `action` repeats it. */
   turn: number;
-  /** The sum of what the seat earned since its last decision. */
+  /** The sum of the seat's rewards since its last decision. */
   reward: number;
-  /** What the seat sees. */
+  /** The seat's observation. */
   observation: any;
-  /** What the seat may do; null: whatever its action space contains. */
+  /** The legal actions; null allows the whole action space. */
   legal: s.Legal;
-  /** If wanted: an array with one row per legal action, in their order. */
+  /** If wanted: an array with one row per legal action, in the same order. */
   afterstates: any;
-  /** If wanted: the position as this seat may see it. */
+  /** If wanted: the position as text, as this seat may see it. */
   text: string | null;
-  /** If wanted: the same to be drawn. */
+  /** If wanted: the position as a scene to draw. */
   scene: any;
-  /** What the seat may use; null if no clock runs. */
+  /** The seat's clock; null if none runs. */
   clock: Clock | null;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -890,32 +889,32 @@ export const AgentStep = message<AgentStep>("step", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** The episode is over for a seat, whatever happened. */
+/** Tells a seat that its episode is over, whatever the reason. */
 export interface End {
   type: "end";
   /** The episode. */
   episode: Int;
   /** The seat. */
   seat: number;
-  /** The match, for a seat that never had a `start`. */
+  /** The match; needed by a seat that never had a `start`. */
   match: Int;
-  /** The sum of what the seat earned since its last decision. */
+  /** The sum of the seat's rewards since its last decision. */
   reward: number;
-  /** The last position as the seat sees it; null if the environment gave none. */
+  /** The seat's final observation; null if the environment gave none. */
   observation: any;
-  /** A score per seat, 1 won, 0 lost, shared when drawn; null if nobody is scored. */
+  /** A score per seat; 1 for a win, 0 for a loss, shared if drawn; null if the game is not scored. */
   outcome: number[] | null;
-  /** Why it is over. */
+  /** Why the episode ended. */
   reason: Reason;
-  /** The seat at fault, if one is. */
+  /** The seat at fault, if any. */
   blame: number | null;
-  /** The seat's return: all its rewards of the episode. */
+  /** The seat's return: the sum of its rewards. */
   total: number;
   /** How many decisions the seat was given in this episode. */
   decisions: number;
-  /** If wanted: the last position as this seat may see it. */
+  /** If wanted: the final position as text, as this seat may see it. */
   text: string | null;
-  /** If wanted: the same to be drawn. */
+  /** If wanted: the position as a scene to draw. */
   scene: any;
   /** The mode of the episode. */
   mode: Mode;
@@ -944,21 +943,21 @@ export interface Action {
   type: "action";
   /** The episode. */
   episode: Int;
-  /** The number of the turn that it answers. */
+  /** The turn that it answers. */
   turn: number;
   /** The seat. */
   seat: number;
-  /** A legal action: an action number where `legal` was given, else a value of the action space. */
+  /** An action number if `legal` was given, otherwise a value of the action space. */
   action?: any;
   /**
-   * How many answers the rules refused before this one; for bridges that ask again by themselves.
+   * How many earlier answers to this decision were illegal; for bridges that ask their player again.
    * @defaultValue 0
    */
   refused?: number;
 }
 
 /**
- * Ask what would follow from the position in which the seat must act. The reply's `body` is a list of
+ * Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
  * `Preview`, one for each line.
  */
 export interface AgentLookahead {
@@ -969,43 +968,43 @@ export interface AgentLookahead {
   episode: Int;
   /** The seat that must act. */
   seat: number;
-  /** The turn of its decision. */
+  /** The turn of the seat's decision. */
   turn: number;
-  /** Sequences of actions; at each point one action for each seat to act, in the order of `to_act`. */
+  /** Sequences of joint actions: at each step, one action per seat in `to_act`, in that order. */
   lines: readonly any[][][];
   /**
-   * For what the seat cannot know and for chance; the same draw for all lines.
+   * Seeds what the seat cannot know, and chance: all lines share one draw.
    * @defaultValue 0
    */
   seed?: Int;
 }
 
-/** What a line of actions leads to. */
+/** The position that a line of actions leads to. */
 export interface Preview {
-  /** Seats that would have to act; empty if the episode would be over. */
+  /** The seats that would have to act; empty if the episode would be over. */
   to_act?: readonly number[];
-  /** What the last action would mean to each seat that a turn would speak of. */
+  /** The views that the turn after the last action would have. */
   seats?: readonly View[];
-  /** Per seat, of the whole line. */
+  /** The sum of each seat's rewards along the line. */
   rewards?: readonly number[];
   /**
-   * Whether the rules would have ended the episode.
+   * Whether the rules would end the episode.
    * @defaultValue false
    */
   terminated?: boolean;
   /**
-   * Whether the environment would have cut it short.
+   * Whether a limit outside the rules would end it.
    * @defaultValue false
    */
   truncated?: boolean;
   /** At the end: a score per seat. */
   outcome?: readonly number[] | null;
   /**
-   * How many actions of the line were applied.
+   * How many steps of the line were applied.
    * @defaultValue 0
    */
   applied?: number;
-  /** Why the next one was not: it is not legal, or the episode is over. */
+  /** Why the next step was not applied: an illegal action, or the end of the episode. */
   error?: string;
 }
 export const Preview = s.struct<Preview>("preview", {
@@ -1019,14 +1018,14 @@ export const Preview = s.struct<Preview>("preview", {
   error: s.optional(s.text, ""),
 });
 
-/** Ask an instance for its state. */
+/** Asks for an instance's state; answered with `saved`. */
 export interface Save {
   type: "save";
   /** To be returned in the `saved`. */
   id: Int;
   /** The agent. */
   instance: Int;
-  /** From an experiment: the broker keeps the state under this name, across its restarts. */
+  /** From an experiment: the broker also stores the state under this name, across restarts. */
   state_name?: string | null;
   /**
    * From an experiment: seconds after which the request fails; null waits for ever.
@@ -1052,7 +1051,7 @@ export interface Saved {
   type: "saved";
   /** The `id` of the `save`. */
   id: Int;
-  /** Bytes of the agent's own form; the broker does not open them. */
+  /** The state, in the agent's own format; the broker does not open it. */
   state: Uint8Array;
   /**
    * From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -1066,16 +1065,16 @@ export const Saved = message<Saved>("saved", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Put an instance into a state that it saved. */
+/** Restores a state that an instance of this type saved. */
 export interface Load {
   type: "load";
   /** To be returned in the `reply`. */
   id: Int;
   /** The agent. */
   instance: Int;
-  /** Bytes of an earlier `saved`. */
+  /** The bytes of an earlier `saved`. */
   state?: Uint8Array;
-  /** From an experiment: load what the broker keeps under this name, instead of `state`. */
+  /** From an experiment: load the state that the broker stores under this name instead. */
   state_name?: string | null;
   /**
    * From an experiment: seconds after which the request fails; null waits for ever.
@@ -1097,14 +1096,14 @@ export const Load = message<Load>("load", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Free text or data from an experiment to an agent instance. */
+/** A message from an experiment to an agent instance; answered with `reply`. */
 export interface AgentMessage {
   type: "message";
   /** To be returned in the `reply`. */
   id: Int;
   /** The agent. */
   instance: Int;
-  /** Whatever the experiment and the agent have agreed on. */
+  /** Any value that the two sides understand. */
   body: any;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1116,7 +1115,7 @@ export const AgentMessage = message<AgentMessage>("message", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** The match is over; the seats that were taken by `init` are free. */
+/** Ends a match for an agent; the seats that `init` assigned are free again. */
 export interface Leave {
   type: "leave";
   /** The match. */
@@ -1129,7 +1128,7 @@ export const Leave = message<Leave>("leave", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** The instance is no longer needed. */
+/** Asks a program to release an instance; answered with `reply`. */
 export interface Cleanup {
   type: "cleanup";
   /** To be returned in the `reply`. */
@@ -1154,11 +1153,11 @@ export const Cleanup = message<Cleanup>("cleanup", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** How long a seat may think; seconds, null is no limit. */
+/** How long a seat may think, in seconds; null means any time. */
 export interface ClockRule {
-  /** For one decision. */
+  /** The limit of one decision. */
   decision?: number | null;
-  /** For all decisions of an episode together. */
+  /** The limit of all decisions of an episode together. */
   episode?: number | null;
   /**
    * Added to `episode` after each decision.
@@ -1166,22 +1165,22 @@ export interface ClockRule {
    */
   increment?: number;
   /**
-   * Forgiven, for the way to the agent and back.
+   * Added to every limit, for the network's delay.
    * @defaultValue 0
    */
   margin?: number;
 }
 
-/** Play episodes; the reply is `{"run": number}`. */
+/** Plays episodes; the reply is `{"run": number}`. */
 export interface Run {
   type: "run";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The name of an environment on offer. */
+  /** The name of an offered environment. */
   environment: string;
-  /** Seat by seat: an instance number, or the name of a self-offered agent. */
+  /** For each seat, an instance number or the name of a program that is one agent. */
   agents: readonly (Int | string)[];
-  /** The environment's options by name. */
+  /** Options by name; the others keep their defaults. */
   configuration?: Record<string, any>;
   /**
    * How many episodes to play.
@@ -1206,158 +1205,158 @@ export interface Run {
    */
   mode?: Mode;
   /**
-   * How many episodes to play at once, as far as the agents' capacity allows; each is a match of its own.
+   * How many episodes to play at once, up to the agents' capacity; each is a separate match.
    * @defaultValue 1
    */
   concurrency?: number;
   /**
-   * Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
+   * Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
    * @defaultValue false
    */
   rotate?: boolean;
-  /** How long seats may think. */
+  /** The seats' clocks. */
   clock?: ClockRule;
   /**
-   * Seconds for any answer that no clock bounds; null waits for ever.
+   * Seconds for any answer without a clock; null waits for ever.
    * @defaultValue 60
    */
   answer_timeout?: number | null;
-  /** Truncate after this many turns. */
+  /** Truncate episodes after this many turns. */
   max_turns?: number | null;
   /**
-   * What an answer that is too late costs.
+   * What a late answer costs.
    * @defaultValue "forfeit"
    */
   on_timeout?: Breach;
   /**
-   * What an action that is not legal costs.
+   * What an illegal action costs.
    * @defaultValue "forfeit"
    */
   on_illegal?: Breach;
   /**
-   * How often an interrupted episode is played again.
+   * How many times to play an interrupted episode again.
    * @defaultValue 1
    */
   retries?: number;
   /**
-   * Hold observations and rewards against the declared spaces.
+   * Whether to check observations and rewards against the declared spaces and range.
    * @defaultValue false
    */
   check?: boolean;
   /**
-   * Wait for `start` and `step` of the experiment.
+   * Whether the experiment drives the run with `start` and `step`.
    * @defaultValue false
    */
   stepwise?: boolean;
   /**
-   * Nobody may watch.
+   * Whether watching is forbidden.
    * @defaultValue false
    */
   secret?: boolean;
   /**
-   * Agents may ask the environment what would follow from actions.
+   * Whether agents may send `lookahead`.
    * @defaultValue false
    */
   lookahead?: boolean;
 }
 
-/** Start no new episodes until told otherwise. */
+/** Pauses or resumes a run: while paused, it starts no episodes. */
 export interface Pause {
   type: "pause";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; it must be the sender's own. */
+  /** The run; the sender must own it. */
   run: Int;
   /**
-   * False goes on again.
+   * False resumes the run.
    * @defaultValue true
    */
   paused?: boolean;
 }
 
-/** Finish the episodes in progress and start no other. */
+/** Ends a run after the episodes in progress. */
 export interface Drain {
   type: "drain";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; it must be the sender's own. */
+  /** The run; the sender must own it. */
   run: Int;
 }
 
-/** End everything of a run now, or give up a request. */
+/** Ends a run at once, or gives up a request. */
 export interface Cancel {
   type: "cancel";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; it must be the sender's own. */
+  /** The run; the sender must own it. */
   run?: Int | null;
-  /** Or the `id` of the sender's request to give up; it gets the error `cancelled`. */
+  /** Or the `id` of the request to give up; that request gets the error `cancelled`. */
   request?: number | null;
 }
 
-/** Stepwise: begin the next episode; the reply is its first turn. */
+/** In a stepwise run: starts the next episode; the reply is its first turn. */
 export interface ExperimentStart {
   type: "start";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; it must be the sender's own. */
+  /** The run; the sender must own it. */
   run: Int;
   /**
-   * Whether an episode in progress is abandoned: truncated, without blame or outcome.
+   * Whether to truncate an episode in progress first, without blame or outcome.
    * @defaultValue false
    */
   abandon?: boolean;
 }
 
-/** Stepwise: let the seats act once; the reply is the turn that follows. */
+/** In a stepwise run: lets the seats in `to_act` act once; the reply is the next turn. */
 export interface ExperimentStep {
   type: "step";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; it must be the sender's own. */
+  /** The run; the sender must own it. */
   run: Int;
 }
 
-/** Ask what is connected; see SPEC.md for the reply. */
+/** Asks what is connected; SPEC.md defines the reply. */
 export interface Catalogue {
   type: "catalogue";
   /** To be returned in the `reply`. */
   id: Int;
 }
 
-/** Receive the turns of a run, or of all runs. */
+/** Subscribes to the turns and results of a run, or of all runs. */
 export interface Watch {
   type: "watch";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The run; null is all runs, present and future. */
+  /** The run; null for all runs, present and future. */
   run?: Int | null;
   /**
-   * False ends it.
+   * False unsubscribes.
    * @defaultValue true
    */
   on?: boolean;
 }
 
-/** Make an agent instance; the reply is `{"instance": number}`. */
+/** Creates an agent instance; the reply is `{"instance": number}`. */
 export interface ExperimentCreate {
   type: "create";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The name of an agent type on offer. */
+  /** The name of an offered agent type. */
   agent: string;
-  /** The type's options by name. */
+  /** Options by name; the others keep their defaults. */
   parameters?: Record<string, any>;
   /**
-   * For the random choices of the agent that belong to no episode.
+   * Seeds the agent's random choices outside episodes.
    * @defaultValue 0
    */
   seed?: Int;
-  /** Bytes of an earlier `saved` to begin from. */
+  /** The state to start from: bytes of an earlier `saved`. */
   state?: Uint8Array | null;
-  /** The name under which the broker keeps the state to begin from. */
+  /** The name of a state that the broker stores, to start from. */
   state_name?: string | null;
-  /** The name of the peer to make it, if several offer the type. */
+  /** The name of the peer that creates it, if several offer the type. */
   peer?: string | null;
   /**
    * Seconds after which the request fails; null waits for ever.
@@ -1366,16 +1365,16 @@ export interface ExperimentCreate {
   timeout?: number | null;
 }
 
-/** Pass a message to an agent instance, or to the environments of a run. */
+/** Passes a message to an agent instance, or to the environment of a run. */
 export interface ExperimentMessage {
   type: "message";
   /** To be returned in the `reply`. */
   id: Int;
-  /** The agent that it is for. */
+  /** The instance to pass it to. */
   instance?: Int | null;
-  /** Or the run whose first environment it is for. */
+  /** Or the run to whose first environment to pass it. */
   run?: Int | null;
-  /** Whatever the experiment and the receiver have agreed on; the `reply` has the answer. */
+  /** Any value that the two sides understand; the `reply` carries the answer. */
   body?: any;
   /**
    * Seconds after which the request fails; null waits for ever.
@@ -1384,7 +1383,7 @@ export interface ExperimentMessage {
   timeout?: number | null;
 }
 
-/** What one seat got out of an episode. */
+/** The result of one seat in an episode. */
 export interface SeatResult {
   /** The agent's type or name. */
   agent: string;
@@ -1394,13 +1393,13 @@ export interface SeatResult {
   total: number;
   /** How many decisions the seat was given. */
   decisions: number;
-  /** Thinking time, from sending a decision to receiving the answer. */
+  /** Thinking time, from sending decisions to receiving their answers. */
   seconds: number;
-  /** Answers too late or illegal that cost the run's price. */
+  /** How many answers were late or illegal. */
   breaches: number;
-  /** Actions that were late, doubled or foreign. */
+  /** How many actions were ignored because they were stale, repeated or for another seat. */
   ignored: number;
-  /** Answers that the rules refused before a bridge sent a legal one: the sum of `action.refused`. */
+  /** The sum of `action.refused`: illegal answers that a bridge caught. */
   refused: number;
 }
 export const SeatResult = s.struct<SeatResult>("seatresult", {
@@ -1414,32 +1413,32 @@ export const SeatResult = s.struct<SeatResult>("seatresult", {
   refused: s.optional(s.small, 0),
 });
 
-/** The result of one episode; it is in the journal before it is sent. */
+/** The result of one episode, sent after it is in the journal. */
 export interface Episode {
   type: "episode";
   /** The run. */
   run: Int;
   /** The number of the episode in its run. */
   index: number;
-  /** The broker's number of the episode; it is never used again while the broker runs. */
+  /** The broker's number of the episode, unique while the broker runs. */
   episode: Int;
   /** The environment's seed. */
   seed: Int;
   /** Why it ended. */
   reason: Reason;
-  /** The account of each seat, in order. */
+  /** The result of each seat, in order. */
   seats: SeatResult[];
-  /** A score per seat, 1 won, 0 lost, shared when drawn; null if nobody is scored. */
+  /** A score per seat; 1 for a win, 0 for a loss, shared if drawn; null if the game is not scored. */
   outcome: number[] | null;
-  /** The seat at fault, if one is. */
+  /** The seat at fault, if any. */
   blame: number | null;
-  /** How many turns were answered. */
+  /** How many turns were played. */
   turns: number;
-  /** False if the episode was interrupted; it counts for nobody. */
+  /** False if the episode was interrupted and does not count. */
   scored: boolean;
   /** Whether the broker plays an interrupted episode again under the same index. */
   will_retry: boolean;
-  /** What went wrong, if something did. */
+  /** What went wrong, if anything. */
   message: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1460,12 +1459,12 @@ export const Episode = message<Episode>("episode", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** How far a run is. */
+/** Reports how far a run is. */
 export interface Progress {
   type: "progress";
   /** The run. */
   run: Int;
-  /** Episodes that are over and not to be played again. */
+  /** Episodes that are over and will not be played again. */
   finished: number;
   /** Episodes in progress. */
   running: number;
@@ -1488,7 +1487,7 @@ export interface Done {
   finished: number;
   /** Why the run is over. */
   reason: DoneReason;
-  /** One line for a person, if there is something to say. */
+  /** One line for a person, or empty. */
   message: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1501,7 +1500,7 @@ export const Done = message<Done>("done", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** A turn as a watcher may see it. */
+/** A turn, as watchers may see it. */
 export interface WatchedTurn {
   type: "turn";
   /** The run. */
@@ -1530,9 +1529,9 @@ export interface WatchedTurn {
   truncated: boolean;
   /** At the end: a score per seat. */
   outcome: number[] | null;
-  /** Why the episode is over; null while it goes on. */
+  /** Why the episode ended; null while it continues. */
   reason: Reason | null;
-  /** The position as all may see it. */
+  /** The position as text, as everyone may see it. */
   text: string | null;
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {
@@ -1582,7 +1581,7 @@ export interface Piece {
   cell: number;
   /** What it is: `disc`, `pawn`, `tile`, … */
   kind: string;
-  /** A seat, or nobody. */
+  /** The seat that owns it, if any. */
   owner?: number | null;
   /** What is written on it. */
   text?: string;
@@ -1599,7 +1598,7 @@ export interface Card {
    * @defaultValue 1
    */
   count?: number;
-  /** A seat, or nobody. */
+  /** The seat that owns it, if any. */
   owner?: number | null;
   /** What is written on it. */
   text?: string;

@@ -265,14 +265,14 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The first message of a peer, and again after a reconnection.
+     * A peer's first message on a connection.
      *
      * @param version The protocol version that the peer speaks.
-     * @param role What the peer is; it is fixed for the session.
-     * @param name Unique among the peers present; empty lets the broker choose.
-     * @param offers What environments and agents bring with them; empty for the other roles.
-     * @param token What the broker was started with as its access token, if it was.
-     * @param resume The session token of an earlier {@code welcome}.
+     * @param role What the peer is, for the whole session.
+     * @param name Unique among connected peers; the broker chooses a name if it is empty.
+     * @param offers What environments and agents can make; empty for other roles.
+     * @param token The broker's access token, if it has one.
+     * @param resume The session token of an earlier {@code welcome}, to resume that session.
      * @param seen With {@code resume}: the highest {@code seq} that arrived in that session.
      * @param software Name and version of the peer's program, for people.
      * @param features Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions.
@@ -361,15 +361,15 @@ public sealed interface Message extends Encodable {
     /**
      * The broker's answer to {@code hello}.
      *
-     * @param session To be presented as {@code resume} after a reconnection.
-     * @param name The peer's name: its own, or the one that the broker chose.
-     * @param resumed Whether this goes on with the session that {@code resume} named; false means that everything
-     *     of an earlier session is gone.
+     * @param session The session token; a peer that reconnects sends it as {@code resume}.
+     * @param name The peer's name: its own, or one that the broker chose.
+     * @param resumed Whether the session that {@code resume} named continues; if false, everything of an earlier
+     *     session is gone.
      * @param version The protocol version that the broker speaks.
      * @param heartbeat Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
      * @param peerTimeout Seconds of silence after which the broker gives up a peer that owes no answer.
-     * @param limits What the broker reads; frames beyond it are refused.
-     * @param features The optional parts that both sides know; only these may be used.
+     * @param limits The largest frames that the broker reads.
+     * @param features The optional parts of the protocol that both sides know and may use.
      */
     record Welcome(
             String session,
@@ -445,7 +445,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Either side asks whether the other is alive.
+     * Asks whether the other side is alive; answered with {@code pong}.
      *
      * @param number Returned in the {@code pong}.
      * @param settled From the broker: no frame up to this {@code seq} will be sent again, so the peer may forget
@@ -585,7 +585,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * An orderly leave; the broker keeps nothing for a resumption.
+     * Ends the session; it cannot be resumed.
      *
      * @param reason One line for a person.
      */
@@ -618,8 +618,8 @@ public sealed interface Message extends Encodable {
     /**
      * The answer to any message that has an {@code id}.
      *
-     * @param id The {@code id} of the request.
-     * @param body What was asked for; each request says what that is.
+     * @param id The {@code id} of the request that it answers.
+     * @param body The result; each request defines its form.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Reply(long id, Object body, long seq) implements Message {
@@ -658,21 +658,21 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a seat can expect of an environment; the answer to {@code open}.
+     * Describes a game to its seats; the answer to {@code open}.
      *
      * @param match The match of the {@code open} that it answers.
-     * @param name What the game is called; the offer's name if the environment gives none.
+     * @param name The name of the game; the offer's name if empty.
      * @param seats The number of seats, numbered from 0.
      * @param observationSpaces One per seat, or one for all; see SPEC.md, Spaces.
      * @param actionSpaces One per seat, or one for all.
-     * @param rewardRange The lowest and highest reward of one transition; null if not known.
-     * @param discount The discount factor that the game means its returns to be read with.
-     * @param perfectInformation Whether a watcher may see what any seat sees.
+     * @param rewardRange The lowest and highest reward of one transition; null if unknown.
+     * @param discount The discount factor that the game suggests to learners; the broker does not discount.
+     * @param perfectInformation Whether watchers may see every seat's observations.
      * @param chance Whether chance plays a part after the start: equal actions may lead to different turns.
-     * @param afterstates Whether the environment can add them.
-     * @param forfeit Reward of the seat to blame and of every other one, when an episode is forfeited.
-     * @param maxTurns No episode has more turns than this.
-     * @param symmetries Of observation and afterstates, if they are one tensor; the identity is left out.
+     * @param afterstates Whether the environment can provide afterstates.
+     * @param forfeit When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
+     * @param maxTurns The most turns that an episode can have; null if unknown.
+     * @param symmetries Symmetries of an observation that is one tensor, without the identity.
      */
     record Spec(
             long match,
@@ -824,11 +824,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Make an environment for a match.
+     * Creates an environment for a match; answered with {@code spec}.
      *
-     * @param match The broker's number of the match; later messages name it.
+     * @param match The broker's number for the match.
      * @param environment The name of an offer of this peer.
-     * @param configuration The options by name; those left out have their defaults.
+     * @param configuration Options by name; the others keep their defaults.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Open(long match, String environment, Map<String, Object> configuration, long seq) implements Message {
@@ -869,13 +869,13 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Begin an episode; one in progress in the same match is abandoned.
+     * Starts an episode, dropping one in progress in the same match; answered with {@code turn} 0.
      *
      * @param match The match.
-     * @param episode The broker's number of the episode; later messages name it.
-     * @param seed For everything that the environment draws in this episode.
-     * @param wants Per seat, what to add to its views; empty if no seat wants anything.
-     * @param watched Whether to add the {@code text} that all may see to each turn.
+     * @param episode The broker's number for the episode.
+     * @param seed Seeds everything that is random in this episode.
+     * @param wants For each seat, what to add to its views; empty if no seat wants anything.
+     * @param watched Whether to add the public {@code text} to each turn.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentStart(
@@ -931,10 +931,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The actions of every seat in {@code to_act}.
+     * Applies the actions of all seats in {@code to_act}; answered with the next {@code turn}.
      *
      * @param episode The episode.
-     * @param turn The number of the turn that these actions answer.
+     * @param turn The turn that these actions answer.
      * @param actions Pairs of seat and action, in the order of {@code to_act}.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -971,7 +971,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The match is over; the environment made for it may go.
+     * Ends a match; the environment can release what it holds for it.
      *
      * @param match The match.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -1005,14 +1005,14 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A seat asks what would follow; answered with {@code reply}, from what that seat knows.
+     * Asks what would follow from actions, as far as a seat can know; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
      * @param episode The episode.
-     * @param seat The seat that asks, which must act.
-     * @param turn The turn of its decision.
-     * @param lines Sequences of actions, as in the agent's {@code lookahead}.
-     * @param seed For what the seat cannot know and for chance; the same draw for all lines.
+     * @param seat The seat that asks and must act.
+     * @param turn The turn of the seat's decision.
+     * @param lines Sequences of joint actions, as in the agent's {@code lookahead}.
+     * @param seed Seeds what the seat cannot know, and chance: all lines share one draw.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentLookahead(
@@ -1067,11 +1067,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Free text or data from an experiment to an environment.
+     * A message from an experiment to an environment; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
      * @param match The match that the environment was made for.
-     * @param body Whatever the experiment and the environment have agreed on.
+     * @param body Any value that the two sides understand.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record EnvironmentMessage(long id, long match, Object body, long seq) implements Message {
@@ -1112,17 +1112,18 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A transition: who must act now and what each seat learns.
+     * A transition: which seats must act, and what each seat observes and earns.
      *
      * @param episode The episode.
-     * @param turn The number of this decision point, from 0 within the episode.
-     * @param toAct Seats that must act; empty if and only if the episode is over.
-     * @param seats Seats in {@code to_act}, and any that earned a reward; at the end every seat.
+     * @param turn The number of this decision point within the episode, from 0.
+     * @param toAct The seats that must act; empty if and only if the episode is over.
+     * @param seats A view of each seat in {@code to_act} and of each that earned a reward; at the end, of every
+     *     seat.
      * @param terminated Whether the rules ended the episode.
-     * @param truncated Whether the environment cut the episode short, by a limit that is no part of the rules.
-     * @param outcome At the end: a score per seat, 1 won, 0 lost, shared when drawn.
-     * @param text If watched: the position as all may see it.
-     * @param info Whatever may help a person; the broker passes it to nobody.
+     * @param truncated Whether a limit outside the rules ended the episode.
+     * @param outcome At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
+     * @param text If watched: the position as text, as everyone may see it.
+     * @param info For debugging; the broker does not pass it on.
      */
     record Turn(
             long episode,
@@ -1216,14 +1217,14 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Make an agent instance of a type that the peer offered.
+     * Creates an agent instance of a type that the peer offers; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
-     * @param instance The broker's number for the new agent; later messages name it.
+     * @param instance The broker's number for the new instance.
      * @param agent The name of an offer of this peer.
-     * @param parameters The options by name; those left out have their defaults.
-     * @param seed For the random choices of the agent that belong to no episode.
-     * @param state Bytes of an earlier {@code saved} to begin from.
+     * @param parameters Options by name; the others keep their defaults.
+     * @param seed Seeds the agent's random choices outside episodes.
+     * @param state The state to start from: bytes of an earlier {@code saved}.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Create(
@@ -1287,12 +1288,12 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * An instance takes a seat of a match.
+     * Seats an agent instance in a match.
      *
      * @param match The match.
-     * @param seat The seat that the agent takes.
-     * @param instance The agent that takes it.
-     * @param spec What the environment said of itself.
+     * @param seat The seat.
+     * @param instance The instance that takes the seat.
+     * @param spec The environment's description of the game.
      * @param lookahead Whether the agent may send {@code lookahead}.
      * @param agent The name of the offer that the instance was made from.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -1353,21 +1354,21 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A seat's first decision of an episode.
+     * Asks for a seat's first decision of an episode; answered with {@code action}.
      *
      * @param episode The episode.
-     * @param match The match, whose {@code init} said who holds the seat.
+     * @param match The match.
      * @param seat The seat.
-     * @param turn The number of the turn; the {@code action} names it.
-     * @param seed For this seat's random choices in this episode.
-     * @param mode In {@code evaluate} the agent must not change.
-     * @param observation What the seat sees.
-     * @param legal What the seat may do; null: whatever its action space contains.
-     * @param afterstates If wanted: an array with one row per legal action, in their order.
-     * @param text If wanted: the position as this seat may see it.
-     * @param scene If wanted: the same to be drawn.
-     * @param clock What the seat may use; null if no clock runs.
-     * @param reward Earned before the first decision.
+     * @param turn The turn; the {@code action} repeats it.
+     * @param seed Seeds this seat's random choices in this episode.
+     * @param mode In {@code evaluate} the agent must not learn.
+     * @param observation The seat's observation.
+     * @param legal The legal actions; null allows the whole action space.
+     * @param afterstates If wanted: an array with one row per legal action, in the same order.
+     * @param text If wanted: the position as text, as this seat may see it.
+     * @param scene If wanted: the position as a scene to draw.
+     * @param clock The seat's clock; null if none runs.
+     * @param reward What the seat earned before its first decision.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentStart(
@@ -1496,18 +1497,18 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A later decision of a seat.
+     * Asks for a later decision of a seat; answered with {@code action}.
      *
      * @param episode The episode.
      * @param seat The seat.
-     * @param turn The number of the turn; the {@code action} names it.
-     * @param reward The sum of what the seat earned since its last decision.
-     * @param observation What the seat sees.
-     * @param legal What the seat may do; null: whatever its action space contains.
-     * @param afterstates If wanted: an array with one row per legal action, in their order.
-     * @param text If wanted: the position as this seat may see it.
-     * @param scene If wanted: the same to be drawn.
-     * @param clock What the seat may use; null if no clock runs.
+     * @param turn The turn; the {@code action} repeats it.
+     * @param reward The sum of the seat's rewards since its last decision.
+     * @param observation The seat's observation.
+     * @param legal The legal actions; null allows the whole action space.
+     * @param afterstates If wanted: an array with one row per legal action, in the same order.
+     * @param text If wanted: the position as text, as this seat may see it.
+     * @param scene If wanted: the position as a scene to draw.
+     * @param clock The seat's clock; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentStep(
@@ -1603,20 +1604,20 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The episode is over for a seat, whatever happened.
+     * Tells a seat that its episode is over, whatever the reason.
      *
      * @param episode The episode.
      * @param seat The seat.
-     * @param match The match, for a seat that never had a {@code start}.
-     * @param reward The sum of what the seat earned since its last decision.
-     * @param observation The last position as the seat sees it; null if the environment gave none.
-     * @param outcome A score per seat, 1 won, 0 lost, shared when drawn; null if nobody is scored.
-     * @param reason Why it is over.
-     * @param blame The seat at fault, if one is.
-     * @param total The seat's return: all its rewards of the episode.
+     * @param match The match; needed by a seat that never had a {@code start}.
+     * @param reward The sum of the seat's rewards since its last decision.
+     * @param observation The seat's final observation; null if the environment gave none.
+     * @param outcome A score per seat; 1 for a win, 0 for a loss, shared if drawn; null if the game is not scored.
+     * @param reason Why the episode ended.
+     * @param blame The seat at fault, if any.
+     * @param total The seat's return: the sum of its rewards.
      * @param decisions How many decisions the seat was given in this episode.
-     * @param text If wanted: the last position as this seat may see it.
-     * @param scene If wanted: the same to be drawn.
+     * @param text If wanted: the final position as text, as this seat may see it.
+     * @param scene If wanted: the position as a scene to draw.
      * @param mode The mode of the episode.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -1770,11 +1771,11 @@ public sealed interface Message extends Encodable {
      * The answer to {@code start} or {@code step}.
      *
      * @param episode The episode.
-     * @param turn The number of the turn that it answers.
+     * @param turn The turn that it answers.
      * @param seat The seat.
-     * @param action A legal action: an action number where {@code legal} was given, else a value of the action
-     *     space.
-     * @param refused How many answers the rules refused before this one; for bridges that ask again by themselves.
+     * @param action An action number if {@code legal} was given, otherwise a value of the action space.
+     * @param refused How many earlier answers to this decision were illegal; for bridges that ask their player
+     *     again.
      */
     record Action(long episode, long turn, int seat, Object action, long refused) implements Message {
         /** {@return {@code Action} with defaults in the other fields} */
@@ -1816,16 +1817,15 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Ask what would follow from the position in which the seat must act. The reply's {@code body} is a list of {@code
+     * Asks what would follow from the position in which the seat must act. The reply's {@code body} is a list of {@code
      * Preview}, one for each line.
      *
      * @param id To be returned in the {@code reply}.
      * @param episode The episode.
      * @param seat The seat that must act.
-     * @param turn The turn of its decision.
-     * @param lines Sequences of actions; at each point one action for each seat to act, in the order of {@code
-     *     to_act}.
-     * @param seed For what the seat cannot know and for chance; the same draw for all lines.
+     * @param turn The turn of the seat's decision.
+     * @param lines Sequences of joint actions: at each step, one action per seat in {@code to_act}, in that order.
+     * @param seed Seeds what the seat cannot know, and chance: all lines share one draw.
      */
     record AgentLookahead(
             long id,
@@ -1870,11 +1870,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Ask an instance for its state.
+     * Asks for an instance's state; answered with {@code saved}.
      *
      * @param id To be returned in the {@code saved}.
      * @param instance The agent.
-     * @param stateName From an experiment: the broker keeps the state under this name, across its restarts.
+     * @param stateName From an experiment: the broker also stores the state under this name, across restarts.
      * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -1926,7 +1926,7 @@ public sealed interface Message extends Encodable {
      * An instance's state.
      *
      * @param id The {@code id} of the {@code save}.
-     * @param state Bytes of the agent's own form; the broker does not open them.
+     * @param state The state, in the agent's own format; the broker does not open it.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Saved(long id, byte[] state, long seq) implements Message {
@@ -1960,12 +1960,12 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Put an instance into a state that it saved.
+     * Restores a state that an instance of this type saved.
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
-     * @param state Bytes of an earlier {@code saved}.
-     * @param stateName From an experiment: load what the broker keeps under this name, instead of {@code state}.
+     * @param state The bytes of an earlier {@code saved}.
+     * @param stateName From an experiment: load the state that the broker stores under this name instead.
      * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -2021,11 +2021,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Free text or data from an experiment to an agent instance.
+     * A message from an experiment to an agent instance; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
-     * @param body Whatever the experiment and the agent have agreed on.
+     * @param body Any value that the two sides understand.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record AgentMessage(long id, long instance, Object body, long seq) implements Message {
@@ -2066,7 +2066,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The match is over; the seats that were taken by {@code init} are free.
+     * Ends a match for an agent; the seats that {@code init} assigned are free again.
      *
      * @param match The match.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -2100,7 +2100,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The instance is no longer needed.
+     * Asks a program to release an instance; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
@@ -2145,30 +2145,29 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Play episodes; the reply is {@code {"run": number}}.
+     * Plays episodes; the reply is {@code {"run": number}}.
      *
      * @param id To be returned in the {@code reply}.
-     * @param environment The name of an environment on offer.
-     * @param agents Seat by seat: an instance number, or the name of a self-offered agent.
-     * @param configuration The environment's options by name.
+     * @param environment The name of an offered environment.
+     * @param agents For each seat, an instance number or the name of a program that is one agent.
+     * @param configuration Options by name; the others keep their defaults.
      * @param episodes How many episodes to play.
      * @param seed The master seed of the run.
      * @param seeds The environment seed of each episode instead of derived ones.
      * @param firstIndex The index of the first episode, to continue an earlier run.
      * @param mode Whether agents may change.
-     * @param concurrency How many episodes to play at once, as far as the agents' capacity allows; each is a match
-     *     of its own.
-     * @param rotate Episode i seats agent k at seat (k + i) modulo seats; such rounds share a seed.
-     * @param clock How long seats may think.
-     * @param answerTimeout Seconds for any answer that no clock bounds; null waits for ever.
-     * @param maxTurns Truncate after this many turns.
-     * @param onTimeout What an answer that is too late costs.
-     * @param onIllegal What an action that is not legal costs.
-     * @param retries How often an interrupted episode is played again.
-     * @param check Hold observations and rewards against the declared spaces.
-     * @param stepwise Wait for {@code start} and {@code step} of the experiment.
-     * @param secret Nobody may watch.
-     * @param lookahead Agents may ask the environment what would follow from actions.
+     * @param concurrency How many episodes to play at once, up to the agents' capacity; each is a separate match.
+     * @param rotate Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
+     * @param clock The seats' clocks.
+     * @param answerTimeout Seconds for any answer without a clock; null waits for ever.
+     * @param maxTurns Truncate episodes after this many turns.
+     * @param onTimeout What a late answer costs.
+     * @param onIllegal What an illegal action costs.
+     * @param retries How many times to play an interrupted episode again.
+     * @param check Whether to check observations and rewards against the declared spaces and range.
+     * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
+     * @param secret Whether watching is forbidden.
+     * @param lookahead Whether agents may send {@code lookahead}.
      */
     record Run(
             long id,
@@ -2399,11 +2398,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Start no new episodes until told otherwise.
+     * Pauses or resumes a run: while paused, it starts no episodes.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; it must be the sender's own.
-     * @param paused False goes on again.
+     * @param run The run; the sender must own it.
+     * @param paused False resumes the run.
      */
     record Pause(long id, long run, boolean paused) implements Message {
         /** {@return {@code Pause} with defaults in the other fields} */
@@ -2436,10 +2435,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Finish the episodes in progress and start no other.
+     * Ends a run after the episodes in progress.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; it must be the sender's own.
+     * @param run The run; the sender must own it.
      */
     record Drain(long id, long run) implements Message {
         /** {@return {@code Drain} with these fields} */
@@ -2465,11 +2464,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * End everything of a run now, or give up a request.
+     * Ends a run at once, or gives up a request.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; it must be the sender's own.
-     * @param request Or the {@code id} of the sender's request to give up; it gets the error {@code cancelled}.
+     * @param run The run; the sender must own it.
+     * @param request Or the {@code id} of the request to give up; that request gets the error {@code cancelled}.
      */
     record Cancel(long id, Long run, Long request) implements Message {
         /** {@return {@code Cancel} with defaults in the other fields} */
@@ -2507,11 +2506,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Stepwise: begin the next episode; the reply is its first turn.
+     * In a stepwise run: starts the next episode; the reply is its first turn.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; it must be the sender's own.
-     * @param abandon Whether an episode in progress is abandoned: truncated, without blame or outcome.
+     * @param run The run; the sender must own it.
+     * @param abandon Whether to truncate an episode in progress first, without blame or outcome.
      */
     record ExperimentStart(long id, long run, boolean abandon) implements Message {
         /** {@return {@code ExperimentStart} with defaults in the other fields} */
@@ -2544,10 +2543,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Stepwise: let the seats act once; the reply is the turn that follows.
+     * In a stepwise run: lets the seats in {@code to_act} act once; the reply is the next turn.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; it must be the sender's own.
+     * @param run The run; the sender must own it.
      */
     record ExperimentStep(long id, long run) implements Message {
         /** {@return {@code ExperimentStep} with these fields} */
@@ -2573,7 +2572,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Ask what is connected; see SPEC.md for the reply.
+     * Asks what is connected; SPEC.md defines the reply.
      *
      * @param id To be returned in the {@code reply}.
      */
@@ -2599,11 +2598,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Receive the turns of a run, or of all runs.
+     * Subscribes to the turns and results of a run, or of all runs.
      *
      * @param id To be returned in the {@code reply}.
-     * @param run The run; null is all runs, present and future.
-     * @param on False ends it.
+     * @param run The run; null for all runs, present and future.
+     * @param on False unsubscribes.
      */
     record Watch(long id, Long run, boolean on) implements Message {
         /** {@return {@code Watch} with defaults in the other fields} */
@@ -2641,15 +2640,15 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Make an agent instance; the reply is {@code {"instance": number}}.
+     * Creates an agent instance; the reply is {@code {"instance": number}}.
      *
      * @param id To be returned in the {@code reply}.
-     * @param agent The name of an agent type on offer.
-     * @param parameters The type's options by name.
-     * @param seed For the random choices of the agent that belong to no episode.
-     * @param state Bytes of an earlier {@code saved} to begin from.
-     * @param stateName The name under which the broker keeps the state to begin from.
-     * @param peer The name of the peer to make it, if several offer the type.
+     * @param agent The name of an offered agent type.
+     * @param parameters Options by name; the others keep their defaults.
+     * @param seed Seeds the agent's random choices outside episodes.
+     * @param state The state to start from: bytes of an earlier {@code saved}.
+     * @param stateName The name of a state that the broker stores, to start from.
+     * @param peer The name of the peer that creates it, if several offer the type.
      * @param timeout Seconds after which the request fails; null waits for ever.
      */
     record ExperimentCreate(
@@ -2726,12 +2725,12 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Pass a message to an agent instance, or to the environments of a run.
+     * Passes a message to an agent instance, or to the environment of a run.
      *
      * @param id To be returned in the {@code reply}.
-     * @param instance The agent that it is for.
-     * @param run Or the run whose first environment it is for.
-     * @param body Whatever the experiment and the receiver have agreed on; the {@code reply} has the answer.
+     * @param instance The instance to pass it to.
+     * @param run Or the run to whose first environment to pass it.
+     * @param body Any value that the two sides understand; the {@code reply} carries the answer.
      * @param timeout Seconds after which the request fails; null waits for ever.
      */
     record ExperimentMessage(long id, Long instance, Long run, Object body, Double timeout) implements Message {
@@ -2784,20 +2783,20 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The result of one episode; it is in the journal before it is sent.
+     * The result of one episode, sent after it is in the journal.
      *
      * @param run The run.
      * @param index The number of the episode in its run.
-     * @param episode The broker's number of the episode; it is never used again while the broker runs.
+     * @param episode The broker's number of the episode, unique while the broker runs.
      * @param seed The environment's seed.
      * @param reason Why it ended.
-     * @param seats The account of each seat, in order.
-     * @param outcome A score per seat, 1 won, 0 lost, shared when drawn; null if nobody is scored.
-     * @param blame The seat at fault, if one is.
-     * @param turns How many turns were answered.
-     * @param scored False if the episode was interrupted; it counts for nobody.
+     * @param seats The result of each seat, in order.
+     * @param outcome A score per seat; 1 for a win, 0 for a loss, shared if drawn; null if the game is not scored.
+     * @param blame The seat at fault, if any.
+     * @param turns How many turns were played.
+     * @param scored False if the episode was interrupted and does not count.
      * @param willRetry Whether the broker plays an interrupted episode again under the same index.
-     * @param message What went wrong, if something did.
+     * @param message What went wrong, if anything.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Episode(
@@ -2901,10 +2900,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * How far a run is.
+     * Reports how far a run is.
      *
      * @param run The run.
-     * @param finished Episodes that are over and not to be played again.
+     * @param finished Episodes that are over and will not be played again.
      * @param running Episodes in progress.
      * @param total Episodes that the run asked for.
      */
@@ -2941,7 +2940,7 @@ public sealed interface Message extends Encodable {
      * @param run The run.
      * @param finished Episodes that are over.
      * @param reason Why the run is over.
-     * @param message One line for a person, if there is something to say.
+     * @param message One line for a person, or empty.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Done(long run, long finished, DoneReason reason, String message, long seq) implements Message {
@@ -2989,7 +2988,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A turn as a watcher may see it.
+     * A turn, as watchers may see it.
      *
      * @param run The run.
      * @param match The match.
@@ -3004,8 +3003,8 @@ public sealed interface Message extends Encodable {
      * @param terminated Whether the rules ended the episode.
      * @param truncated Whether the environment cut the episode short.
      * @param outcome At the end: a score per seat.
-     * @param reason Why the episode is over; null while it goes on.
-     * @param text The position as all may see it.
+     * @param reason Why the episode ended; null while it continues.
+     * @param text The position as text, as everyone may see it.
      */
     record WatchedTurn(
             long run,
@@ -3146,13 +3145,13 @@ public sealed interface Message extends Encodable {
     /**
      * An environment or agent type that a peer can make.
      *
-     * @param name How a run or a {@code create} names it.
+     * @param name The name that {@code run} and {@code create} use.
      * @param description One sentence for a person.
-     * @param parameters JSON Schema of each option by name, with its default.
-     * @param wants For agents: what the environment is to add to this agent's decisions.
-     * @param capacity For agents: episodes that one instance plays at once; 0 is no limit.
-     * @param instance For agents: the program is this one agent; it need not and cannot be created.
-     * @param seats For environments: the numbers of seats it can have.
+     * @param parameters The JSON Schema of each option, by name, with its default.
+     * @param wants For agents: what the environment adds to this agent's decisions.
+     * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
+     * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
+     * @param seats For environments: the possible numbers of seats.
      */
     record Offer(
             String name,
@@ -3224,11 +3223,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * The largest frame a receiver reads; a frame beyond it gets the error {@code limit}.
+     * What a receiver reads; it refuses a larger frame with the error {@code limit}.
      *
      * @param frame Bytes.
      * @param depth Nested arrays and maps.
-     * @param elements Values of any kind, keys included.
+     * @param elements Values of any kind, including map keys.
      */
     record Limits(long frame, long depth, long elements) implements Encodable {
         /** {@return {@code Limits} with defaults in all fields} */
@@ -3270,10 +3269,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * A way to turn or mirror the game that changes nothing about it.
+     * A rotation or reflection under which the game is the same.
      *
-     * @param observation The symmetric observation's elements in row-major order, as places in the observation's.
-     * @param actions The number of the symmetric action by action number; empty if it is not told.
+     * @param observation For each element of the symmetric observation, in row-major order, its index in the
+     *     observation.
+     * @param actions For each action number, the number of the symmetric action; empty if unknown.
      */
     record Symmetry(long[] observation, long[] actions) implements Encodable {
         /** {@return {@code Symmetry} with defaults in the other fields} */
@@ -3303,15 +3303,15 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a transition means to one seat.
+     * A transition as one seat experiences it.
      *
      * @param seat The seat.
-     * @param observation What the seat sees, in its observation space; it passes through the broker unopened.
-     * @param legal What the seat may do, for a seat in {@code to_act}; null: whatever its action space contains.
-     * @param reward Earned in this transition.
-     * @param afterstates If wanted: an array with one row per legal action, in their order.
-     * @param text If wanted: the position as this seat may see it.
-     * @param scene If wanted: the same to be drawn; see SPEC.md, Scenes.
+     * @param observation A value of the seat's observation space; the broker passes it on unopened.
+     * @param legal For a seat in {@code to_act}: its legal actions; null allows its whole action space.
+     * @param reward What the seat earned in this transition.
+     * @param afterstates If wanted: an array with one row per legal action, in the same order.
+     * @param text If wanted: the position as text, as this seat may see it.
+     * @param scene If wanted: the position as a scene to draw.
      */
     record View(
             int seat,
@@ -3383,10 +3383,10 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What the seat may use, and what its last answer took; seconds at the broker.
+     * What a seat may use and what its last answer took, in seconds of the broker's clock.
      *
-     * @param decision What this decision may take; null is no limit.
-     * @param left What the seat has left for the episode, this decision included; null is no limit.
+     * @param decision The limit of this decision; null if there is none.
+     * @param left What is left for the rest of the episode, including this decision; null if there is no limit.
      * @param last What the seat's last answer took; null before the first.
      */
     record Clock(Double decision, Double left, Double last) implements Encodable {
@@ -3429,16 +3429,16 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a line of actions leads to.
+     * The position that a line of actions leads to.
      *
-     * @param toAct Seats that would have to act; empty if the episode would be over.
-     * @param seats What the last action would mean to each seat that a turn would speak of.
-     * @param rewards Per seat, of the whole line.
-     * @param terminated Whether the rules would have ended the episode.
-     * @param truncated Whether the environment would have cut it short.
+     * @param toAct The seats that would have to act; empty if the episode would be over.
+     * @param seats The views that the turn after the last action would have.
+     * @param rewards The sum of each seat's rewards along the line.
+     * @param terminated Whether the rules would end the episode.
+     * @param truncated Whether a limit outside the rules would end it.
      * @param outcome At the end: a score per seat.
-     * @param applied How many actions of the line were applied.
-     * @param error Why the next one was not: it is not legal, or the episode is over.
+     * @param applied How many steps of the line were applied.
+     * @param error Why the next step was not applied: an illegal action, or the end of the episode.
      */
     record Preview(
             int[] toAct,
@@ -3523,12 +3523,12 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * How long a seat may think; seconds, null is no limit.
+     * How long a seat may think, in seconds; null means any time.
      *
-     * @param decision For one decision.
-     * @param episode For all decisions of an episode together.
+     * @param decision The limit of one decision.
+     * @param episode The limit of all decisions of an episode together.
      * @param increment Added to {@code episode} after each decision.
-     * @param margin Forgiven, for the way to the agent and back.
+     * @param margin Added to every limit, for the network's delay.
      */
     record ClockRule(Double decision, Double episode, double increment, double margin) implements Encodable {
         /** {@return {@code ClockRule} with defaults in all fields} */
@@ -3577,17 +3577,16 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What one seat got out of an episode.
+     * The result of one seat in an episode.
      *
      * @param agent The agent's type or name.
      * @param instance The number of the agent instance.
      * @param total Return: the undiscounted sum of rewards.
      * @param decisions How many decisions the seat was given.
-     * @param seconds Thinking time, from sending a decision to receiving the answer.
-     * @param breaches Answers too late or illegal that cost the run's price.
-     * @param ignored Actions that were late, doubled or foreign.
-     * @param refused Answers that the rules refused before a bridge sent a legal one: the sum of {@code
-     *     action.refused}.
+     * @param seconds Thinking time, from sending decisions to receiving their answers.
+     * @param breaches How many answers were late or illegal.
+     * @param ignored How many actions were ignored because they were stale, repeated or for another seat.
+     * @param refused The sum of {@code action.refused}: illegal answers that a bridge caught.
      */
     record SeatResult(
             String agent,

@@ -146,7 +146,7 @@ public record Scene(
      *
      * @param cell Where it lies.
      * @param kind What it is: {@code disc}, {@code pawn}, {@code tile}, …
-     * @param owner A seat, or nobody.
+     * @param owner The seat that owns it, if any.
      * @param text What is written on it.
      */
     record Piece(long cell, String kind, Long owner, String text) implements Encodable {
@@ -191,7 +191,7 @@ public record Scene(
      * @param zone Where it lies: {@code supply}, {@code hand}, {@code discard}, …
      * @param name Empty if it lies face down.
      * @param count How many there are.
-     * @param owner A seat, or nobody.
+     * @param owner The seat that owns it, if any.
      * @param text What is written on it.
      */
     record Card(String zone, String name, long count, Long owner, String text) implements Encodable {

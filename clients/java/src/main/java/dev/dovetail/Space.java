@@ -70,7 +70,7 @@ public sealed interface Space extends Encodable {
      *
      * @param shape The length of each dimension; empty for one number.
      * @param low The least value of every element, or nested arrays with one of each.
-     * @param high The greatest value, likewise.
+     * @param high The greatest value of every element, or nested arrays with one of each.
      * @param dtype A dtype of the section Tensors.
      */
     record Box(long[] shape, Object low, Object high, String dtype) implements Space {

@@ -1,0 +1,1 @@
+"""Agents that know one game, a folder per game."""

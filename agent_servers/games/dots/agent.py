@@ -1,0 +1,160 @@
+"""The player of the dots and boxes study as an agent."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from dovetail.agent_servers.agent import Decision, End, Seat
+from dovetail.agent_servers.games.dots.kernels import MOST_LINES
+from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search
+from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters, pick
+from dovetail.env_servers.dots.rules import Grid, grid
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box, Discrete
+
+Array = NDArray[Any]
+
+WEIGHTS: dict[str, list[float]] = {
+    "zeros": [0.0] * FEATURES,
+    "begin": [0.11375, -0.199837, 0.19999663, 0.312796911, -0.12468174, -0.28232689, 0.4126867],
+    "end": [
+        *(-0.211834811991761, 0.1238388188748348, -0.284896979262, 0.6421911688),
+        *(0.792698699782, -0.696428397647, 0.89381618123737),
+    ],
+}
+"""The study's, before and after learning, as far as its scan can be read."""
+
+
+class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DotsPlayer``."""
+
+    learning_rate: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=10,
+            description="Divided by how often a feature vector was met (the study's c, unreadable in its "
+            "scan; 0.5 diverges on 4 x 4 dots).",
+        ),
+    ] = 0.02
+    epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
+    ] = 0.1
+    target: Annotated[
+        Literal["predicted", "actual", "leaf"],
+        Meta(
+            description="What a value moves to: predicted, the value after the own action and the replies "
+            "that the search expects; actual, the value at the seat's next decision, or the boxes won "
+            "minus those lost; leaf, as actual, but of the positions at the end of the expected lines"
+        ),
+    ] = "actual"
+    weights: Annotated[
+        Literal["zeros", "begin", "end"] | list[float],
+        Meta(description="Weights to begin with: zeros, the study's by name, or seven numbers."),
+    ] = "begin"
+    turns: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=60,
+            description="Turns to look ahead; who completes a box draws again within a turn.",
+        ),
+    ] = 4
+    rows: Annotated[
+        int, Meta(ge=0, le=20, description="Rows of dots, where a board is not square.")
+    ] = 0
+
+
+class DotsPlayer(LinearTD):
+    """Dots and boxes by alpha-beta over the study's seven features; it learns their weights.
+
+    The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and always 1.
+    The step size is ``learning_rate / N``, N counting how often the same features were met.
+    """
+
+    name = "dots-player"
+    Parameters = DotsParameters
+    parameters: DotsParameters
+
+    def __init__(self, parameters: DotsParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._met: dict[bytes, int] = {}
+        self._grids: dict[int, Grid] = {}
+        self._search = Search(self.weights)
+
+    def first_weights(self) -> list[float]:
+        given = self.parameters.weights
+        found = WEIGHTS[given] if isinstance(given, str) else given
+        if len(found) != FEATURES:
+            raise DovetailError(
+                f"agent dots-player, option 'weights': {len(found)} weights; {FEATURES} are needed"
+            )
+        return found
+
+    def init(self, seat: Seat) -> None:
+        seen, act = seat.spec.observation_spaces[0], seat.spec.action_spaces[0]
+        if seat.spec.name != "dots" or not isinstance(seen, Box) or not isinstance(act, Discrete):
+            raise DovetailError(f"dots-player plays dots only, not {seat.spec.name}")
+        lines, boxes = act.n, (seen.shape[0] - act.n - 1) // 2
+        if lines > MOST_LINES:
+            raise DovetailError(f"dots-player plays with at most {MOST_LINES} lines, not {lines}")
+        rows = self.parameters.rows
+        if not rows:
+            rows = math.isqrt(boxes) + 1
+            if (rows - 1) ** 2 != boxes:
+                raise DovetailError("dots-player: set its option rows, for the board is not square")
+        found = grid(rows, 1 + boxes // (rows - 1))
+        if (found.lines, found.boxes) != (lines, boxes):
+            raise DovetailError(f"dots-player: a board of {boxes} boxes has no {rows} rows of dots")
+        self._grids[seat.match] = found
+
+    def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
+        position = Position(decision.observation, self._grids[decision.seat.match])
+        turns = self.parameters.turns
+        if action is None:
+            lines, values = self._search.root(position, turns)
+            action = pick(lines, values, decision.rng)
+        if not learn:
+            return Considered(action, np.empty(0), 0.0)
+        if self.parameters.target == "leaf":
+            value, line = self._search.line(position, 0, turns)
+            leaf, mover = position.copy(), 0
+            for each in line:
+                mover = leaf.draw(each, mover)
+            return Considered(action, leaf.features(), value)
+        value = self._search.value(position)
+        if self.parameters.target == "actual":
+            return Considered(action, position.features(), value)
+        after = position.copy()
+        mover = after.draw(action)
+        if mover == 1 and not after.over:
+            for reply in self._search.line(after, 1, max(1, turns - 1))[1]:
+                mover = after.draw(reply, mover)
+                if mover == 0:
+                    break
+        return Considered(action, position.features(), value, self._search.value(after))
+
+    def result(self, end: End) -> float:
+        seen = np.asarray(end.observation)
+        boxes = self._grids[end.seat.match].boxes
+        lines = len(seen) - 2 * boxes - 1
+        return float(seen[lines : lines + boxes].sum()) - float(
+            seen[lines + boxes : lines + 2 * boxes].sum()
+        )
+
+    def rate(self, features: Array) -> float:
+        key = features.astype(np.int16).tobytes()
+        self._met[key] = self._met.get(key, 0) + 1
+        return self.parameters.learning_rate / self._met[key]
+
+    def memory(self) -> dict[bytes, int]:
+        return self._met
+
+    def remember(self, memory: dict[bytes, int]) -> None:
+        self._met = dict(memory)
+        self._search = Search(self.weights)

@@ -1,0 +1,257 @@
+"""Tabular Q-learning as an agent for any environment with discrete actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeGuard
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.general.q_learning.encoders import (
+    Component,
+    Encode,
+    bucketed,
+    key_of,
+    whole,
+)
+from dovetail.agent_servers.general.q_learning.learner import Learner, LearnerParameters
+from dovetail.agent_servers.general.q_learning.table import (
+    MIB,
+    Entries,
+    Key,
+    Table,
+    entries,
+    restore,
+)
+from dovetail.peer.registry import registered
+from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError
+
+Array = NDArray[Any]
+
+
+class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``QLearning``."""
+
+    encoder: Annotated[
+        str,
+        Meta(
+            description="What a state is: bytes, the whole observation; components, those of the next option; "
+            "or the name of a registered encoder, a function of observation and seat that returns bytes or a "
+            "number."
+        ),
+    ] = "bytes"
+    components: Annotated[
+        tuple[Component, ...],
+        Meta(
+            description="Numbers of the flattened observation: at, least, most, and width (1) of the steps "
+            "between them."
+        ),
+    ] = ()
+    by_seat: Annotated[bool, Meta(description="Whether each seat has states of its own.")] = False
+    table: Annotated[
+        Literal["sparse", "dense"],
+        Meta(
+            description="sparse: only states that were met; dense: all, for components and Discrete "
+            "observations."
+        ),
+    ] = "sparse"
+    initial: Annotated[float, Meta(description="The least of the first values.")] = 0.0
+    spread: Annotated[
+        float, Meta(ge=0, description="First values are drawn up to so much above it.")
+    ] = 0.0
+
+
+class _State(Struct, tag_field="agent", tag="dovetail.q-learning", forbid_unknown_fields=True):
+    version: Literal[1]
+    parameters: QLearningParameters
+    seed: int
+    episodes: int
+    entries: Entries | None
+
+
+class QLearning(Agent):
+    """Learns the value of each action in each state, in a table.
+
+    With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state now, each decision
+    does, before it chooses::
+
+        Q(s, a) <- Q(s, a) + rate * (r + discount * max Q(s', legal actions) - Q(s, a))
+
+    The end has ``r`` alone as the target; where an episode was cut short (truncated), the best action that was ever
+    tried in the last state stands for what would have followed. All seats share one table. In ``evaluate`` mode
+    nothing changes. An interrupted episode (cancelled, environment-failed, disconnected, crashed) teaches no last
+    step.
+    """
+
+    name = "q-learning"
+    Parameters = QLearningParameters
+    parameters: QLearningParameters
+    capacity = 0
+
+    def __init__(self, parameters: QLearningParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        given, who = self.parameters, f"agent {self.name}"
+        self.episodes = 0
+        """Learnt from, each seat's counted."""
+        self.learner: Learner | None = None
+        """Made when the first seat shows how many actions there are."""
+        if given.encoder == "components" and not given.components:
+            raise DovetailError(
+                f"{who}, option 'encoder': with \"components\" the option components must list some"
+            )
+        if given.components and given.encoder != "components":
+            raise DovetailError(
+                f"{who}, option 'components': only with encoder = \"components\", not {given.encoder!r}"
+            )
+        for each in given.components:
+            if not each.least <= each.most < np.inf:
+                raise DovetailError(
+                    f"{who}, option 'components': least {each.least:g} and most {each.most:g} make no range"
+                )
+        encoders = {"bytes": whole, "components": bucketed(given.components)}
+        self._encode: Encode = registered(
+            "encoder", given.encoder, encoders, who=f"{who}, option 'encoder'"
+        )
+
+    def init(self, seat: Seat) -> None:
+        spec = seat.spec
+        actions = {(each.n, each.start) for each in spec.action_spaces if _discrete(each)}
+        if len(actions) != 1 or not all(map(_discrete, spec.action_spaces)):
+            raise DovetailError(
+                f"{self.name} needs discrete actions, as many for all seats; {spec.name} has others"
+            )
+        for space in spec.observation_spaces:
+            size = int(np.prod(space.shape)) if isinstance(space, spaces.Box) else None
+            for each in self.parameters.components:
+                if size is not None and each.at >= size:
+                    raise DovetailError(
+                        f"agent {self.name}, option 'components': observations of {spec.name} have "
+                        f"{size} numbers, the first at 0; there is none at {each.at}"
+                    )
+        found = self._states(seat)
+        ((count, _),) = actions
+        if self.learner is None:
+            self._make(count, found)
+        table = self.learner.table  # type: ignore[union-attr]
+        if (table.actions, table.states) != (count, found):
+            raise DovetailError(
+                f"{self.name} has learned another game than {spec.name}: its table has {table.actions} actions"
+                + (f" and {table.states:,} states" if table.states is not None else "")
+            )
+
+    def _states(self, seat: Seat) -> int | None:
+        """Return how many states a dense table has."""
+        if self.parameters.table == "sparse":
+            return None
+        given, spec = self.parameters, seat.spec
+        seats = spec.seats if given.by_seat else 1
+        if given.encoder == "components":
+            return int(np.prod([each.levels for each in given.components], dtype=object)) * seats
+        ends = [
+            each.n + each.start
+            for each in spec.observation_spaces
+            if _discrete(each) and each.start >= 0
+        ]
+        if given.encoder == "bytes" and ends and len(ends) == len(spec.observation_spaces):
+            return max(ends) * seats
+        raise DovetailError(
+            f"agent {self.name}, option 'table': dense needs components or Discrete observations from 0; "
+            "take sparse"
+        )
+
+    def _make(self, actions: int, states: int | None) -> None:
+        given = self.parameters
+        table = Table(
+            self.name,
+            actions,
+            states,
+            given.memory * MIB,
+            self.seed,
+            given.initial,
+            given.spread,
+        )
+        self.learner = Learner(given, table)
+
+    def _state_of(self, observation: Any, seat: Seat) -> Key:
+        table = self.learner.table  # type: ignore[union-attr]
+        if table.states is not None and self.parameters.encoder == "bytes":
+            key: Key = int(observation)
+        else:
+            key = key_of(self._encode(observation, seat), self.name)
+        if not self.parameters.by_seat:
+            return key
+        if isinstance(key, bytes):
+            return key + bytes([seat.seat])
+        return key * seat.spec.seats + seat.seat
+
+    def step(self, decision: Decision) -> int:
+        assert self.learner is not None
+        seat = decision.seat
+        all_spaces = seat.spec.action_spaces
+        space = all_spaces[seat.seat if len(all_spaces) > 1 else 0]
+        assert isinstance(space, spaces.Discrete)
+        legal = decision.legal
+        columns: Sequence[int] = (
+            range(space.n) if legal is None else [each - space.start for each in legal]
+        )
+        key = self._state_of(decision.observation, seat)
+        if decision.mode == "evaluate":
+            return self.learner.greedy(key, columns, decision.rng) + space.start
+        where = (decision.episode, seat.seat)
+        discount = self.parameters.discount
+        column = self.learner.step(where, key, columns, decision.reward, discount, decision.rng)
+        return column + space.start
+
+    def end(self, end: End) -> None:
+        where = (end.episode, end.seat.seat)
+        if self.learner is None:
+            return
+        if end.interrupted:
+            self.learner.forget(where)
+            return
+        later = 0.0
+        if end.reason == "truncated" and end.observation is not None:
+            table = self.learner.table
+            row = table.find(self._state_of(end.observation, end.seat))
+            if row is not None and table.visits[row].any():
+                later = float(table.values[row][table.visits[row] > 0].max())
+        if self.learner.end(where, end.reward + self.parameters.discount * later):
+            self.episodes += 1
+
+    def message(self, body: Any) -> Any:
+        """Answer ``"counts"`` with how many states have rows, and how many entries were tried."""
+        if body != "counts" or self.learner is None:
+            return None
+        table = self.learner.table
+        rows = len(table.rows) if table.states is None else table.states
+        return {"states": rows, "tried": table.tried(), "episodes": self.episodes}
+
+    def save(self) -> bytes:
+        """Return the entries that were ever tried, and counters.  Episodes in progress are not among them."""
+        found = None if self.learner is None else entries(self.learner.table)
+        return msgspec.msgpack.encode(_State(1, self.parameters, self.seed, self.episodes, found))
+
+    def load(self, state: bytes) -> None:
+        """Become the agent that was saved."""
+        try:
+            found = msgspec.msgpack.decode(state, type=_State)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise DovetailError(f"these bytes are not a saved q-learning: {error}") from None
+        other = QLearning(found.parameters, found.seed)
+        if found.entries is not None:
+            other._make(found.entries.actions, found.entries.states)
+            restore(other.learner.table, found.entries)  # type: ignore[union-attr]
+        other.episodes = found.episodes
+        vars(self).update(vars(other))  # what is refused has changed nothing here
+
+
+def _discrete(space: spaces.Space) -> TypeGuard[spaces.Discrete]:
+    return isinstance(space, spaces.Discrete)

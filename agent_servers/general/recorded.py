@@ -1,0 +1,82 @@
+"""A player that plays a recorded game again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import episode
+
+
+class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Recorded``."""
+
+    journal: Annotated[str, Meta(description="A broker's journal.")]
+    episode: Annotated[
+        str | int,
+        Meta(description="The number of its episode as `dovetail replay` lists them, or `last`."),
+    ] = "last"
+    off: Annotated[
+        Literal["fail", "random"],
+        Meta(
+            description="Where the recorded action is not legal, or there is none: give up, or play at random "
+            "from there on."
+        ),
+    ] = "fail"
+
+
+class Recorded(Agent):
+    """Plays what was played at its seat in an episode of a broker's journal.
+
+    With the seeds and the opponents of then it makes the same game; against another opponent it follows the record as
+    long as its actions are legal.
+
+    Raises:
+        DovetailError: the journal cannot be read or has no such episode.
+    """
+
+    name = "recorded"
+    Parameters = RecordedParameters
+    parameters: RecordedParameters
+    capacity = 0
+
+    def __init__(self, parameters: RecordedParameters, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._game = episode(Path(parameters.journal), str(parameters.episode))[1]
+        self._places: dict[tuple[int, int], int | None] = {}
+        """By episode and seat: how many of its actions were played; None once it is off the record."""
+
+    def init(self, seat: Seat) -> None:
+        game = self._game
+        if (game.environment, len(game.result.seats)) != (seat.spec.name, seat.spec.seats):
+            raise DovetailError(
+                f"recorded: that episode is of {game.environment} with {len(game.result.seats)} seats, not "
+                f"of {seat.spec.name} with {seat.spec.seats}"
+            )
+
+    def step(self, decision: Decision) -> Any:
+        seat = decision.seat.seat
+        key = (decision.episode, seat)
+        place = self._places.get(key, 0)
+        legal = decision.legal
+        if place is not None:
+            played = [a for turn in self._game.actions for who, a in turn if who == seat]
+            self._places[key] = place + 1
+            if place < len(played) and (legal is None or played[place] in legal):
+                return played[place]
+            self._places[key] = None
+            if self.parameters.off == "fail" or legal is None:
+                raise DovetailError(
+                    f"recorded: action {played[place]} of decision {place} is not legal here"
+                    if place < len(played)
+                    else f"recorded: the record has no action for decision {place}"
+                )
+        assert legal is not None
+        return decision.rng.choice(legal)
+
+    def end(self, end: End) -> None:
+        self._places.pop((end.episode, end.seat.seat), None)

@@ -1,0 +1,276 @@
+"""Alpha-beta, simulated continuations and Monte Carlo tree search as agents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.agent_servers.general.search import alpha_beta, continuations, mcts
+from dovetail.agent_servers.general.search.evaluations import EVALUATIONS
+from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search, asked, root
+from dovetail.env_servers.environment import Environment
+from dovetail.peer import options
+from dovetail.peer.registry import registered
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+
+
+class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters that all players that search have."""
+
+    source: Annotated[
+        Literal["auto", "rules", "lookahead"],
+        Meta(
+            description="rules: an environment of this program, placed at what the seat observes; "
+            "lookahead: the environment itself is asked; auto: rules if they can be placed, else "
+            "lookahead"
+        ),
+    ] = "auto"
+    configuration: Annotated[
+        dict[str, Any], Meta(description="With rules: the environment's options, as the run's.")
+    ] = {}
+
+
+class Searcher(Agent):
+    """What players that search have in common: where positions come from."""
+
+    Parameters: ClassVar[type[Struct]] = SearcherParameters
+    capacity = 0
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._rules: dict[int, Environment | None] = {}
+        """By match: an environment to be placed, or None to ask."""
+
+    def init(self, seat: Seat) -> None:
+        self._rules[seat.match] = self._local(seat)
+
+    def _local(self, seat: Seat) -> Environment | None:
+        """Return rules for a game of this program, if they can be had and are wanted."""
+        source = self.parameters.source
+        problem = ""
+        if source != "lookahead":
+            try:
+                kind = registered("environment", seat.spec.name)
+                given = options.read(
+                    kind.Configuration,
+                    self.parameters.configuration,
+                    f"environment {seat.spec.name}",
+                )
+                made: Environment = kind(given)
+                if made.init().observation_spaces != seat.spec.observation_spaces:
+                    problem = "its observations differ; set `configuration` as the run's"
+                elif type(made).place is Environment.place:
+                    problem = "its rules cannot be placed at an observation"
+                else:
+                    return made
+            except DovetailError as error:
+                problem = str(error)
+        if source == "rules" or not seat.lookahead:
+            why = f"; rules: {problem}" if problem else ""
+            raise DovetailError(
+                f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
+            )
+        return None
+
+    def step(self, decision: Decision) -> Any:
+        legal = decision.legal
+        if legal is None:
+            raise DovetailError(f"{self.name} needs a list of legal actions")
+        if len(legal) == 1:
+            return legal[0]
+        seat = decision.seat.seat
+        seats = decision.seat.spec.seats
+        rules = self._rules[decision.seat.match]
+        search = self.search(decision, root(seat, seats, legal, decision.observation, rules))
+        if rules is None:
+            return asked(search, derive(self.seed, decision.episode, decision.turn))
+        rules.place(seat, decision.observation)
+        return LocalRules().run(search)
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        """Return a search whose result is an action."""
+        raise NotImplementedError
+
+
+def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
+    """Return whether time is up: so many seconds, or a fair share of what the clock leaves."""
+    limits = [seconds] if seconds else []
+    clock = decision.clock
+    if clock is not None:
+        if clock.decision is not None:
+            limits.append(0.8 * clock.decision)
+        if clock.left is not None:
+            limits.append(max(0.0, clock.left) / 20)
+    if not limits:
+        return None
+    end = time.monotonic() + min(limits)
+    return lambda: time.monotonic() >= end
+
+
+class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of searchers with a horizon."""
+
+    evaluation: Annotated[
+        str,
+        Meta(
+            description="What values a position at the horizon: open_fours, for Connect Four, or the name of a "
+            "registered evaluation, a function of a Node and a seat. Empty: only rewards count."
+        ),
+    ] = ""
+
+
+class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``AlphaBetaAgent``."""
+
+    depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead at the most.")] = 4
+    nodes: Annotated[
+        int, Meta(ge=0, description="Positions to look at for a decision; 0 for no limit.")
+    ] = 0
+    seconds: Annotated[
+        float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
+    ] = 0.0
+    prune: Annotated[bool, Meta(description="False: plain minimax at the full depth.")] = True
+    table: Annotated[bool, Meta(description="Remember positions that were reached.")] = True
+    quiescence: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Plies beyond the horizon in which actions are followed that earn something at once "
+            "or end the game.",
+        ),
+    ] = 0
+
+
+class Evaluated(Searcher):
+    """What searchers with a horizon have in common."""
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.evaluate: alpha_beta.Evaluate = alpha_beta.nothing
+        if self.parameters.evaluation:
+            self.evaluate = registered(
+                "evaluation",
+                self.parameters.evaluation,
+                EVALUATIONS,
+                who=f"agent {self.name}, option 'evaluation'",
+            )
+
+
+class AlphaBetaAgent(Evaluated):
+    """Looks ahead by alpha-beta and plays one of the best actions, drawn by lot.
+
+    At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
+    """
+
+    name = "alpha-beta"
+    Parameters = AlphaBetaParameters
+    parameters: AlphaBetaParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        perfect = decision.seat.spec.perfect_information
+        search = alpha_beta.AlphaBeta(
+            decision.seat.seat,
+            self.evaluate,
+            prune=given.prune,
+            table=given.table and perfect,
+            limit=given.nodes,
+            quiescence=given.quiescence,
+        )
+        found = yield from search.deepen(start, given.depth, _clock(decision, given.seconds))
+        return alpha_beta.pick(found, decision.rng)
+
+
+class ContinuationsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Continuations``; defaults are the Amazons study's."""
+
+    depth: Annotated[int, Meta(ge=1, le=100, description="Plies to look ahead.")] = 2
+    candidates: Annotated[
+        int, Meta(ge=1, description="How many of the best actions are played out.")
+    ] = 5
+    playout_depth: Annotated[
+        int, Meta(ge=1, le=100, description="Plies of search in the continuations.")
+    ] = 2
+    playout_actions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Actions of a continuation at most, then who has earned most has won; 0 plays to the end.",
+        ),
+    ] = 0
+
+
+class Continuations(Evaluated):
+    """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
+
+    The Amazons study's player, for any game: five candidates, depth 2 everywhere; by lot among those that won, or
+    among all five if none did.
+    """
+
+    name = "continuations"
+    Parameters = ContinuationsParameters
+    parameters: ContinuationsParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        found = continuations.search(
+            start,
+            decision.rng,
+            self.evaluate,
+            depth=given.depth,
+            candidates=given.candidates,
+            playout_depth=given.playout_depth,
+            playout_actions=given.playout_actions,
+            table=decision.seat.spec.perfect_information,
+        )
+        return (yield from found)
+
+
+class Greedy(Searcher):
+    """Takes what earns most at once, and one of the equal actions by lot."""
+
+    name = "greedy"
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        search = alpha_beta.AlphaBeta(decision.seat.seat, table=False)
+        found = yield from search.deepen(start, 1)
+        return alpha_beta.pick(found, decision.rng)
+
+
+class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``MCTSAgent``."""
+
+    simulations: Annotated[
+        int, Meta(ge=1, description="Games played out for a decision at the most.")
+    ] = 200
+    exploration: Annotated[
+        float, Meta(ge=0, description="The constant of UCT; more tries what was tried less.")
+    ] = 1.4
+    seconds: Annotated[
+        float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")
+    ] = 0.0
+
+
+class MCTSAgent(Searcher):
+    """Monte Carlo tree search by UCT (Kocsis and Szepesvari 2006), played out at random."""
+
+    name = "mcts"
+    Parameters = MCTSParameters
+    parameters: MCTSParameters
+
+    def search(self, decision: Decision, start: Node) -> Search:
+        given = self.parameters
+        found = mcts.search(
+            start,
+            decision.rng,
+            given.simulations,
+            given.exploration,
+            _clock(decision, given.seconds),
+        )
+        return (yield from found)

@@ -1,0 +1,1 @@
+"""Parts that learners are built from: networks, linear functions, sampling, random numbers."""

@@ -1,0 +1,123 @@
+"""In process: broker, environments, agents and experiment in one program, by function calls.
+
+RL-Glue's internal mode, for every role and in any mix: with ``bind`` other programs may join.
+
+>>> from dovetail import InProcess
+>>> with InProcess([ConnectFour], [Random]) as experiment:
+...     random = experiment.create("random")
+...     for episode in experiment.run("connect_four", [random, random], episodes=10):
+...         print(episode.outcome)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.host import AgentHost
+from dovetail.broker.core import Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.server import Local, Server
+from dovetail.env_servers.environment import Environment
+from dovetail.env_servers.host import EnvironmentHost
+from dovetail.experiments.client import Experiment
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+_requests: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER["experiment"], codec.UNLIMITED)
+
+
+class LocalLink:
+    """An experiment's connection to a broker in the same program."""
+
+    departed = False
+
+    def __init__(self, server: Server, name: str = "") -> None:
+        self._server = server
+        self._local = Local()
+        hello = m.Hello(m.VERSION, "experiment", name, token=server.settings.token)
+        server.post(self._local, [hello])
+        server.pump(0.0)
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        """Send messages to the broker; it refuses what it would refuse over a socket, but for the size."""
+        for message in messages:
+            frame = codec.encode(message)
+            try:
+                self._server.post(self._local, [_requests.decode(frame)])
+            except ProtocolError as error:
+                self._server.core.refuse(self._local, error, time.monotonic())
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        """Let the broker work until it has something to say, at most ``timeout`` seconds."""
+        server, inbox = self._server, self._local.inbox
+        end = time.monotonic() + (0.5 if timeout is None else timeout)
+        while not inbox:
+            server.pump(max(0.0, min(0.1, end - time.monotonic())))
+            if not inbox and time.monotonic() >= end:
+                break
+        messages = list(inbox)
+        inbox.clear()
+        return messages
+
+    def close(self) -> None:
+        """Leave."""
+        self._server.post(self._local, [m.Bye()])
+        self._server.pump(0.0)
+
+
+class InProcess:
+    """A broker in this program with environments and agents; entering it gives an experiment.
+
+    Args:
+        environments: the environment types on offer.
+        agents: agent types on offer, or ``Agent`` objects that each are one agent.
+        bind: an address at which other programs may join.
+        settings: the broker's.
+        journal: where episodes are written down; None keeps none.
+
+    Raises:
+        DovetailError: the address cannot be bound, or the journal cannot be written.
+    """
+
+    def __init__(
+        self,
+        environments: Sequence[type[Environment]] = (),
+        agents: Sequence[type[Agent] | Agent] = (),
+        bind: str | None = None,
+        settings: Settings | None = None,
+        journal: Path | None = None,
+    ) -> None:
+        self.server = Server(bind, settings, None if journal is None else Journal(journal))
+        if environments:
+            self.server.attach(EnvironmentHost(environments))
+        types = [each for each in agents if isinstance(each, type)]
+        if types:
+            self.server.attach(AgentHost(types))
+        for each in agents:
+            if isinstance(each, Agent):
+                self.server.attach(AgentHost(single=each))
+        self.server.pump(0.0)
+
+    def experiment(self, name: str = "") -> Experiment:
+        """Return an experiment that is a peer of this broker."""
+        return Experiment(LocalLink(self.server, name))
+
+    def close(self) -> None:
+        """End everything."""
+        self.server.close()
+
+    def __enter__(self) -> Experiment:
+        return self.experiment()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,240 @@
+"""What the environment, the scripted players and ``dominion-q`` are to ``kernels``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.agent_servers.games.dominion.q_learning import (
+    LEAST,
+    Coder,
+    DominionQ,
+    DominionQParameters,
+    Reward,
+)
+from dovetail.agent_servers.general.q_learning.table import STATE, Table, mix
+from dovetail.env_servers.dominion import Configuration, Dominion
+from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
+from dovetail.experiments.studies.dominion import kernels
+from dovetail.protocol.errors import DovetailError
+
+Array = NDArray[Any]
+
+PLAYERS = {
+    "random": kernels.RANDOM,
+    "money": kernels.MONEY,
+    "greedy": kernels.GREEDY,
+    "blacksmith": kernels.BLACKSMITH,
+    "chapel": kernels.CHAPELLER,
+    "learner": kernels.LEARNER,
+}
+_TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
+_SOURCES = {"turn": kernels.TURN, "to end": kernels.TO_END}
+_LEAST = 2 * kernels.MARGIN
+
+
+def rules(configuration: Configuration) -> kernels.Rules:
+    """Return a game's set-up.
+
+    Raises:
+        DovetailError: it makes no game.
+    """
+    options = Dominion(configuration).options
+    endless = [n for n in options.kingdom if CARDS[NUMBER[n]].actions or n == "Conspirator"]
+    if endless and options.played == "discard":
+        raise DovetailError(
+            f"environment dominion, option 'played': with \"discard\" a turn may draw and play {endless[0]} "
+            'for ever; take "aside"'
+        )
+    kingdom = np.zeros(KINDS, np.bool_)
+    kingdom[[NUMBER[name] for name in options.kingdom]] = True
+    return kernels.Rules(
+        options.players,
+        kingdom,
+        options.victory_pile,
+        options.kingdom_pile,
+        options.curses,
+        options.first == "random",
+        options.end == "round",
+        options.played == "aside",
+        options.chapel,
+        options.conspirator,
+        options.max_rounds,
+        _TIES[configuration.tie],
+    )
+
+
+def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learning:
+    """Return how a learner learns.
+
+    Raises:
+        DovetailError: its reward is the environment's, which kernels know not.
+    """
+    if reward is None:
+        raise DovetailError('the compiled study has no reward "environment"; name another')
+    return kernels.Learning(
+        given.learning_rate,
+        given.rate_power,
+        given.least_rate,
+        given.discount,
+        given.epsilon,
+        given.forced,
+        np.array(reward.card, np.float64),
+        reward.win,
+        reward.loss,
+        reward.points,
+        reward.margin,
+    )
+
+
+def features(coder: Coder) -> Array:
+    """Return source, least and bound of each part of a state: int64, shape (parts, 3)."""
+    rows = [
+        (_SOURCES.get(name, NUMBER.get(name, 0)), LEAST.get(name, 0), bound)
+        for name, bound in coder.bounds.items()
+    ]
+    return np.array(rows, np.int64)
+
+
+class Compiled:
+    """An agent's table as kernels use it.
+
+    A dense one is the agent's own, changed in place; ``give`` puts a sparse one back.
+    """
+
+    def __init__(self, agent: DominionQ) -> None:
+        self.agent = agent
+        self.features = features(agent.coder)
+        self.kinds = np.array(agent.coder.kinds, np.int64)
+        self.how = learning(agent.parameters, agent.reward)
+        table = agent.table
+        if table.states is None:
+            count = len(table.rows)
+            keys = np.fromiter(table.rows, np.int64, count)
+            values, visits = table.values[:count], table.visits[:count]
+            self.tables = self._sparse(keys, values, visits, max(_LEAST, 2 * count))
+        else:
+            none = np.empty(0, np.int64)
+            self.tables = self._tables(table, table.values, table.visits, none, none, 0)
+
+    def _tables(
+        self, table: Table, values: Array, visits: Array, slots: Array, keys: Array, used: int
+    ) -> kernels.Tables:
+        seed = np.uint64(mix(table.seed))
+        flat = values.reshape(-1), visits.reshape(-1)
+        return kernels.Tables(
+            *flat,
+            slots,
+            keys,
+            np.array([used], np.int64),
+            seed,
+            table.spread,
+        )
+
+    def _sparse(self, keys: Array, values: Array, visits: Array, size: int) -> kernels.Tables:
+        """Return a sparse table with room for ``size`` states.
+
+        Raises:
+            DovetailError: that needs more memory than is allowed.
+        """
+        table = self.agent.table
+        # As the agent counts that will load it.
+        size = min(size, table.memory // (table.width + STATE))
+        if size < len(keys) + _LEAST // 2:
+            raise DovetailError(
+                f"agent dominion-q, option 'memory': the {table.memory >> 20:,} MiB that are allowed are full "
+                f"with {len(keys):,} states; allow more, or take a version with fewer"
+            )
+        more_values = np.zeros((size + 1, table.actions), np.float32)
+        more_visits = np.zeros((size + 1, table.actions), np.uint32)
+        more_keys = np.zeros(size, np.int64)
+        more_values[: len(keys)], more_visits[: len(keys)] = values, visits
+        more_keys[: len(keys)] = keys
+        slots = np.full(1 << (size - 1).bit_length() + 1, -1, np.int64)
+        kernels.place(slots, keys)
+        return self._tables(table, more_values, more_visits, slots, more_keys, len(keys))
+
+    def grow(self) -> None:
+        """Make room for twice as many states.
+
+        Raises:
+            DovetailError: that needs more memory than is allowed.
+        """
+        now, width = self.tables, self.agent.table.actions
+        used = int(now.used[0])
+        values = now.values.reshape(-1, width)[:used]
+        visits = now.visits.reshape(-1, width)[:used]
+        self.tables = self._sparse(now.keys[:used], values, visits, 2 * len(now.keys))
+
+    def rehash(self) -> None:
+        """Find again where the states are whose rows are in use."""
+        self.tables.slots[:] = -1
+        kernels.place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
+
+    def give(self) -> None:
+        """Put what was learned into the agent."""
+        table = self.agent.table
+        if table.states is not None:
+            return
+        used = int(self.tables.used[0])
+        table.rows = {int(key): row for row, key in enumerate(self.tables.keys[:used])}
+        table.values = self.tables.values.reshape(-1, table.actions)[:used].copy()
+        table.visits = self.tables.visits.reshape(-1, table.actions)[:used].copy()
+
+    def counts(self, least: int) -> int:
+        """Return how many entries were visited at least so often."""
+        width = self.agent.coder.actions
+        rows = len(self.tables.values) // width
+        if len(self.tables.slots):
+            rows = int(self.tables.used[0])
+        return int(np.count_nonzero(self.tables.visits[: rows * width] >= least))
+
+
+def play(
+    compiled: Compiled | None,
+    given: kernels.Rules,
+    players: Array,
+    seed: int,
+    first: int,
+    number: int,
+    learn: bool,
+) -> Array:
+    """Play games.
+
+    Args:
+        compiled: what the learners know; None if there are none.
+        given: the set-up.
+        players: kinds of players by seat.
+        seed: of the games.
+        first: the number of the first one.
+        number: how many.
+        learn: whether learners learn.
+
+    Returns:
+        float64, shape (seats, 4 + kinds of cards); see ``kernels.games``.
+
+    Raises:
+        DovetailError: the memory that is allowed is full.
+    """
+    who = compiled or Compiled(DominionQ(DominionQParameters(version="5")))
+    sums = np.zeros((len(players), 4 + KINDS))
+    done = 0
+    while True:
+        done += kernels.games(
+            given,
+            players,
+            who.tables,
+            who.features,
+            who.kinds,
+            who.how,
+            learn,
+            seed,
+            first + done,
+            number - done,
+            sums,
+        )
+        if done >= number:
+            return sums
+        who.grow()

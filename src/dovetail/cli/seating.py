@@ -1,0 +1,123 @@
+"""Where ``dovetail play`` seats a person: in this program, or at a running broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail._version import __version__
+from dovetail.agent_servers.host import AgentHost
+from dovetail.cli.common import UsageError, log_to_stderr
+from dovetail.cli.common import agent as find_agent
+from dovetail.cli.common import environment as find_environment
+from dovetail.experiments.client import Experiment
+from dovetail.peer import options, plugins
+from dovetail.peer.link import GIVE_UP, Link
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+
+
+def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
+    """Return how many seats a game has; two if only the broker knows it."""
+    try:
+        kind = find_environment(env)
+    except DovetailError:
+        if local:
+            raise
+        return 2
+    try:
+        made = kind(options.read(kind.Configuration, configuration, f"environment {env}"))
+        count = made.init().seats
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+    made.cleanup()
+    return count
+
+
+Place = tuple["Experiment", str, str, str | None]
+"""The experiment, the environment's and the opponent's names in it, and who makes humans."""
+
+
+@contextmanager
+def here(env: str, against: str) -> Iterator[Place]:
+    """Play in this program."""
+    from dovetail.agent_servers.host import type_name as agent_name
+    from dovetail.env_servers.host import type_name
+    from dovetail.experiments.inprocess import InProcess
+
+    kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
+    types = [human] if opponent is human else [human, opponent]
+    with InProcess([kind], types) as experiment:
+        yield experiment, type_name(kind), agent_name(opponent), None
+
+
+@contextmanager
+def there(env: str, against: str, address: str, token: str | None) -> Iterator[Place]:
+    """Play at a running broker."""
+    log_to_stderr()
+    host = AgentHost([find_agent("human")])
+    software = f"dovetail-python {__version__}"
+    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
+    # The experiment's connection already tells the person when the broker falls silent.
+    seat = Link(address, hello, warn=lambda _: None)
+    try:
+        assert seat.session.welcome is not None
+        name = seat.session.welcome.name
+        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
+        link = Link(address, hello, give_up=GIVE_UP)
+        with Experiment(_Both(link, seat, host)) as experiment:
+            yield experiment, _remote("environment", env), _remote("agent", against), name
+    finally:
+        seat.close()
+
+
+def _remote(kind: plugins.Kind, name: str) -> str:
+    """Return what a broker calls what is named here; a module or file may be named as well."""
+    if ":" not in name:
+        return name
+    found = plugins.find(kind, name)
+    return str(found.name or found.__name__.lower())
+
+
+class _Both:
+    """The experiment's connection, which serves the person's seat while it waits.
+
+    One thread does both, so that Ctrl-C reaches the person's prompt.
+    """
+
+    def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
+        self._link, self._seat, self._host = link, seat, host
+        self._ended = 0
+        """Episodes that the person has heard the end of, less those the experiment has."""
+
+    @property
+    def departed(self) -> bool:
+        """Whether the broker has said goodbye."""
+        return self._link.departed
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        """Send messages to the broker."""
+        self._link.send(messages)
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        """Let the person play; return what came for the experiment.
+
+        A result waits until the person has heard the end of the game, a second at most.
+        """
+        came = self._link.receive(0.02)
+        results = sum(isinstance(each, m.Episode) for each in came)
+        end = time.monotonic() + 1.0
+        while True:
+            asked = self._seat.receive(0.02)
+            if asked:
+                self._seat.send(self._host.handle(asked))
+            self._ended += sum(isinstance(each, m.End) for each in asked)
+            if self._ended >= results or time.monotonic() > end:
+                self._ended = max(0, self._ended - results)
+                return came
+
+    def close(self) -> None:
+        """Leave."""
+        self._link.close()

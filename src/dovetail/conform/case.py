@@ -1,0 +1,61 @@
+"""What a case is, and how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from dovetail.protocol.messages import Role
+
+if TYPE_CHECKING:
+    from dovetail.conform.program import Program
+
+Level = Literal[1, 2]
+"""1: reads and answers; 2: refuses what it cannot read, resumes, and answers repeats."""
+
+Play = Callable[["Program"], None]
+
+
+class Failed(Exception):
+    """A case found the program wrong: what was expected, and what came instead."""
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}; got {got}")
+        self.expected = expected
+        self.got = got
+
+
+class Case(Struct, frozen=True):
+    """One conversation, and the rule of SPEC.md that it tests."""
+
+    name: str
+    section: str
+    rule: str
+    play: Play
+    greet: bool
+    """Whether the program is welcomed before the case begins."""
+    level: Level
+    """The level of conformance that needs it."""
+
+
+class Cases:
+    """The cases of a role, in the order in which they were written."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.all: list[Case] = []
+
+    def case(
+        self, section: str, name: str = "", *, greet: bool = True, level: Level = 1
+    ) -> Callable[[Play], Play]:
+        """Add a function as a case: its name is the case's, its docstring the rule."""
+
+        def add(play: Play, name: str = name) -> Play:
+            name = name or getattr(play, "__name__", "").replace("_", "-")
+            rule = " ".join((play.__doc__ or "").split())
+            self.all.append(Case(name, section, rule, play, greet, level))
+            return play
+
+        return add

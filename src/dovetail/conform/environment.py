@@ -1,0 +1,668 @@
+"""What an environment program must do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.conform import sessions, values
+from dovetail.conform.agent import covers
+from dovetail.conform.case import Cases, Failed
+from dovetail.conform.program import ANY, Program, brief, same
+from dovetail.protocol.legal import unmask
+
+CASES = Cases("environment")
+case = CASES.case
+
+
+def opening(match: int = 1, **configuration: Any) -> dict[str, Any]:
+    """Return an ``open``."""
+    about: dict[str, Any] = {"type": "open", "match": match, "environment": "conformer"}
+    return {**about, "configuration": configuration} if configuration else about
+
+
+def opened(p: Program, match: int = 1, **configuration: Any) -> dict[str, Any]:
+    """Have an environment made; return its ``spec``."""
+    p.send(opening(match, **configuration))
+    return p.expect("spec", match=match)
+
+
+def start(episode: int, match: int = 1, seed: int = 5, **more: Any) -> dict[str, Any]:
+    """Return the ``start`` of an episode."""
+    return {"type": "start", "match": match, "episode": episode, "seed": seed, **more}
+
+
+def step(episode: int, turn: int, *actions: list[Any]) -> dict[str, Any]:
+    """Return a ``step``; an action is a pair of seat and action."""
+    return {"type": "step", "episode": episode, "turn": turn, "actions": list(actions)}
+
+
+def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) -> dict[str, Any]:
+    """Return the next message, which must be this turn."""
+    return p.expect("turn", episode=episode, turn=number, to_act=to_act, **more)
+
+
+def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
+    """Return the view of a seat and hold its fields against what is wanted."""
+    found = [each for each in message.get("seats", []) if each["seat"] == seat]
+    if len(found) != 1:
+        raise Failed(f"one view of seat {seat}", brief(message))
+    defaults = {"reward": 0}
+    for name, value in wanted.items():
+        got = found[0].get(name, defaults.get(name))
+        if not same(got, value):
+            raise Failed(
+                f"seat {seat} with {name} {brief(value)}", f"{brief(got)} in {brief(message)}"
+            )
+    return dict(found[0])
+
+
+def episode(p: Program, number: int = 1, match: int = 1) -> None:
+    """Play an episode of the default configuration to its end."""
+    p.send(start(number, match))
+    view(turn(p, number, 0, [0]), 0, observation=0, legal=[0, 1, 2])
+    p.send(step(number, 0, [0, 2]))
+    found = turn(p, number, 1, [1])
+    view(found, 1, observation=[[0, 2]], legal=[0, 1, 2])
+    view(found, 0, reward=1)
+    p.send(step(number, 1, [1, 0]))
+    turn(p, number, 2, [0])
+    p.send(step(number, 2, [0, 1]))
+    last = turn(p, number, 3, [], terminated=True, truncated=False, outcome=[1, 0])
+    view(last, 0, observation=[[0, 1]], reward=1)
+    view(last, 1, observation=[[0, 1]], reward=0)
+
+
+def works(p: Program) -> None:
+    """Hold that the program makes an environment which plays an episode."""
+    number = 1000 + len(p.said)  # what was not used yet
+    opened(p, number)
+    episode(p, number, number)
+    p.send({"type": "close", "match": number})
+
+
+sessions.add(CASES, works, lambda p: None)
+
+
+@case("4", greet=False)
+def offers(p: Program) -> None:
+    """`hello.offers` says what the program can make, with the JSON Schema of each option."""
+    found = [each for each in p.greeted.get("offers", []) if each.get("name") == "conformer"]
+    if len(found) != 1:
+        raise Failed("an offer named conformer", brief(p.greeted.get("offers")))
+    options = {"seats", "turns", "simultaneous", "mask", "space", "observation", "truncate", "fail"}
+    if not options <= set(found[0].get("parameters", {})):
+        raise Failed(f"parameters {', '.join(sorted(options))}", brief(found[0]))
+
+
+# -- matches -------------------------------------------------------------------------------------------
+
+
+@case("6")
+def open_and_spec(p: Program) -> None:
+    """`open` is answered by `spec` of the same match."""
+    spec = opened(p, 4)
+    p.check(spec, "spec", {"seats": 2, "max_turns": 3, "reward_range": [0, 1]})
+    if spec.get("name", "") not in ("", "conformer"):
+        raise Failed("name conformer, or none", brief(spec))
+    for name in ("observation_spaces", "action_spaces"):
+        if not all(covers({"space": "Discrete", "n": 3}, each) for each in spec[name] or [None]):
+            raise Failed(f"Discrete(3) in {name}", brief(spec))
+
+
+@case("4", level=2)
+def an_open_that_comes_again(p: Program) -> None:
+    """`open` sent again: the same `spec` again, and no new environment."""
+    again = p.send(opening())
+    p.expect("spec", match=1)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(*again)
+    p.expect("spec", match=1)
+    p.send(step(1, 0, [0, 0]))
+    turn(p, 1, 1, [1])
+
+
+@case("10")
+def an_open_with_a_wrong_option(p: Program) -> None:
+    """An environment that cannot play a match answers `open` with `error` that `answers` it."""
+    options: list[dict[str, Any]] = [
+        {"colour": 1},
+        {"seats": "two"},
+        {"seats": 0},
+        {"fail": "open"},
+    ]
+    for number, wrong in enumerate(options):
+        p.send(opening(number + 1, **wrong))
+        p.expect("error", answers=p.seq, id=None, code=ANY, message=ANY)
+    p.send({"type": "open", "match": 9, "environment": "chess"})
+    p.expect("error", answers=p.seq, id=None, code=ANY, message=ANY)
+    works(p)
+
+
+@case("8")
+def spaces_of_every_kind(p: Program) -> None:
+    """Spaces are decoded and encoded without loss."""
+    for number, space in enumerate(values.SPACES):
+        spec = opened(p, number + 1, space=space)
+        for name in ("observation_spaces", "action_spaces"):
+            if not covers(space, (spec.get(name) or [None])[0]):
+                raise Failed(f"the space {brief(space)}", brief(spec.get(name)))
+
+
+@case("6")
+def several_matches(p: Program) -> None:
+    """One connection serves all matches at once; each has an environment of its own."""
+    p.send(*(opening(match, turns=match) for match in range(1, 9)))
+    p.expect_all([("spec", {"match": match, "max_turns": match}) for match in range(1, 9)])
+    p.send(*(start(10 + match, match) for match in range(1, 9)))
+    p.expect_all([("turn", {"episode": 10 + match, "to_act": [0]}) for match in range(1, 9)])
+    p.send(*(step(10 + match, 0, [0, 1]) for match in range(1, 9)))
+    p.expect_all(
+        [
+            ("turn", {"episode": 10 + match, "turn": 1, "terminated": match == 1})
+            for match in range(1, 9)
+        ]
+    )
+
+
+@case("6")
+def close(p: Program) -> None:
+    """After `close` the environment is gone; nothing answers it, nor one for an unknown match."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send({"type": "close", "match": 1}, {"type": "close", "match": 7})
+    p.quiet("`close` is not answered")
+    p.refused("message", match=1, body=1)
+    works(p)
+
+
+@case("4", level=2)
+def a_step_after_the_close(p: Program) -> None:
+    """A frame about an episode that the program does not have: `error` `unknown` that `answers` it."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send({"type": "close", "match": 1})
+    for stray in (step(1, 0, [0, 0]), step(77, 0, [0, 1]), start(5, 99)):
+        p.send(stray)
+        p.expect("error", code="unknown", answers=p.seq, message=ANY)
+    works(p)
+
+
+# -- episodes ------------------------------------------------------------------------------------------
+
+
+@case("9")
+def an_episode(p: Program) -> None:
+    """`start` is answered by turn 0, `step` t by turn t + 1, until nobody has to act."""
+    opened(p)
+    episode(p, 1)
+    episode(p, 2)
+
+
+@case("9")
+def a_simultaneous_turn(p: Program) -> None:
+    """`to_act` may have several seats; the `step` has the actions of all, and each has a view."""
+    opened(p, seats=3, simultaneous=True, turns=2)
+    p.send(start(1))
+    first = turn(p, 1, 0, [0, 1, 2])
+    for seat in range(3):
+        view(first, seat, observation=0, legal=[0, 1, 2])
+    p.send(step(1, 0, [0, 2], [1, 1], [2, 0]))
+    second = turn(p, 1, 1, [0, 1, 2])
+    for seat in range(3):
+        view(second, seat, observation=[[0, 2], [1, 1], [2, 0]], reward=1)
+    p.send(step(1, 1, [0, 0], [1, 0], [2, 0]))
+    third = 1 / 3
+    last = turn(p, 1, 2, [], terminated=True)
+    if not all(abs(each - third) < 1e-9 for each in last["outcome"]) or len(last["outcome"]) != 3:
+        raise Failed("outcome 1/3 for each of three", brief(last))
+
+
+@case("9")
+def one_seat(p: Program) -> None:
+    """A task for one is a game with one seat."""
+    opened(p, seats=1, turns=1)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(step(1, 0, [0, 1]))
+    turn(p, 1, 1, [], terminated=True, outcome=[1])
+
+
+@case("9")
+def truncated(p: Program) -> None:
+    """An episode that is cut short is `truncated`, not `terminated`, and here has no outcome."""
+    opened(p, turns=1, truncate=True)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(step(1, 0, [0, 1]))
+    last = turn(p, 1, 1, [], terminated=False, truncated=True, outcome=None)
+    view(last, 0, observation=[[0, 1]])
+    view(last, 1)
+
+
+@case("8")
+def a_mask(p: Program) -> None:
+    """Legal actions may be a bit mask: action a is bit a mod 8, from the lowest, of byte a div 8."""
+    opened(p, mask=True, space={"space": "Discrete", "n": 11})
+    p.send(start(1))
+    legal = view(turn(p, 1, 0, [0]), 0).get("legal")
+    if not isinstance(legal, bytes) or unmask(legal) != list(range(11)):
+        raise Failed("a mask of the actions 0 to 10", brief(legal))
+
+
+@case("8")
+def values_of_every_kind(p: Program) -> None:
+    """Configuration, observations and actions may be any value, and come back as they were."""
+    wrong = []
+    anything = {"space": "Text", "max_length": 5}
+    for number, (what, value) in enumerate(values.values()):
+        if same(value, -1):
+            continue  # which the conformer refuses
+        match = number + 1
+        p.send(opening(match, seats=1, observation=value, space=anything), start(match, match))
+        p.expect("spec", match=match)
+        first = p.expect("turn", episode=match).get("seats", [{}])[0].get("observation")
+        p.send(step(match, 0, [0, value]), {"type": "close", "match": match})
+        second = p.expect("turn", episode=match, turn=1)
+        seen = [each.get("observation") for each in second.get("seats", [])]
+        if not same(first, value):
+            wrong.append(f"{what} in the configuration: {brief(first)[:100]}")
+        elif not same(seen, [[[0, value]]]):
+            wrong.append(f"{what} as action: {brief(seen)[:100]}")
+    if wrong:
+        raise Failed("the same values back", "; ".join(wrong[:5]))
+
+
+@case("8")
+def seeds(p: Program) -> None:
+    """Seeds go up to 2^63-1 and arrive exactly."""
+    opened(p, observation="seed")
+    for number, seed in enumerate((0, 2**53 + 1, 2**63 - 1)):
+        p.send(start(number + 1, seed=seed))
+        view(turn(p, number + 1, 0, [0]), 0, observation=seed)
+
+
+@case("8")
+def text_for_seats_and_watchers(p: Program) -> None:
+    """`wants` ask for text in the views of a seat, `watched` for the text that all may see."""
+    opened(p)
+    p.send(start(1, wants=[["text"], []], watched=False))
+    found = turn(p, 1, 0, [0], text=None)
+    view(found, 0, text="turn 0")
+    p.send(step(1, 0, [0, 0]))
+    found = turn(p, 1, 1, [1])
+    view(found, 1, text=None)
+    p.send(start(2, watched=True))
+    found = turn(p, 2, 0, [0], text="turn 0")
+    view(found, 0, text=None)
+    p.send(step(2, 0, [0, 0]))
+    turn(p, 2, 1, [1], text="turn 1")
+
+
+@case("9")
+def afterstates(p: Program) -> None:
+    """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their order."""
+    spec = opened(p)
+    p.check(spec, "spec", {"afterstates": True})
+    p.send(start(1, wants=[["afterstates"], []]))
+    view(turn(p, 1, 0, [0]), 0, afterstates=[[1, 0], [1, 1], [1, 2]])
+    p.send(step(1, 0, [0, 1]))
+    found = turn(p, 1, 1, [1])
+    view(found, 1, afterstates=None)
+    view(found, 0, afterstates=None)
+    p.send(start(2))
+    view(turn(p, 2, 0, [0]), 0, afterstates=None)
+
+
+@case("9")
+def scenes(p: Program) -> None:
+    """`wants` ask for the scene in the views of a seat."""
+    opened(p)
+    p.send(start(1, wants=[["scene"], []]), step(1, 0, [0, 1]))
+    for number, seat in ((0, 0), (1, 0)):
+        scene = view(turn(p, 1, number, [number]), seat).get("scene")
+        found = scene if isinstance(scene, dict) else {}
+        if not same({key: found.get(key) for key in SCENE}, {**SCENE, "caption": f"turn {number}"}):
+            raise Failed(brief({**SCENE, "caption": f"turn {number}"}), brief(scene))
+    p.send(step(1, 1, [1, 1]))
+    view(turn(p, 1, 2, [0]), 1, scene=None)
+
+
+# -- lookahead -----------------------------------------------------------------------------------------
+
+SCENE = {"width": 1.0, "height": 1.0, "caption": ""}
+LINES: list[list[list[Any]]] = [
+    [[1]],
+    [[1], [2]],
+    [[1], [2], [0]],
+    [[1], [2], [0], [0]],
+    [],
+    [[-1]],
+    [[0, 0]],
+]
+
+
+def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
+    """Send a ``lookahead`` of seat 0 in an episode; return what it was sent as."""
+    asked = {"type": "lookahead", "id": number, "episode": 1, "seat": 0, "turn": 0, "lines": LINES}
+    return p.send({**asked, **more})
+
+
+@case("9")
+def lookahead(p: Program) -> None:
+    """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it is."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    wanted: list[dict[str, Any]] = [
+        {"to_act": [1], "rewards": [1, 0], "applied": 1},
+        {"to_act": [0], "rewards": [1, 1], "applied": 2},
+        {"to_act": [], "rewards": [2, 1], "applied": 3, "terminated": True, "outcome": [1, 0]},
+        {
+            **{"to_act": [], "rewards": [2, 1], "applied": 3, "terminated": True},
+            **{"outcome": [1, 0], "error": ANY},
+        },
+        {"to_act": [0], "rewards": [0, 0], "applied": 0},
+        {"to_act": [0], "rewards": [0, 0], "applied": 0, "error": ANY},
+        {"to_act": [0], "rewards": [0, 0], "applied": 0, "error": ANY},
+    ]
+    empty = {"to_act": [], "terminated": False, "applied": 0, "error": "", "outcome": None}
+    ask(p, 4000)
+    found = p.expect("reply", id=4000).get("body")
+    if not isinstance(found, list) or len(found) != len(LINES):
+        raise Failed(f"{len(LINES)} previews", brief(found))
+    for line, right, got in zip(LINES, wanted, found, strict=True):
+        for name, value in {**empty, **right}.items():
+            there = got.get(name, empty.get(name))
+            if not (there if value is ANY else same(there, value)):
+                text = "a text" if value is ANY else brief(value)
+                raise Failed(f"{name} {text} for the line {brief(line)}", brief(got))
+    view(found[0], 1, observation=[[0, 1]], legal=[0, 1, 2])
+    episode_goes_on(p)
+
+
+def episode_goes_on(p: Program) -> None:
+    """Hold that the episode is still at turn 0."""
+    p.send(step(1, 0, [0, 2]))
+    view(turn(p, 1, 1, [1]), 1, observation=[[0, 2]])
+
+
+@case("9")
+def a_lookahead_at_another_turn(p: Program) -> None:
+    """A `lookahead` that cannot be answered gets an `error` with its `id`, and changes nothing."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    for number, wrong in enumerate(({"turn": 3}, {"episode": 9}), 4000):
+        ask(p, number, **wrong)
+        p.expect("error", id=number, code=ANY, message=ANY)
+    episode_goes_on(p)
+
+
+@case("4", level=2)
+def a_lookahead_that_comes_again(p: Program) -> None:
+    """`lookahead` sent again: the same answer again."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    again = ask(p, 4000)
+    first = p.expect("reply", id=4000).get("body")
+    p.send(step(1, 0, [0, 0]))
+    turn(p, 1, 1, [1])
+    p.send(*again)
+    second = p.expect("reply", id=4000).get("body")
+    if not same(first, second):
+        raise Failed(brief(first), brief(second))
+
+
+@case("3")
+def several_frames_in_a_message(p: Program) -> None:
+    """How frames are bundled never changes their meaning."""
+    p.send(
+        opening(), {"type": "ping", "number": 3}, start(1), step(1, 0, [0, 1]), step(1, 1, [1, 1])
+    )
+    heard = [p.hear("a pong, a spec and three turns", pongs=True) for _ in range(5)]
+    said = [(each["type"], each.get("turn", 0)) for each in heard if each["type"] != "pong"]
+    if said != [("spec", 0), ("turn", 0), ("turn", 1), ("turn", 2)]:
+        raise Failed("spec, turns 0, 1 and 2", brief(said))
+
+
+@case("3")
+def unknown_fields_in_a_step(p: Program) -> None:
+    """Unknown fields are ignored."""
+    p.send(
+        {**opening(), "mood": 1}, {**start(1), "mood": [1]}, {**step(1, 0, [0, 1]), "mood": None}
+    )
+    p.expect("spec")
+    turn(p, 1, 0, [0])
+    turn(p, 1, 1, [1])
+
+
+# -- repeats -------------------------------------------------------------------------------------------
+
+
+@case("4", level=2)
+def a_step_that_comes_again(p: Program) -> None:
+    """The last `step` sent again: the same `turn` again, without stepping."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    sent = p.send(step(1, 0, [0, 2]))
+    p.send(*sent)
+    turn(p, 1, 1, [1])
+    turn(p, 1, 1, [1])
+    p.send(step(1, 1, [1, 0]))
+    turn(p, 1, 2, [0])
+    sent = p.send(step(1, 2, [0, 0]))
+    p.send(*sent)
+    turn(p, 1, 3, [], terminated=True)
+    turn(p, 1, 3, [], terminated=True)
+
+
+@case("4", level=2)
+def an_older_step(p: Program) -> None:
+    """A step that came before gets its old answer, or nothing once a later one has come."""
+    opened(p)
+    older = p.send(start(1), step(1, 0, [0, 2]))
+    p.send(step(1, 1, [1, 2]))
+    for number in range(3):
+        turn(p, 1, number, [number % 2])
+    p.send(*older)
+    answers = [("turn", {"turn": 0, "to_act": [0]}), ("turn", {"turn": 1, "to_act": [1]})]
+    p.only("message", {"match": 1}, *answers)
+    p.send(step(1, 2, [0, 1]))
+    turn(p, 1, 3, [], terminated=True)
+
+
+@case("4", level=2)
+def a_step_ahead_of_its_turn(p: Program) -> None:
+    """A step for another turn than the episode's last: `error` `unknown` that `answers` it."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(step(1, 5, [0, 1]))
+    p.expect("error", code="unknown", answers=p.seq)
+    p.send(step(1, 0, [0, 1]))
+    turn(p, 1, 1, [1])
+
+
+@case("4", level=2)
+def a_start_that_comes_again(p: Program) -> None:
+    """`start` of the same episode sent again: the same turn 0 again, not begun anew."""
+    opened(p, observation="seed")
+    sent = p.send(start(1, seed=7))
+    turn(p, 1, 0, [0])
+    p.send(*sent)
+    view(turn(p, 1, 0, [0]), 0, observation=7)
+    p.send(step(1, 0, [0, 1]))
+    turn(p, 1, 1, [1])
+    p.send(*sent)
+    p.only("message", {"match": 1}, ("turn", {"episode": 1, "turn": 0}))
+    p.send(step(1, 1, [1, 1]))
+    turn(p, 1, 2, [0])
+
+
+@case("4", level=2)
+def settled_answers_are_forgotten(p: Program) -> None:
+    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
+    sent = p.send(opening(), opening(2))
+    p.expect("spec", match=1)
+    p.expect("spec", match=2)
+    p.quiet("nothing was asked", settled=sent[0]["seq"])
+    p.send(sent[0])
+    p.quiet("what is settled is not answered again")
+    p.send(sent[1])
+    p.expect("spec", match=2)
+
+
+@case("7")
+def a_new_start_abandons_the_old_episode(p: Program) -> None:
+    """`start` begins an episode; one in progress in the same match is abandoned."""
+    opened(p)
+    p.send(start(1), start(2))
+    turn(p, 1, 0, [0])
+    turn(p, 2, 0, [0])
+    p.send(step(1, 0, [0, 1]))
+    p.only("message", {"match": 1}, ("error", {"answers": p.seq, "code": "unknown"}))
+    p.send(step(2, 0, [0, 1]))
+    turn(p, 2, 1, [1])
+
+
+# -- faults --------------------------------------------------------------------------------------------
+
+
+@case("10")
+def an_action_that_the_rules_refuse(p: Program) -> None:
+    """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as before."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(step(1, 0, [0, -1]))
+    p.expect("error", code="illegal", answers=p.seq, seat=0, id=None, message=ANY)
+    p.send(step(1, 0, [0, 1]))
+    view(turn(p, 1, 1, [1]), 1, observation=[[0, 1]])
+    p.send(step(1, 1, [1, -1]))
+    p.expect("error", code="illegal", answers=p.seq, seat=1)
+    p.send(start(2))
+    turn(p, 2, 0, [0])
+
+
+@case("10")
+def rules_that_fail(p: Program) -> None:
+    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches go on."""
+    for match, where in ((1, "start"), (2, "step")):
+        opened(p, match, fail=where)
+        p.send(start(match, match))
+        if where == "step":
+            turn(p, match, 0, [0])
+            p.send(step(match, 0, [0, 0]))
+        p.expect("error", answers=p.seq, code="crashed", id=None, seat=None, message=ANY)
+    works(p)
+
+
+@case("4", level=2)
+def a_failure_that_comes_again(p: Program) -> None:
+    """A step that failed, sent again: the same `error` again."""
+    opened(p, fail="step")
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    sent = p.send(step(1, 0, [0, 0]))
+    for _ in range(2):
+        p.expect("error", answers=sent[0]["seq"], code="crashed")
+        p.send(*sent)
+    p.expect("error", answers=sent[0]["seq"], code="crashed")
+
+
+@case("6")
+def messages(p: Program) -> None:
+    """A `message` is answered with its `id`; if it fails, with an `error`."""
+    opened(p)
+    for body in ("hello", None, {"a": [1, b"x"]}):
+        found = p.reply("message", match=1, body=body)
+        if not same(found, body):
+            raise Failed(f"a reply with body {brief(body)}", brief(found))
+    p.refused("message", match=1, body="crash")
+    p.refused("message", match=99, body=1)
+
+
+@case("4", level=2)
+def a_message_that_comes_again(p: Program) -> None:
+    """A `message` sent again gets the same answer again."""
+    opened(p)
+    sent = p.send({"type": "message", "id": 5000, "match": 1, "body": "x"})
+    p.send(*sent)
+    p.expect("reply", id=5000, body="x")
+    p.expect("reply", id=5000, body="x")
+
+
+# -- connections ---------------------------------------------------------------------------------------
+
+
+def _renewed(p: Program, *, resumed: bool) -> None:
+    p.send(sessions.HELLO_FIRST)
+    p.resumes()
+    p.greet(p.session if resumed else "", resumed=resumed)
+
+
+@case("4", level=2)
+def a_pending_step_after_resumption(p: Program) -> None:
+    """After `resumed` true what is sent again is answered again, and not done again."""
+    made = p.send(opening())
+    p.expect("spec", match=1)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    sent = p.send(step(1, 0, [0, 2]))
+    turn(p, 1, 1, [1])
+    _renewed(p, resumed=True)
+    p.send(*made, *sent)
+    p.expect("spec", match=1)
+    turn(p, 1, 1, [1])
+    p.send(step(1, 1, [1, 0]))
+    turn(p, 1, 2, [0])
+
+
+@case("4", level=2)
+def a_welcome_that_comes_again(p: Program) -> None:
+    """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    p.send(p.welcome, step(1, 0, [0, 2]))
+    turn(p, 1, 1, [1])
+
+
+@case("4", level=2)
+def everything_is_gone_after_a_lost_session(p: Program) -> None:
+    """`resumed` false: an environment closes its matches; their numbers, and requests', may be used again."""
+    opened(p)
+    p.send(start(1), step(1, 0, [0, 2]), {"type": "message", "id": 5000, "match": 1, "body": "old"})
+    turn(p, 1, 0, [0])
+    turn(p, 1, 1, [1])
+    p.expect("reply", id=5000, body="old")
+    _renewed(p, resumed=False)
+    p.send(step(1, 1, [1, 0]))
+    p.expect("error", code="unknown", answers=p.seq)
+    spec = opened(p, 1, seats=4)
+    p.check(spec, "spec", {"seats": 4})
+    p.send({"type": "message", "id": 5000, "match": 1, "body": "new"})
+    p.expect("reply", id=5000, body="new")
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+
+
+@case("4", greet=False, level=2)
+def a_step_through_a_long_silence(p: Program) -> None:
+    """A new connection after silence: the same step, sent again, gets the same turn."""
+    p.greet(heartbeat=0.1)
+    opened(p)
+    p.send(start(1))
+    turn(p, 1, 0, [0])
+    sent = p.send(step(1, 0, [0, 2]))
+    turn(p, 1, 1, [1])
+    p.resumes(patience=p.patience + 5)
+    p.greet(p.session, resumed=True, heartbeat=30.0)
+    p.send(*sent, step(1, 1, [1, 2]))
+    turn(p, 1, 1, [1])
+    turn(p, 1, 2, [0])

@@ -1,0 +1,29 @@
+"""Optional packages: which extra brings each, for the error when one is absent."""
+
+from __future__ import annotations
+
+EXTRAS = {
+    "numba": "games",
+    "sqlalchemy": "experiments",
+    "matplotlib": "experiments",
+    "scipy": "experiments",
+    "psycopg": "postgres",
+    "cma": "cma",
+    "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
+}
+"""The extra of each optional package."""
+
+
+def absent(error: BaseException) -> str | None:
+    """Return one line that says what to install if ``error`` is an absent optional package.
+
+    >>> absent(ModuleNotFoundError("No module named 'numba'", name="numba"))
+    "numba is not installed; install it with: pip install 'dovetail[games]'"
+    """
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    package = error.name.partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return f"{package} is not installed; install it with: pip install 'dovetail[{EXTRAS[package]}]'"

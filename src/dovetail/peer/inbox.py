@@ -1,0 +1,70 @@
+"""What has arrived at a peer in this session, and what it answered: the rule for repeats.
+
+Every frame that must arrive has a number, ``seq``, that rises within the session.  The broker may
+send one again after a reconnection: it is answered as before if it was answered, and ignored if
+not.
+"""
+
+from __future__ import annotations
+
+from dovetail.protocol import messages as m
+
+
+class Inbox:
+    """Tells what is new from what came before."""
+
+    __slots__ = ("_answers", "keeping", "seen")
+
+    def __init__(self) -> None:
+        self.seen = 0
+        """The highest number that has been taken in."""
+        self.keeping = True
+        """Whether anything may be sent again, so that answers must be kept."""
+        self._answers: dict[int, m.Message] = {}
+
+    def begin(self, welcome: m.Welcome) -> None:
+        """Begin another session, unless the old one continues."""
+        if not welcome.resumed:
+            self.seen = 0
+            self._answers.clear()
+        self.keeping = welcome.heartbeat > 0
+
+    def take(self, seq: int, out: list[m.Message]) -> bool:
+        """Return whether a frame is new; a repeated one is answered into ``out`` as before.
+
+        Where every call counts, ``seq > inbox.seen`` says so too, and is followed by ``seen = seq``.
+        """
+        if seq > self.seen:
+            self.seen = seq
+            return True
+        answer = self._answers.get(seq)
+        if answer is not None:
+            out.append(answer)
+        return not seq
+
+    def answer(self, seq: int, answer: m.Message, out: list[m.Message]) -> None:
+        """Answer a frame, and keep the answer."""
+        out.append(answer)
+        if self.keeping:
+            self.keep(seq, answer)
+
+    def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
+        """Keep an answer instead of one ``before``, which has arrived since what follows from it came."""
+        if before:
+            self._answers.pop(before, None)
+        if seq:
+            self._answers[seq] = answer
+
+    def settle(self, settled: int) -> None:
+        """Forget all answers up to a number, since the broker says that they have arrived."""
+        for seq in [seq for seq in self._answers if seq <= settled]:
+            del self._answers[seq]
+
+    def failed(self, answer: m.Message, text: str) -> m.Error:
+        """Return the error in place of an answer that cannot travel, and keep that instead."""
+        seq = next((seq for seq, kept in self._answers.items() if kept is answer), None)
+        request = getattr(answer, "id", None)
+        error = m.Error("crashed", text, request, None if request is not None else seq)
+        if seq is not None:
+            self._answers[seq] = error
+        return error

@@ -1,0 +1,1 @@
+"""How frames travel over ZeroMQ."""

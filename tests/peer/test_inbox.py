@@ -1,0 +1,81 @@
+"""The rule for repeats, at a peer."""
+
+from __future__ import annotations
+
+from dovetail.peer.inbox import Inbox
+from dovetail.protocol import messages as m
+
+NEW = m.Welcome("token", "north")
+AGAIN = m.Welcome("token", "north", resumed=True)
+LOCAL = m.Welcome("token", "north", heartbeat=0.0)
+
+
+def taken(inbox: Inbox, *numbers: int) -> tuple[list[bool], list[m.Message]]:
+    out: list[m.Message] = []
+    return [inbox.take(number, out) for number in numbers], out
+
+
+def test_a_number_is_taken_once_and_gaps_are_allowed() -> None:
+    inbox = Inbox()
+    assert taken(inbox, 1, 2, 2, 5, 4, 5, 6) == ([True, True, False, True, False, False, True], [])
+    assert inbox.seen == 6
+
+
+def test_what_has_no_number_is_always_taken() -> None:
+    inbox = Inbox()
+    out: list[m.Message] = []
+    inbox.answer(0, m.Reply(1), out)
+    assert taken(inbox, 0, 0) == ([True, True], [])
+
+
+def test_what_is_answered_is_answered_again() -> None:
+    inbox = Inbox()
+    out: list[m.Message] = []
+    taken(inbox, 1, 2)
+    inbox.answer(2, m.Reply(9), out)
+    assert out == [m.Reply(9)]
+    assert taken(inbox, 1, 2) == ([False, False], [m.Reply(9)])
+    inbox.settle(1)
+    assert taken(inbox, 2) == ([False], [m.Reply(9)])
+    inbox.settle(2)
+    assert taken(inbox, 2) == ([False], [])
+
+
+def test_what_has_arrived_may_be_forgotten() -> None:
+    inbox = Inbox()
+    taken(inbox, 3, 5)
+    inbox.answer(3, m.Reply(9), [])
+    inbox.keep(5, m.Reply(10), before=3)
+    assert taken(inbox, 3, 5) == ([False, False], [m.Reply(10)])
+
+
+def test_another_session_counts_from_one_and_the_same_goes_on() -> None:
+    inbox = Inbox()
+    inbox.begin(NEW)
+    taken(inbox, 4)
+    inbox.answer(4, m.Reply(9), [])
+    inbox.begin(AGAIN)
+    assert taken(inbox, 4) == ([False], [m.Reply(9)])
+    inbox.begin(NEW)
+    assert taken(inbox, 1, 4) == ([True, True], [])
+
+
+def test_nothing_is_kept_where_nothing_can_be_lost() -> None:
+    inbox = Inbox()
+    inbox.begin(LOCAL)
+    taken(inbox, 1)
+    inbox.answer(1, m.Reply(9), [])
+    assert taken(inbox, 1) == ([False], [])
+
+
+def test_an_answer_that_cannot_travel_is_an_error_also_when_it_is_asked_for_again() -> None:
+    inbox = Inbox()
+    taken(inbox, 1, 2)
+    action, reply = m.Action(1, 0, 0, object()), m.Reply(9, object())
+    inbox.answer(1, action, [])
+    inbox.answer(2, reply, [])
+    error = inbox.failed(action, "no")
+    assert (error.code, error.answers, error.id) == ("crashed", 1, None)
+    other = inbox.failed(reply, "no")
+    assert (other.answers, other.id) == (None, 9)
+    assert taken(inbox, 1, 2)[1] == [error, other]

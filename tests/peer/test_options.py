@@ -1,0 +1,72 @@
+"""Options: what is wrong with one is said in a line that names it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pytest
+from msgspec import Meta, Struct
+
+from dovetail.peer import options
+from dovetail.protocol.errors import DovetailError
+
+
+class Board(Struct, frozen=True):
+    """A board."""
+
+    rows: Annotated[int, Meta(ge=4, le=20)] = 6
+    first: Literal["x", "o"] = "x"
+    rates: list[float] = []
+
+
+class Nothing(Struct):
+    pass
+
+
+def test_options_are_read_with_their_defaults() -> None:
+    assert options.read(Board, {"rows": 8}, "environment board") == Board(8, "x", [])
+    assert options.read(Nothing, {}, "agent nobody") == Nothing()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"row": 8}, "environment board has no option 'row'; it has first, rates, rows"),
+        ({"rows": "8"}, "environment board, option 'rows': Expected `int`, got `str`"),
+        ({"rows": 3}, "environment board, option 'rows': Expected `int` >= 4, not 3"),
+        (
+            {"first": "z"},
+            "environment board, option 'first': Invalid enum value 'z'; it can be 'o', 'x'",
+        ),
+        ({"rates": [1, "a"]}, "environment board, option 'rates[1]': Expected `float`, got `str`"),
+    ],
+)
+def test_a_wrong_option_is_named(given: dict[str, object], said: str) -> None:
+    with pytest.raises(DovetailError) as caught:
+        options.read(Board, given, "environment board")
+    assert str(caught.value) == said
+
+
+class Needy(Struct):
+    path: str
+    size: Literal["half"] | int = 1
+
+
+def test_what_is_missing_or_one_of_several_kinds_is_named() -> None:
+    with pytest.raises(DovetailError, match=r"^agent needy needs its option 'path'$"):
+        options.read(Needy, {}, "agent needy")
+    with pytest.raises(DovetailError, match=r"it can be 'half', of type integer$"):
+        options.read(Needy, {"path": "x", "size": "no"}, "agent needy")
+
+
+def test_an_owner_without_options_says_so() -> None:
+    with pytest.raises(DovetailError, match="agent nobody has no option 'x'; it has none"):
+        options.read(Nothing, {"x": 1}, "agent nobody")
+
+
+def test_options_are_described_as_json_schema() -> None:
+    described = options.describe(Board)
+    assert described["rows"] == {"type": "integer", "minimum": 4, "maximum": 20, "default": 6}
+    assert described["first"] == {"enum": ["o", "x"], "default": "x"}
+    assert list(described) == ["rows", "first", "rates"]
+    assert options.describe(Nothing) == {}
