@@ -105,7 +105,7 @@ def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
     (journal.parent / "text").write_text("this is some text, not a journal at all\n")
     answer = dovetail("replay", str(journal.parent / "text"))
     assert answer.code == 1
-    assert "is no journal" in answer.err
+    assert "is not a Dovetail journal" in answer.err
 
 
 def test_an_empty_journal(dovetail: Any, tmp_path: Path) -> None:
