@@ -8,14 +8,13 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from dovetail.protocol import codec, examples, messages, scenes, spaces, states
 from dovetail.protocol.examples import reading, tag
-from dovetail.protocol.generate.model import ROLES
+from dovetail.protocol.generate.model import ROLES, declarations
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -107,47 +106,29 @@ def _on_wire(default: Any) -> str:
     return f"{json.dumps(default)}"
 
 
-def _text(node: ast.stmt | None) -> str:
-    match node:
-        case ast.Expr(value=ast.Constant(value=str(text))):
-            return " ".join(text.split()).replace("``", "`")
-    return ""
-
-
 def describe(module: types.ModuleType) -> dict[str, Description]:
     """Return the structs of a module by name.
 
     Raises:
         ValueError: a field has no docstring.
     """
-    assert module.__file__ is not None
-    found: dict[str, Description] = {}
-    for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body:
-        kind = getattr(module, node.name) if isinstance(node, ast.ClassDef) else None
-        if (
-            kind is None
-            or not issubclass(kind, msgspec.Struct)
-            or not isinstance(node, ast.ClassDef)
-        ):
-            continue
-        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        fields = [field for base in bases if base in found for field in found[base].fields]
-        known = {field.name: field for field in msgspec.structs.fields(kind)}
-        for place, line in enumerate(node.body):
-            if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
-                continue
-            name = line.target.id
-            meaning = _text(node.body[place + 1]) if place + 1 < len(node.body) else ""
-            if not meaning:
-                raise ValueError(f"{module.__name__}.{node.name}.{name} has no docstring")
-            field = known[name]
-            default: str | None = None
-            if not field.required:
-                factory = field.default_factory
-                default = _on_wire(field.default if factory is msgspec.NODEFAULT else factory())
-            fields.append(Field(name, _words(line.annotation), default, meaning))
-        found[node.name] = Description(_text(node.body[0]), fields)
-    return found
+
+    def default(info: msgspec.structs.FieldInfo) -> str | None:
+        if info.required:
+            return None
+        factory = info.default_factory
+        return _on_wire(info.default if factory is msgspec.NODEFAULT else factory())
+
+    return {
+        name: Description(
+            summary,
+            [
+                Field(each.info.name, _words(each.annotation), default(each.info), each.meaning)
+                for each in fields
+            ],
+        )
+        for name, (_, summary, fields) in declarations(module).items()
+    }
 
 
 # -- SPEC.md --------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def _type(node: ast.expr) -> Type:
     raise NotImplementedError(f"no emitter knows the annotation {ast.unparse(node)}")
 
 
-def text(node: ast.stmt | None) -> str:
+def _text(node: ast.stmt | None) -> str:
     """Return the docstring that a statement is, in one line; empty if it is none."""
     match node:
         case ast.Expr(value=ast.Constant(value=str(words))):
@@ -217,34 +217,64 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
     return {} if isinstance(default, msgspec.Struct) else default
 
 
-def _records(
-    module: types.ModuleType, name: Literal["messages", "spaces", "scenes"]
-) -> list[Record]:
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A field as the source declares it."""
+
+    info: msgspec.structs.FieldInfo
+    annotation: ast.expr
+    meaning: str
+
+
+def declarations(
+    module: types.ModuleType,
+) -> dict[str, tuple[type[msgspec.Struct], str, list[Declaration]]]:
+    """Return the structs of a module by name: each with its summary and its fields, inherited ones first.
+
+    Raises:
+        ValueError: a field has no docstring.
+    """
     assert module.__file__ is not None
-    records: dict[str, Record] = {}
+    found: dict[str, tuple[type[msgspec.Struct], str, list[Declaration]]] = {}
     for node in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body:
         kind = getattr(module, node.name) if isinstance(node, ast.ClassDef) else None
         if not (isinstance(node, ast.ClassDef) and kind and issubclass(kind, msgspec.Struct)):
             continue
         bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        fields = [field for base in bases if base in records for field in records[base].fields]
+        fields = [field for base in bases if base in found for field in found[base][2]]
         known = {field.name: field for field in msgspec.structs.fields(kind)}
         for place, line in enumerate(node.body):
             if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
                 continue
-            meaning = text(node.body[place + 1]) if place + 1 < len(node.body) else ""
+            name = line.target.id
+            meaning = _text(node.body[place + 1]) if place + 1 < len(node.body) else ""
             if not meaning:
-                raise ValueError(f"{name}.{node.name}.{line.target.id} has no docstring")
-            info = known[line.target.id]
-            fields.append(
-                Field(info.name, _type(line.annotation), info.required, _default(info), meaning)
-            )
+                raise ValueError(f"{module.__name__}.{node.name}.{name} has no docstring")
+            fields.append(Declaration(known[name], line.annotation, meaning))
+        found[node.name] = kind, _text(node.body[0]), fields
+    return found
+
+
+def _records(
+    module: types.ModuleType, name: Literal["messages", "spaces", "scenes"]
+) -> list[Record]:
+    records: dict[str, Record] = {}
+    for struct, (kind, summary, fields) in declarations(module).items():
         tag = kind.__struct_config__.tag
-        records[node.name] = Record(
-            node.name,
+        records[struct] = Record(
+            struct,
             tag if isinstance(tag, str) else None,
-            text(node.body[0]),
-            tuple(fields),
+            summary,
+            tuple(
+                Field(
+                    each.info.name,
+                    _type(each.annotation),
+                    each.info.required,
+                    _default(each.info),
+                    each.meaning,
+                )
+                for each in fields
+            ),
             tuple(role for role in ROLES if kind in get_args(codec.AT_BROKER[role])),
             tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
             name,
