@@ -82,7 +82,7 @@ check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@rm -rf $(VENV)/typing && mkdir -p $(VENV)/typing/dovetail
-	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments) $(VENV)/typing/dovetail/
+	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments bridges) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
 	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
