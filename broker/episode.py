@@ -37,6 +37,7 @@ class Rules:
     check: bool
     stepwise: bool
     lookahead: bool
+    opening_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Episode:
         machine: the match's, in ``transition``: the environment was asked for the first turn.
         places: one for each seat, in order.
         now: when that was.
+        opening: the joint actions to begin with.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Episode:
         machine: Machine[MatchState],
         places: list[Place],
         now: float,
+        opening: list[list[Any]] | None = None,
     ) -> None:
         self.number = number
         self.match = match
@@ -99,6 +102,9 @@ class Episode:
         """The actions of each turn."""
         self.breached: list[list[int]] = []
         """``[turn, seat]`` of every action that was chosen for a seat."""
+        self.line = opening
+        self.opening = rules.opening_turns if opening is None else len(opening)
+        """In how many first turns the broker acts in place of the seats."""
 
     # -- the environment's turn ------------------------------------------------------------------
 
@@ -149,6 +155,27 @@ class Episode:
         self.machine.on("error")
         return Ending("environment-failed", message=message)
 
+    def open(self) -> Ending | None:
+        """Choose the actions of a turn that belongs to the opening."""
+        turn = self.latest
+        number = turn.turn
+        joint = None if self.line is None else self.line[number]
+        if joint is not None and len(joint) != len(turn.to_act):
+            text = f"the opening has {len(joint)} actions for {len(turn.to_act)} seats"
+            return Ending("environment-failed", message=f"turn {number}: {text}")
+        for view in turn.seats:
+            if view.seat in turn.to_act:
+                place = self.places[view.seat]
+                if joint is None:
+                    draw = derive(self.seed, "opening", number, view.seat)
+                    place.action = chosen(draw, view.legal, place.space)
+                else:
+                    place.action = joint[turn.to_act.index(view.seat)]
+                if place.action is None or not allowed(place.action, view.legal, place.space):
+                    what = refusal(place.action, view.legal)
+                    return Ending("environment-failed", message=f"opening, turn {number}: {what}")
+        return None
+
     # -- the seats' decisions --------------------------------------------------------------------
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
@@ -193,7 +220,7 @@ class Episode:
                     number,
                     turn.turn,
                     place.seed,
-                    self.rules.mode,
+                    place.mode,
                     view.observation,
                     view.legal,
                     afterstates,
@@ -321,5 +348,5 @@ class Episode:
                 place.decisions,
                 view.text,
                 None if view.scene is m.NIL else view.scene,
-                self.rules.mode,
+                place.mode,
             )

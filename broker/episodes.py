@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching, shown
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import EpisodeRecord
@@ -60,7 +62,12 @@ class Episodes:
         watched = run.rules.stepwise or bool(self._watching.of(run))
         number = self._tables.number()
         seed = run.schedule.seed(index)
-        play = match.begin(number, index, seed, run.rules, seated, now, watched=watched)
+        play = match.begin(
+            *(number, index, seed, run.rules, seated, now),
+            watched=watched,
+            modes=run.modes(),
+            opening=run.schedule.opening(index),
+        )
         self._all[number] = run, play
         run.playing[match] = play
         self._tables.timers.watch(play, self._overdue)
@@ -90,6 +97,9 @@ class Episodes:
             peer.complain(error.code, text)
             self._end(run, play, Ending("environment-failed", message=text), now)
             return
+        if ending is None and turn.turn < episode.opening:
+            self._open(run, play, now)
+            return
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
         if self._watching.peers or run.request is not None:
@@ -97,6 +107,18 @@ class Episodes:
         if ending is not None:
             self._end(run, play, ending, now)
         elif episode.deadline < play.timer:
+            self._tables.timers.watch(play, self._overdue)
+
+    def _open(self, run: Run, play: Play, now: float) -> None:
+        """Act in place of the seats, at a turn of the opening."""
+        for peer in self._watching.of(run):
+            peer.outbox.tell(shown(run, play, None))
+        ending = play.episode.open()
+        if ending is not None:
+            self._end(run, play, ending, now)
+            return
+        play.asked = play.match.environment.outbox.ask(play.episode.step(now))
+        if play.episode.deadline < play.timer:
             self._tables.timers.watch(play, self._overdue)
 
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
@@ -180,6 +202,10 @@ class Episodes:
             ending.scored,
             again,
             ending.message,
+            digest=sha256(codec.encode(episode.history)).hexdigest()[:16],
+            opening=[
+                [action for _, action in joint] for joint in episode.history[: episode.opening]
+            ],
         )
         self._tables.records.append(
             EpisodeRecord(

@@ -6,6 +6,7 @@ What an ``Episode`` says is sent from here to the peers that hold the environmen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dovetail.broker.clocks import FOREVER, SeatClock
 from dovetail.broker.episode import Ending, Episode, Rules
@@ -89,6 +90,8 @@ class Match:
         now: float,
         *,
         watched: bool,
+        modes: list[m.Mode],
+        opening: list[list[Any]] | None = None,
     ) -> Play:
         """Seat the instances, ask for the first turn.
 
@@ -100,6 +103,8 @@ class Match:
             seated: by seat, a place in the run's list of agents and the instance there.
             now: the time.
             watched: whether any watcher wants the text of each turn.
+            modes: by place in the run's list of agents.
+            opening: the joint actions to begin with.
         """
         if not self.sitters:
             self.sitters = [Sitter(number, instance) for number, (_, instance) in enumerate(seated)]
@@ -114,6 +119,7 @@ class Match:
                 derive(seed, "seat", place),
                 SeatClock(rules.clock, rules.answer_timeout),
                 space_of(self.spec, sitter.number),
+                modes[place],
             )
             for sitter, (place, _) in zip(self.sitters, seated, strict=True)
         ]
@@ -123,11 +129,11 @@ class Match:
         )
         self.machine.on("start")
         asked = self.environment.outbox.ask(start)
-        return Play(
-            self,
-            Episode(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
-            asked,
+        begun = Episode(
+            *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
+            opening=opening,
         )
+        return Play(self, begun, asked)
 
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""

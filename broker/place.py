@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.broker.clocks import SeatClock
-from dovetail.protocol.messages import Legal
+from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
 from dovetail.protocol.states import Machine, SeatState
 
@@ -14,18 +14,25 @@ class Place:
     """A seat's account of the episode."""
 
     __slots__ = (
-        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "number"),
-        *("pending", "refused", "seed", "space", "total"),
+        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "mode"),
+        *("number", "pending", "refused", "seed", "space", "total"),
     )
 
     def __init__(
-        self, number: int, machine: Machine[SeatState], seed: int, clock: SeatClock, space: Space
+        self,
+        number: int,
+        machine: Machine[SeatState],
+        seed: int,
+        clock: SeatClock,
+        space: Space,
+        mode: Mode,
     ) -> None:
         self.number = number
         self.machine = machine
         self.seed = seed
         self.clock = clock
         self.space = space
+        self.mode = mode
         self.pending = 0.0
         """Reward since its last decision."""
         self.total = 0.0

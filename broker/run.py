@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from dovetail.broker.episode import Rules
 from dovetail.broker.instances import Instance
@@ -62,7 +63,15 @@ class Schedule:
         asked = self._asked
         if asked.seeds is not None:
             return asked.seeds[index - asked.first_index]
-        return derive(asked.seed, "episode", index // len(asked.agents) if asked.rotate else index)
+        return derive(asked.seed, "episode", self._round(index))
+
+    def opening(self, index: int) -> list[list[Any]] | None:
+        """Return the line that an episode begins with; None if the run has none."""
+        lines = self._asked.openings
+        return lines[self._round(index) % len(lines)] if lines else None
+
+    def _round(self, index: int) -> int:
+        return index // len(self._asked.agents) if self._asked.rotate else index
 
 
 def _running() -> Machine[RunState]:
@@ -96,6 +105,10 @@ class Run:
         """Whether it has ended."""
         return self.machine.state == "over"
 
+    def modes(self) -> list[m.Mode]:
+        """Return the mode of each of its agents."""
+        return self.asked.modes or [self.rules.mode] * len(self.agents)
+
     def instances(self) -> set[Instance]:
         """Return its agents, each once."""
         return set(self.agents)
@@ -117,6 +130,7 @@ def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -
         asked.check,
         asked.stepwise,
         asked.lookahead,
+        asked.opening_turns,
     )
     told = m.Progress(number, 0, 0, asked.episodes)
     return Run(number, experiment, asked, agents, rules, Schedule(asked), told)
@@ -128,6 +142,8 @@ def problem(asked: m.Run) -> str:
         return "a run needs at least one agent"
     if asked.seeds is not None and len(asked.seeds) != asked.episodes:
         return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
+    if asked.modes and len(asked.modes) != len(asked.agents):
+        return f"{len(asked.modes)} modes for {len(asked.agents)} agents; give one each"
     if asked.stepwise and asked.concurrency != 1:
         return "a stepwise run plays one episode at a time; concurrency must be 1"
     return ""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from dovetail.protocol.errors import DovetailError
@@ -57,8 +58,11 @@ episodes = sa.Table(
     sa.Column("again", sa.Boolean, nullable=False),
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("seats", sa.Text, nullable=False),
+    sa.Column("digest", sa.String, nullable=False),
+    sa.Column("opening", sa.Text, nullable=False),
 )
-"""One episode; ``seats`` is a JSON list of [agent type, return, decisions, seconds, breaches]."""
+"""One episode; ``seats`` is a JSON list of [agent type, return, decisions, seconds, breaches], ``digest`` of its
+actions, ``opening`` a JSON list of the joint actions that the broker played first."""
 
 states = sa.Table(
     "states",
@@ -171,6 +175,8 @@ class Store:
                 "again": episode.will_retry,
                 "message": episode.message,
                 "seats": json.dumps(seats),
+                "digest": episode.digest,
+                "opening": _json(episode.opening),
             }
         )
         if time.monotonic() - self._written > BATCH_SECONDS:
@@ -252,6 +258,8 @@ class Store:
                 scored=row["scored"],
                 will_retry=row["again"],
                 message=row["message"],
+                digest=row["digest"],
+                opening=json.loads(row["opening"]),
             )
             for row in rows
         ]
@@ -274,6 +282,10 @@ class Store:
 
     def _failed(self, error: Exception) -> DovetailError:
         return DovetailError(f"cannot write the store {self.url}: {_line(error)}")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode()
 
 
 def _line(error: Exception) -> str:

@@ -826,6 +826,12 @@ class Run(Message):
     """Whether watching is forbidden."""
     lookahead: bool = False
     """Whether agents may send ``lookahead``."""
+    modes: list[Mode] = []
+    """The mode of each of ``agents``, if they differ; empty for ``mode`` for all."""
+    openings: list[list[list[Any]]] = []
+    """Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats."""
+    opening_turns: Natural = 0
+    """Without ``openings``: in how many first turns the broker plays random legal actions."""
 
 
 class RunCommand(Message):
@@ -974,6 +980,10 @@ class Episode(Message):
     """What went wrong, if anything."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    digest: str = ""
+    """A digest of the actions of all turns: episodes with equal actions have equal digests."""
+    opening: list[list[Any]] = []
+    """The joint actions that the broker played in place of the seats at the beginning."""
 
 
 class Progress(Message):

@@ -96,6 +96,13 @@ type Run struct {
 	Secret bool
 	// Whether agents may send `lookahead`.
 	Lookahead bool
+	// The mode of each of `agents`, if they differ; empty for `mode` for all.
+	Modes []Mode
+	// Lines of joint actions that the broker plays at the beginning of episodes, in place of the
+	// seats.
+	Openings [][][]any
+	// Without `openings`: in how many first turns the broker plays random legal actions.
+	OpeningTurns int64
 }
 
 func (m *Run) wire(w *wire) {
@@ -120,6 +127,9 @@ func (m *Run) wire(w *wire) {
 	opt(w, "stepwise", &m.Stepwise, false, boolean)
 	opt(w, "secret", &m.Secret, false, boolean)
 	opt(w, "lookahead", &m.Lookahead, false, boolean)
+	array(w, "modes", &m.Modes, formMode)
+	array(w, "openings", &m.Openings, arrayOf(arrayOf(value)))
+	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
 }
 
 func (*Run) kind() string { return "run" }
@@ -384,6 +394,10 @@ type Episode struct {
 	Message string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// A digest of the actions of all turns: episodes with equal actions have equal digests.
+	Digest string
+	// The joint actions that the broker played in place of the seats at the beginning.
+	Opening [][]any
 }
 
 func (m *Episode) wire(w *wire) {
@@ -401,6 +415,8 @@ func (m *Episode) wire(w *wire) {
 	opt(w, "message", &m.Message, "", text)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "digest", &m.Digest, "", text)
+	array(w, "opening", &m.Opening, arrayOf(value))
 }
 
 func (*Episode) kind() string { return "episode" }

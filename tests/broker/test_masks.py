@@ -52,7 +52,7 @@ def episode(price: m.Breach, n: int = 2**27) -> Episode:
     )
     spec = m.Spec(action_spaces=[Discrete(n)], observation_spaces=[Discrete(1)])
     clock = SeatClock(rules.clock, None)
-    places = [Place(0, Machine(SEAT, "seated"), 5, clock, spec.action_spaces[0])]
+    places = [Place(0, Machine(SEAT, "seated"), 5, clock, spec.action_spaces[0], "learn")]
     return Episode(1, 1, 0, 5, rules, spec, Machine(MATCH, "transition"), places, 0.0)
 
 

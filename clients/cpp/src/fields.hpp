@@ -430,6 +430,10 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("stepwise", m.stepwise);
     v.optional("secret", m.secret);
     v.optional("lookahead", m.lookahead);
+    v.optional("modes", m.modes);
+    v.optional("openings", m.openings);
+    v.optional("opening_turns", m.opening_turns);
+    v.at_least("opening_turns", m.opening_turns, 0);
 }
 
 template <class V, class M>
@@ -528,6 +532,8 @@ void visit(V& v, M& m, Of<messages::Episode>) {
     v.optional("message", m.message);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("digest", m.digest);
+    v.optional("opening", m.opening);
 }
 
 template <class V, class M>

@@ -660,6 +660,12 @@ struct Run {
     bool secret = false;
     /// Whether agents may send `lookahead`.
     bool lookahead = false;
+    /// The mode of each of `agents`, if they differ; empty for `mode` for all.
+    std::vector<Mode> modes = {};
+    /// Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats.
+    std::vector<std::vector<std::vector<Value>>> openings = {};
+    /// Without `openings`: in how many first turns the broker plays random legal actions. At least 0.
+    std::int64_t opening_turns = 0;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -823,6 +829,10 @@ struct Episode {
     std::string message = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// A digest of the actions of all turns: episodes with equal actions have equal digests.
+    std::string digest = {};
+    /// The joint actions that the broker played in place of the seats at the beginning.
+    std::vector<std::vector<Value>> opening = {};
 };
 
 /// Reports how far a run is. The message `progress`, broker to experiment or observer.

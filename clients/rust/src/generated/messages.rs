@@ -1143,6 +1143,13 @@ pub struct Run {
     pub secret: bool,
     /// Whether agents may send `lookahead`.
     pub lookahead: bool,
+    /// The mode of each of `agents`, if they differ; empty for `mode` for all.
+    pub modes: Vec<Mode>,
+    /// Lines of joint actions that the broker plays at the beginning of episodes, in place of the
+    /// seats.
+    pub openings: Vec<Vec<Vec<Value>>>,
+    /// Without `openings`: in how many first turns the broker plays random legal actions.
+    pub opening_turns: u64,
 }
 
 record! { Run "type" = "run";
@@ -1167,6 +1174,9 @@ record! { Run "type" = "run";
     stepwise "stepwise" = false,
     secret "secret" = false,
     lookahead "lookahead" = false,
+    modes "modes" = Default::default(),
+    openings "openings" = Default::default(),
+    opening_turns "opening_turns" = 0,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1393,6 +1403,10 @@ pub struct Episode {
     pub message: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// A digest of the actions of all turns: episodes with equal actions have equal digests.
+    pub digest: String,
+    /// The joint actions that the broker played in place of the seats at the beginning.
+    pub opening: Vec<Vec<Value>>,
 }
 
 record! { Episode "type" = "episode";
@@ -1409,6 +1423,8 @@ record! { Episode "type" = "episode";
     will_retry "will_retry" = false,
     message "message" = Default::default(),
     seq "seq" = 0,
+    digest "digest" = Default::default(),
+    opening "opening" = Default::default(),
 }
 
 /// Reports how far a run is.

@@ -1258,6 +1258,15 @@ export interface Run {
    * @defaultValue false
    */
   lookahead?: boolean;
+  /** The mode of each of `agents`, if they differ; empty for `mode` for all. */
+  modes?: readonly Mode[];
+  /** Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats. */
+  openings?: readonly any[][][];
+  /**
+   * Without `openings`: in how many first turns the broker plays random legal actions.
+   * @defaultValue 0
+   */
+  opening_turns?: number;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1442,6 +1451,10 @@ export interface Episode {
   message: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** A digest of the actions of all turns: episodes with equal actions have equal digests. */
+  digest: string;
+  /** The joint actions that the broker played in place of the seats at the beginning. */
+  opening: any[][];
 }
 export const Episode = message<Episode>("episode", {
   run: s.required(s.integer),
@@ -1457,6 +1470,8 @@ export const Episode = message<Episode>("episode", {
   will_retry: s.optional(s.boolean, false),
   message: s.optional(s.text, ""),
   seq: s.optional(s.within(0), 0),
+  digest: s.optional(s.text, ""),
+  opening: s.optional(s.array(s.array(s.any)), []),
 });
 
 /** Reports how far a run is. */

@@ -2178,6 +2178,10 @@ public sealed interface Message extends Encodable {
      * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
      * @param secret Whether watching is forbidden.
      * @param lookahead Whether agents may send {@code lookahead}.
+     * @param modes The mode of each of {@code agents}, if they differ; empty for {@code mode} for all.
+     * @param openings Lines of joint actions that the broker plays at the beginning of episodes, in place of the
+     *     seats.
+     * @param openingTurns Without {@code openings}: in how many first turns the broker plays random legal actions.
      */
     record Run(
             long id,
@@ -2200,12 +2204,15 @@ public sealed interface Message extends Encodable {
             boolean check,
             boolean stepwise,
             boolean secret,
-            boolean lookahead) implements Message {
+            boolean lookahead,
+            List<Mode> modes,
+            List<List<List<Object>>> openings,
+            long openingTurns) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
-                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false);
+                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2213,7 +2220,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2221,7 +2228,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2229,7 +2236,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2237,7 +2244,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2245,7 +2252,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2253,7 +2260,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2261,7 +2268,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2269,7 +2276,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2277,7 +2284,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2285,7 +2292,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2293,7 +2300,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2301,7 +2308,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2309,7 +2316,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2317,7 +2324,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2325,7 +2332,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2333,7 +2340,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2341,7 +2348,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2349,7 +2356,31 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead);
+                    lookahead, modes, openings, openingTurns);
+        }
+
+        /** {@return a copy with another {@code modes}} */
+        public Run withModes(List<Mode> modes) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns);
+        }
+
+        /** {@return a copy with another {@code openings}} */
+        public Run withOpenings(List<List<List<Object>>> openings) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns);
+        }
+
+        /** {@return a copy with another {@code openingTurns}} */
+        public Run withOpeningTurns(long openingTurns) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns);
         }
 
         @Override
@@ -2377,6 +2408,9 @@ public sealed interface Message extends Encodable {
                     .put("stepwise", stepwise, false)
                     .put("secret", secret, false)
                     .put("lookahead", lookahead, false)
+                    .put("modes", modes, List.of())
+                    .put("openings", openings, List.of())
+                    .put("opening_turns", openingTurns, 0L)
                     .map();
         }
 
@@ -2403,7 +2437,10 @@ public sealed interface Message extends Encodable {
                     fields.optional("check", Reader.BOOLEAN, false),
                     fields.optional("stepwise", Reader.BOOLEAN, false),
                     fields.optional("secret", Reader.BOOLEAN, false),
-                    fields.optional("lookahead", Reader.BOOLEAN, false));
+                    fields.optional("lookahead", Reader.BOOLEAN, false),
+                    fields.optional("modes", Reader.list(Reader.word(Mode.class)), List.of()),
+                    fields.optional("openings", Reader.list(Reader.list(Reader.list(Reader.ANY))), List.of()),
+                    fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -2808,6 +2845,8 @@ public sealed interface Message extends Encodable {
      * @param willRetry Whether the broker plays an interrupted episode again under the same index.
      * @param message What went wrong, if anything.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param digest A digest of the actions of all turns: episodes with equal actions have equal digests.
+     * @param opening The joint actions that the broker played in place of the seats at the beginning.
      */
     record Episode(
             long run,
@@ -2822,52 +2861,76 @@ public sealed interface Message extends Encodable {
             boolean scored,
             boolean willRetry,
             String message,
-            long seq) implements Message {
+            long seq,
+            String digest,
+            List<List<Object>> opening) implements Message {
         /** {@return {@code Episode} with defaults in the other fields} */
         public static Episode of(long run, long index, long episode, long seed, Reason reason, List<SeatResult> seats) {
-            return new Episode(run, index, episode, seed, reason, seats, null, null, 0L, true, false, "", 0L);
+            return new Episode(
+                    run, index, episode, seed, reason, seats, null, null, 0L, true, false, "", 0L, "", List.of());
         }
 
         /** {@return a copy with another {@code outcome}} */
         public Episode withOutcome(double... outcome) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code blame}} */
         public Episode withBlame(Integer blame) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code turns}} */
         public Episode withTurns(long turns) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code scored}} */
         public Episode withScored(boolean scored) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code willRetry}} */
         public Episode withWillRetry(boolean willRetry) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code message}} */
         public Episode withMessage(String message) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Episode withSeq(long seq) {
             return new Episode(
-                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq);
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
+        }
+
+        /** {@return a copy with another {@code digest}} */
+        public Episode withDigest(String digest) {
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
+        }
+
+        /** {@return a copy with another {@code opening}} */
+        public Episode withOpening(List<List<Object>> opening) {
+            return new Episode(
+                    run, index, episode, seed, reason, seats, outcome, blame, turns, scored, willRetry, message, seq,
+                    digest, opening);
         }
 
         @Override
@@ -2887,6 +2950,8 @@ public sealed interface Message extends Encodable {
                     .put("will_retry", willRetry, false)
                     .put("message", message, "")
                     .put("seq", seq, 0L)
+                    .put("digest", digest, "")
+                    .put("opening", opening, List.of())
                     .map();
         }
 
@@ -2905,7 +2970,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("scored", Reader.BOOLEAN, true),
                     fields.optional("will_retry", Reader.BOOLEAN, false),
                     fields.optional("message", Reader.TEXT, ""),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("digest", Reader.TEXT, ""),
+                    fields.optional("opening", Reader.list(Reader.list(Reader.ANY)), List.of()));
         }
     }
 
