@@ -30,10 +30,16 @@ class Slots(dict[tuple[int, int], Any]):
             end.memory = self.agent.Memory()
 
 
+def slots_of(agent: Agent) -> Slots:
+    """Return the slots of an agent that ``remembering`` made."""
+    slots: Slots = vars(agent)["slots"]
+    return slots
+
+
 def remembering(agent: A) -> A:
     """Make an agent's ``step``, ``step_batch`` and ``end`` hand out memory; return the agent.
 
-    Its slots are in ``agent.slots``.
+    ``slots_of`` returns its slots.
     """
     slots: Any = Slots(agent)
     changed: Any = agent

@@ -38,7 +38,7 @@ def game(rows: int, columns: int, plies: int, seed: int) -> Amazons:
 
 def slow_features(planes: Any, mobility: float, full: bool = False) -> list[float]:
     """The twelve features once more, square by square as the study words them."""
-    _, rows, columns = planes.shape
+    rows, columns = map(int, planes.shape[1:])
     taken = {tuple(at) for at in np.argwhere(planes.any(0)).tolist()}
     ways = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
 

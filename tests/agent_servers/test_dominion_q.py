@@ -47,7 +47,7 @@ def test_tables_are_as_large_as_the_studys() -> None:
     for players, states in (("4", 780), ("2", 4200)):
         cards = range(1, 10)
         expected = [states * 2**more * (9 + more) for more in cards]
-        assert [found[f"{14 + more}-{players}"] for more in cards] == expected  # type: ignore[index]
+        assert [found[f"{14 + more}-{players}"] for more in cards] == expected
     assert len(found) == len(ENTRIES) + 16
 
 
@@ -169,7 +169,7 @@ def rate(experiment: Any, agent: int, other: int, games: int) -> float:
     run = experiment.run(
         "dominion", [agent, other], configuration=TWO, episodes=games, seed=9, mode="evaluate"
     )
-    return sum(each.outcome[0] for each in run) / games
+    return float(sum(each.outcome[0] for each in run) / games)
 
 
 def test_it_learns_and_evaluation_changes_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail import DovetailError, InProcess
+from dovetail import DovetailError, Experiment, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.peer import plugins
 from dovetail.testing import check_agent
@@ -34,7 +34,7 @@ LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
 class Table:
     """A learner in the first seat, random in the others."""
 
-    def __init__(self, name: str, experiment: InProcess, state: bytes | None = None) -> None:
+    def __init__(self, name: str, experiment: Experiment, state: bytes | None = None) -> None:
         self.game, parameters, self.configuration, self.episodes = LEARNERS[name]
         self.experiment = experiment
         self.learner = experiment.create(name, parameters=parameters, seed=1, state=state)
@@ -69,7 +69,7 @@ def experiment(name: str) -> Any:
         yield found
 
 
-def test_it_learns_and_other_seeds_learn_something_else(name: str, experiment: InProcess) -> None:
+def test_it_learns_and_other_seeds_learn_something_else(name: str, experiment: Experiment) -> None:
     states = []
     for seed in (3, 4):
         table = Table(name, experiment)
@@ -93,7 +93,7 @@ def test_it_passes(check: str, name: str) -> None:
     )
 
 
-def test_bytes_that_are_refused_change_nothing(name: str, experiment: InProcess) -> None:
+def test_bytes_that_are_refused_change_nothing(name: str, experiment: Experiment) -> None:
     table = Table(name, experiment)
     table.play()
     before = table.state()

@@ -153,7 +153,7 @@ def test_no_parameter_state_or_game_of_an_agent_names_an_import(name: str, watch
             host.handle(init(hostile, number))
             watch.check(f"a game named {hostile}")
         (saved,) = host.handle([m.Save(10_000 + number, number)])
-        if isinstance(saved, m.Error) or not saved.state:
+        if not isinstance(saved, m.Saved) or not saved.state:
             continue
         for codec in (msgspec.msgpack, msgspec.json):
             try:

@@ -369,9 +369,10 @@ def test_in_both_seats_it_finds_every_winning_move_of_nim() -> None:
     agent = QLearning()
     agent.load(nim(None, 1500))
     assert agent.learner is not None
+    values = agent.learner.table.values
     for heap in (1, 2, 4, 5, 7, 8, 10):
         legal = [n for n in (1, 2) if n <= heap]
-        found = max(legal, key=lambda n: agent.learner.table.values[heap, n - 1])
+        found = max(legal, key=lambda n: values[heap, n - 1])
         assert found == heap % 3
 
 
@@ -511,7 +512,7 @@ def test_what_it_refuses(parameters: dict[str, Any], text: str) -> None:
 
 
 def test_a_dense_table_has_no_place_for_negative_observations() -> None:
-    below = [spaces.Discrete(5, start=-2)]
+    below: list[spaces.Space] = [spaces.Discrete(5, start=-2)]
     spec = Spec(name="toy", observation_spaces=below, action_spaces=[spaces.Discrete(2)])
     with pytest.raises(DovetailError, match="Discrete observations from 0; take sparse"):
         QLearning(QLearningParameters(table="dense")).init(Seat(1, 0, spec))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dovetail import DovetailError, InProcess
@@ -41,7 +43,7 @@ class DQN:
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "stable_baselines3.py").write_text(PACKAGE)
     (tmp_path / "policy.zip").write_text("3")
     monkeypatch.syspath_prepend(tmp_path)
@@ -81,7 +83,7 @@ def test_what_is_missing_is_said_in_one_line(policy: str, tmp_path: Path) -> Non
         ({"policy": policy, "algorithm": "sb3_contrib:ARS"}, "no algorithm 'sb3_contrib:ARS'"),
     ):
         with pytest.raises(DovetailError, match=text) as caught:
-            SB3(SB3Parameters(**parameters))
+            SB3(msgspec.convert(parameters, SB3Parameters))
         assert "\n" not in str(caught.value)
 
 
@@ -93,7 +95,7 @@ def test_a_file_that_was_not_registered_is_not_opened(policy: str, tmp_path: Pat
 
 
 def test_an_algorithm_of_ones_own(policy: str) -> None:
-    import stable_baselines3
+    import stable_baselines3  # the file that the fixture wrote
 
     register("algorithm", "mine", stable_baselines3.DQN)
     assert {each.reason for each in play(policy, algorithm="mine")} == {"terminated"}

@@ -292,7 +292,7 @@ def games(agent: str, parameters: dict[str, Any], environment: Any, count: int, 
 
 
 def won(results: Any) -> float:
-    return sum(outcome[index % 2] for index, outcome, _ in results)
+    return float(sum(outcome[index % 2] for index, outcome, _ in results))
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from typing import Any, TypeVar, get_args
 import msgspec
 import numpy as np
 import pytest
-from tests.agent_servers.memory import remembering
+from tests.agent_servers.memory import remembering, slots_of
 
 from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.general.td import TD, RLGameTD, TDBatch, TDParameters
-from dovetail.agent_servers.general.td.parameters import Traces
+from dovetail.agent_servers.learning.traces import Name as Traces
 from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry
@@ -142,6 +142,7 @@ class Slow:
     def value(self, row: list[float]) -> tuple[float, list[float]]:
         """Return value and gradient for tanh in both layers."""
         h, w = self.p.hidden, self.w
+        assert isinstance(h, int)
         units = []
         for unit in range(h):
             total = w[self.inputs * h + unit]
@@ -297,7 +298,7 @@ def test_with_the_opponents_target_both_seats_share_a_trail() -> None:
     agent.end(end(1.0, seat=1))
     step = 0.5 * 2.75
     assert agent.network.weights.tolist() == [-0.25 + 1.5 * step, -1.25 + 0.5 * step]
-    assert (agent.episodes, agent.slots) == (1, {})
+    assert (agent.episodes, slots_of(agent)) == (1, {})
 
 
 def test_against_another_the_opponents_target_is_the_own_one() -> None:
@@ -377,7 +378,7 @@ def test_seats_of_one_episode_share_weights_but_not_traces() -> None:
     assert both.network.weights.tobytes() == one.network.weights.tobytes()
     both.end(end(-1.0, seat=1))
     assert both.network.weights.tobytes() != one.network.weights.tobytes()
-    assert not both.slots
+    assert not slots_of(both)
 
 
 def test_rates_wane_by_episodes() -> None:
@@ -560,7 +561,7 @@ def test_an_interrupted_episode_teaches_no_last_step(reason: Reason) -> None:
     before = agent.save()
     agent.end(end(0.0, reason=reason))
     assert agent.save() == before
-    assert not agent.slots
+    assert not slots_of(agent)
 
 
 def test_every_parameter_is_described_and_bounded() -> None:
@@ -644,7 +645,7 @@ def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
         images = set()
         for rows in ([[1.0, 2.0]], [[3.0, 4.0]]):
             agent.step(Decision(seat, episode, 0, None, [0], 0.0, "learn", rng, np.array(rows)))
-            row = agent.slots[episode, 0].pending.row.tolist()
+            row = slots_of(agent)[episode, 0].pending.row.tolist()
             assert row in (rows[0], rows[0][::-1])
             images.add(row == rows[0])
         assert len(images) == 1
@@ -654,12 +655,18 @@ def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
     plain = held(TD, TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
     plain.init(Seat(3, 0, Spec(seats=2, afterstates=True)))
     plain.step(Decision(seat, 1, 0, None, [0], 0.0, "learn", rng, np.array([[1.0, 2.0]])))
-    assert plain.slots[1, 0].pending.row.tolist() == [1.0, 2.0]
+    assert slots_of(plain)[1, 0].pending.row.tolist() == [1.0, 2.0]
 
 
 def test_a_truncated_episode_bootstraps_from_its_last_observation() -> None:
     """w += rate (r + discount V(last observation) - V(s)) s, for a linear function."""
-    given = {"hidden": 0, "output": "linear", "epsilon": 0, "averaging": 0, "trace_decay": 0}
+    given: dict[str, Any] = {
+        "hidden": 0,
+        "output": "linear",
+        "epsilon": 0,
+        "averaging": 0,
+        "trace_decay": 0,
+    }
     agent = held(TD, TDParameters(**given, learning_rate=0.5, discount=0.9, decay_episodes=0), 1)
     agent.step(turn([[1.0, 0.0]], random.Random(1)))
     network = agent.network

@@ -40,7 +40,7 @@ class Voice:
         return message
 
     def acts(self, action: Any, to: Any = None, **fields: Any) -> None:
-        asked = to or self.last
+        asked: Any = to or self.last
         self.says(m.Action(asked.episode, asked.turn, asked.seat, action, **fields))
 
     def turns(self, *to_act: int, legal: Any = (0, 1), rewards: Any = (), **fields: Any) -> None:
@@ -85,7 +85,8 @@ class Conversation:
         records, out = self.core.take()
         self.records += records
         for address, message in out:
-            voice = self.voices[address]  # type: ignore[index]
+            assert isinstance(address, int)
+            voice = self.voices[address]
             if isinstance(message, m.Ping):
                 self.core.receive(address, m.Pong(message.number, voice.seen), self.now)
             elif voice.address == address and not isinstance(message, m.Progress):

@@ -11,12 +11,17 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import zmq
 
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View
+from dovetail.agent_servers.agent import Decision
+from dovetail.agent_servers.agent import End as Ended
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
@@ -26,7 +31,7 @@ from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import read
+from dovetail.protocol.journal import EpisodeRecord, read
 from dovetail.protocol.spaces import Discrete
 
 
@@ -45,7 +50,7 @@ class Count(Environment):
         self.time = 0
         return Turn(to_act=[0], seats=[View(0, 0, [0, 1, 2])])
 
-    def step(self, actions) -> Turn:
+    def step(self, actions: Mapping[int, Any]) -> Turn:
         self.time += 1
         mover = 1 - self.time % 2
         if self.time == 10:
@@ -61,43 +66,45 @@ class Player(Agent):
 
     capacity = 0
 
-    def step(self, turn):
+    def step(self, turn: Decision) -> Any:
+        assert turn.legal is not None
         return turn.rng.choice(turn.legal)
 
 
 class Recorder(Player):
     """Plays at random and remembers how its episodes ended."""
 
-    ends: list
+    ends: list[Any]
 
-    def __init__(self, parameters=None, seed=0):
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.ends = []
 
-    def end(self, end):
+    def end(self, end: Ended) -> None:
         self.ends.append((end.reason, end.blame, end.reward, end.total))
 
-    def message(self, body):
+    def message(self, body: Any) -> Any:
         return self.ends
 
 
 class Broker:
     """A broker in a thread."""
 
-    def __init__(self, journal=None, **settings):
+    def __init__(self, journal: Journal | None = None, **settings: Any) -> None:
         self.server = Server("tcp://127.0.0.1:*", Settings(**settings), journal)
+        assert self.server.address is not None
         self.address = self.server.address
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.loop)
         self.thread.start()
         self.stops: list[tuple[threading.Event, threading.Thread]] = []
 
-    def loop(self):
+    def loop(self) -> None:
         while not self.over.is_set():
             self.server.pump(0.05)
         self.server.close()
 
-    def serve(self, function, what, **options):
+    def serve(self, function: Callable[..., None], what: Any, **options: Any) -> None:
         stop = threading.Event()
         thread = threading.Thread(
             target=function, args=(what, self.address), kwargs={"stop": stop, **options}
@@ -105,7 +112,7 @@ class Broker:
         thread.start()
         self.stops.append((stop, thread))
 
-    def close(self):
+    def close(self) -> None:
         self.over.set()
         self.thread.join(10)
         for stop, thread in self.stops:
@@ -114,7 +121,7 @@ class Broker:
 
 
 @pytest.fixture
-def broker():
+def broker() -> Iterator[Broker]:
     broker = Broker(heartbeat=0.1, grace=1.0, peer_timeout=2.0)
     broker.serve(serve_environment, [Count])
     broker.serve(serve_agent, [Player, Recorder])
@@ -123,7 +130,7 @@ def broker():
 
 
 @pytest.fixture
-def experiment(broker):
+def experiment(broker: Broker) -> Iterator[Experiment]:
     with Experiment.connect(broker.address) as experiment:
         experiment.expect(["count"], ["player", "recorder"])
         yield experiment
@@ -132,19 +139,19 @@ def experiment(broker):
 class Raw:
     """A peer that says anything."""
 
-    def __init__(self, address):
+    def __init__(self, address: str) -> None:
         self.context = zmq.Context()
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.linger = 0
-        self.heard: deque[dict] = deque()
+        self.heard: deque[dict[str, Any]] = deque()
         self.socket.connect(address)
 
-    def say(self, *messages):
+    def say(self, *messages: bytes | m.Message | dict[str, Any]) -> None:
         self.socket.send_multipart(
             [each if isinstance(each, bytes) else codec.encode(each) for each in messages]
         )
 
-    def hear(self, kind=None):
+    def hear(self, kind: str | None = None) -> dict[str, Any]:
         """Return the next message (of a type) as a plain map."""
         while True:
             while self.heard:
@@ -154,23 +161,23 @@ class Raw:
             assert self.socket.poll(5000), "the broker said nothing"
             self.heard.extend(map(msgspec.msgpack.decode, self.socket.recv_multipart()))
 
-    def close(self):
+    def close(self) -> None:
         self.socket.close()
         self.context.term()
 
 
 @pytest.fixture
-def raw(broker):
+def raw(broker: Broker) -> Iterator[Raw]:
     raw = Raw(broker.address)
     yield raw
     raw.close()
 
 
-def hello(role="experiment", **fields):
+def hello(role: m.Role = "experiment", **fields: Any) -> m.Hello:
     return m.Hello(m.VERSION, role, **fields)
 
 
-def plays_on(experiment):
+def plays_on(experiment: Experiment) -> None:
     """The rest of the world goes on."""
     a = experiment.create("player")
     results = experiment.run("count", [a, a], episodes=3, seed=1).wait()
@@ -190,7 +197,9 @@ NESTED = b"\x91" * 100_000 + b"\x00"
         (codec.encode(m.Cancel(3, 12345)), "unknown"),
     ],
 )
-def test_a_bad_frame_gets_an_error_and_harms_nobody(broker, experiment, raw, frame, code):
+def test_a_bad_frame_gets_an_error_and_harms_nobody(
+    broker: Broker, experiment: Experiment, raw: Raw, frame: bytes, code: str
+) -> None:
     raw.say(hello())
     assert raw.hear()["type"] == "welcome"
     raw.say(frame)
@@ -202,21 +211,23 @@ def test_a_bad_frame_gets_an_error_and_harms_nobody(broker, experiment, raw, fra
     plays_on(experiment)
 
 
-def test_a_frame_beyond_the_limit_closes_only_that_connection(broker, experiment, raw):
+def test_a_frame_beyond_the_limit_closes_only_that_connection(
+    broker: Broker, experiment: Experiment, raw: Raw
+) -> None:
     raw.say(hello())
     raw.hear("welcome")
     raw.say(b"\xc6" + (20 << 20).to_bytes(4, "big") + bytes(20 << 20))
     plays_on(experiment)
 
 
-def test_two_peers_cannot_have_one_name(broker, raw):
+def test_two_peers_cannot_have_one_name(broker: Broker, raw: Raw) -> None:
     raw.say(hello(name="me"))
     raw.hear("welcome")
     with pytest.raises(DovetailError, match="another peer is called 'me'"):
         Experiment.connect(broker.address, name="me")
 
 
-def test_the_access_token_is_asked_for():
+def test_the_access_token_is_asked_for() -> None:
     broker = Broker(token="open sesame")
     try:
         with pytest.raises(DovetailError, match="access token"):
@@ -226,7 +237,7 @@ def test_the_access_token_is_asked_for():
         broker.close()
 
 
-def test_a_program_that_waits_for_a_broker_can_be_stopped():
+def test_a_program_that_waits_for_a_broker_can_be_stopped() -> None:
     stop = threading.Event()
     thread = threading.Thread(
         target=serve_agent, args=(Player, "tcp://127.0.0.1:1"), kwargs={"stop": stop, "wait": None}
@@ -237,19 +248,19 @@ def test_a_program_that_waits_for_a_broker_can_be_stopped():
     assert not thread.is_alive()
 
 
-def test_no_broker_is_one_clear_line():
+def test_no_broker_is_one_clear_line() -> None:
     with pytest.raises(DovetailError, match="no broker answers at"):
         Experiment.connect("tcp://127.0.0.1:1", wait=0.3)
     with pytest.raises(DovetailError, match="is not a broker address"):
         Experiment.connect("nonsense", wait=0.3)
 
 
-def test_the_address_in_use_is_one_clear_line(broker):
+def test_the_address_in_use_is_one_clear_line(broker: Broker) -> None:
     with pytest.raises(DovetailError, match="cannot listen"):
         Server(broker.address)
 
 
-def test_a_slow_joiner_waits_for_the_broker(tmp_path):
+def test_a_slow_joiner_waits_for_the_broker(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/broker"
     joined = []
     thread = threading.Thread(target=lambda: joined.append(Experiment.connect(address)))
@@ -264,15 +275,15 @@ def test_a_slow_joiner_waits_for_the_broker(tmp_path):
 
 
 def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_its_question(
-    broker, experiment
-):
+    broker: Broker, experiment: Experiment
+) -> None:
     """Two episodes at once: the agent decides in one only when the other has gone on."""
     gone_on = threading.Event()
 
     class Told(Count):
         """Count, and say when a game goes on."""
 
-        def step(self, actions):
+        def step(self, actions: Mapping[int, Any]) -> Turn:
             gone_on.set()
             return super().step(actions)
 
@@ -281,7 +292,7 @@ def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_
 
         heard: list[bool] = []  # noqa: RUF012
 
-        def step(self, turn):
+        def step(self, turn: Decision) -> int:
             if len(self.heard) < 2:
                 time.sleep(2 * PROMPT if not self.heard else 0)
                 self.heard.append(not self.heard or gone_on.wait(10))
@@ -327,10 +338,11 @@ print("up", flush=True)
     ],
 )
 def test_a_peer_killed_while_it_owes_an_answer(
-    broker, experiment, what, environment, agent, reason
-):
+    broker: Broker, experiment: Experiment, what: str, environment: str, agent: str, reason: str
+) -> None:
     code = PEER.format(folder=os.path.dirname(__file__), what=what.format(address=broker.address))
     peer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert peer.stdout is not None
     try:
         assert peer.stdout.readline() == "up\n"
         experiment.expect([environment], [agent])
@@ -339,9 +351,9 @@ def test_a_peer_killed_while_it_owes_an_answer(
         run = experiment.run(environment, [doomed, recorder], episodes=5, seed=1)
         assert peer.stdout.readline() == "held\n"
         peer.send_signal(signal.SIGKILL)
-        results = []
         with pytest.raises(DovetailError, match="the run failed"):
-            results += run
+            list(run)
+        assert run.done is not None
         assert run.done.reason == "failed"
         heard = experiment.message(recorder, None)
         assert [end[0] for end in heard] == [reason]
@@ -354,12 +366,15 @@ def test_a_peer_killed_while_it_owes_an_answer(
     plays_on(experiment)
 
 
-def test_an_environment_that_dies_is_replaced_by_another(broker, experiment):
+def test_an_environment_that_dies_is_replaced_by_another(
+    broker: Broker, experiment: Experiment
+) -> None:
     code = PEER.format(
         folder=os.path.dirname(__file__),
         what=f"Doomed.name = 'count'; serve_environment([Doomed], {broker.address!r})",
     )
     peer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert peer.stdout is not None
     try:
         while len(experiment.catalogue()["environments"]) < 2:
             time.sleep(0.02)
@@ -377,7 +392,9 @@ def test_an_environment_that_dies_is_replaced_by_another(broker, experiment):
         peer.stdout.close()
 
 
-def test_a_peer_that_returns_with_its_token_goes_on_where_it_was(broker, experiment, raw):
+def test_a_peer_that_returns_with_its_token_goes_on_where_it_was(
+    broker: Broker, experiment: Experiment, raw: Raw
+) -> None:
     raw.say(hello("agent", offers=[m.Offer("raw")]))
     session = raw.hear("welcome")["session"]
     made = threading.Thread(target=lambda: raw.say(m.Reply(raw.hear("create")["id"])))
@@ -401,7 +418,7 @@ def test_a_peer_that_returns_with_its_token_goes_on_where_it_was(broker, experim
     again.close()
 
 
-def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path):
+def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "episodes.journal"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -424,12 +441,13 @@ def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         broker.close()
     told = [(e.run, e.index, e.seed) for e in itertools.chain(first, second)]
-    written = [(r.result.run, r.result.index, r.result.seed) for r in read(path)]
+    played = [each.result for each in read(path) if isinstance(each, EpisodeRecord)]
+    written = [(each.run, each.index, each.seed) for each in played]
     assert told == written
     assert len(told) == 10
 
 
-def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
+def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path) -> None:
     path = tmp_path / "episodes.journal"
     for _ in range(2):
         with InProcess([Count], [Player], journal=path) as experiment:
@@ -447,7 +465,7 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path):
         Journal(tmp_path / "other")
 
 
-def test_goodbye_of_the_broker_reaches_everybody(broker, experiment):
+def test_goodbye_of_the_broker_reaches_everybody(broker: Broker, experiment: Experiment) -> None:
     player = experiment.create("player")
     run = experiment.run("count", [player, player], episodes=10**6)
     next(iter(run))

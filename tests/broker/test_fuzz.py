@@ -12,7 +12,7 @@ from dovetail.broker.core import Core, Settings
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.spaces import Discrete
+from dovetail.protocol.spaces import Discrete, Space
 
 CONNECTIONS = 6
 small = st.integers(-1, 14)
@@ -119,6 +119,7 @@ class Anarchy(RuleBasedStateMachine):
         _, out = self.core.take()
         for connection, message in out:
             frame = codec.encode(message)
+            assert isinstance(connection, int)
             self.waiting[connection].append(message)
             if isinstance(message, m.Welcome):
                 self.sessions[connection] = message.session
@@ -136,7 +137,7 @@ class Anarchy(RuleBasedStateMachine):
         self.take()
 
     @rule(connection=st.integers(0, CONNECTIONS - 1), message=messages)
-    def say_anything(self, connection, message):
+    def say_anything(self, connection: int, message: m.Message) -> None:
         self.say(connection, message)
 
     @rule(
@@ -145,19 +146,22 @@ class Anarchy(RuleBasedStateMachine):
         name=text,
         offers=offers,
     )
-    def hello(self, connection, role, name, offers):
+    def hello(self, connection: int, role: m.Role, name: str, offers: list[m.Offer]) -> None:
         self.say(connection, m.Hello(m.VERSION, role, name, offers))
 
     @rule()
-    def set_up(self):
+    def set_up(self) -> None:
         """Greet as everybody should, so that runs do begin."""
-        wanted = [m.Offer("game")], [m.Offer("player", capacity=0)], []
-        roles = ("environment", "agent", "experiment")
-        for connection, (role, offers) in enumerate(zip(roles, wanted, strict=True)):
+        peers: list[tuple[m.Role, list[m.Offer]]] = [
+            ("environment", [m.Offer("game")]),
+            ("agent", [m.Offer("player", capacity=0)]),
+            ("experiment", []),
+        ]
+        for connection, (role, offers) in enumerate(peers):
             self.say(connection, m.Hello(m.VERSION, role, offers=offers))
         self.say(2, m.ExperimentCreate(self.request(), "player"))
         self.sensible()
-        made = [i.number for i in self.core.instances if i.ready]
+        made: list[int | str] = [i.number for i in self.core.instances if i.ready]
         if made:
             self.say(2, m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2))
 
@@ -166,14 +170,14 @@ class Anarchy(RuleBasedStateMachine):
         return self.requests
 
     @rule()
-    def sensible(self):
+    def sensible(self) -> None:
         """Answer what was asked, as a well-behaved peer would."""
         for connection, waiting in self.waiting.items():
             messages, waiting[:] = list(waiting), []
             for message in messages:
                 match message:
                     case m.Open():
-                        spaces = [Discrete(3)]
+                        spaces: list[Space] = [Discrete(3)]
                         self.say(connection, m.Spec(message.match, "game", 2, spaces, spaces))
                     case m.EnvironmentStart() | m.EnvironmentStep():
                         step = message.turn + 1 if isinstance(message, m.EnvironmentStep) else 0
@@ -196,14 +200,16 @@ class Anarchy(RuleBasedStateMachine):
                         self.say(connection, m.Pong(message.number))
 
     @rule(connection=st.integers(0, CONNECTIONS - 1))
-    def lose(self, connection):
+    def lose(self, connection: int) -> None:
         self.core.lost(connection, self.now)
         self.take()
 
     @rule(connection=st.integers(0, CONNECTIONS - 1), rubbish=st.binary(max_size=20))
-    def rubbish(self, connection, rubbish):
+    def rubbish(self, connection: int, rubbish: bytes) -> None:
         role = self.core.role(connection)
-        decoder = codec.Decoder(m.Hello if role is None else codec.AT_BROKER[role])
+        decoder: codec.Decoder[m.Message] = codec.Decoder(
+            m.Hello if role is None else codec.AT_BROKER[role]
+        )
         try:
             message = decoder.decode(rubbish)
         except ProtocolError as error:
@@ -213,20 +219,20 @@ class Anarchy(RuleBasedStateMachine):
             self.say(connection, message)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 3.0, 10.0]))
-    def wait(self, seconds):
+    def wait(self, seconds: float) -> None:
         self.now += seconds
         self.core.tick(self.now)
         self.take()
 
     @rule()
-    def resume(self):
+    def resume(self) -> None:
         for connection, session in list(self.sessions.items()):
             if self.core.role(connection) is None and session in self.core.tables.sessions:
                 role = self.core.tables.sessions[session].role
                 self.say(connection, m.Hello(m.VERSION, role, resume=session))
 
     @invariant()
-    def books_balance(self):
+    def books_balance(self) -> None:
         for instance in self.core.instances:
             playing = {
                 play.episode.number
@@ -238,11 +244,11 @@ class Anarchy(RuleBasedStateMachine):
             assert instance.busy == len(playing)
         for run in self.core.runs:
             for match in run.matches.values():
-                playing = match.machine.state in ("transition", "decision")
-                assert playing == (match in run.playing)
+                busy = match.machine.state in ("transition", "decision")
+                assert busy == (match in run.playing)
                 assert (match.machine.state == "idle") == (match in run.idle)
 
-    def teardown(self):
+    def teardown(self) -> None:
         present = {self.sessions[c] for c in self.sessions if self.core.role(c) is not None}
         self.core.close(self.now)
         self.take()

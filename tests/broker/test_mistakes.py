@@ -71,16 +71,21 @@ def last(**fields: Any) -> Turn:
     return Turn(**{"seats": [View(0, 0)], "terminated": True, **fields})
 
 
-EVERYWHERE = {
+def wrong(value: Any) -> Any:
+    """Return a value that the types would not let through."""
+    return value
+
+
+EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
     "step-nothing": ({"step": lambda s, a: None}, "step returned NoneType, not a Turn"),
     "step-like-gym": ({"step": lambda s, a: (0, 1.0, True, False, {})}, "step returned tuple"),
     "start-nothing": ({"start": lambda s, a: None}, "start returned NoneType, not a Turn"),
     "init-nothing": ({"init": lambda s: None}, "init returned NoneType, not a Spec"),
     "legal-array": (
-        {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, np.array([0, 1]))])},
+        {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, wrong(np.array([0, 1])))])},
         "legal is a ndarray; give a list",
     ),
-    "reward-text": ({"step": lambda s, a: last(seats=[View(0, 0, None, "much")])}, "float"),
+    "reward-text": ({"step": lambda s, a: last(seats=[View(0, 0, None, wrong("much"))])}, "float"),
     "foreign-seat": ({"step": lambda s, a: last(seats=[View(3, 0)])}, "seat 3 is foreign"),
     "mask-of-a-frame": (
         {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, FRAME)])},
@@ -101,11 +106,14 @@ EVERYWHERE = {
     ),
     "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
 }
-OVER_SOCKETS = {
+OVER_SOCKETS: dict[str, tuple[dict[str, Any], str]] = {
     "seen-in-itself": ({"step": lambda s, a: last(seats=[View(0, in_itself())])}, "recursion"),
     "over-as-number": ({"step": lambda s, a: last(terminated=1)}, "got `int` - at `$.terminated`"),
     "outcome-array": ({"step": lambda s, a: last(outcome=np.ones(1))}, "at `$.outcome`"),
-    "one-space": ({"init": lambda s: Spec(observation_spaces=Discrete(3))}, "observation_spaces"),
+    "one-space": (
+        {"init": lambda s: Spec(observation_spaces=wrong(Discrete(3)))},
+        "observation_spaces",
+    ),
     "info-object": ({"step": lambda s, a: last(info={"it": {1}, "is": object()})}, "cannot travel"),
 }
 WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
@@ -135,10 +143,10 @@ WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any],
 REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
     "episodes": (lambda x: x.run("thrice", [1], episodes="many"), "got `str` - at `$.episodes`"),
     "mode": (lambda x: x.run("thrice", [1], mode="train"), "'train' - at `$.mode`"),
-    "agents": (lambda x: x.run("thrice", [1.5]), "at `$.agents[0]`"),
-    "agent": (lambda x: x.create(5), "at `$.agent`"),
-    "parameters": (lambda x: x.create("first", parameters=5), "at `$.parameters`"),
-    "state": (lambda x: x.load(1, "text"), "at `$.state`"),
+    "agents": (lambda x: x.run("thrice", [wrong(1.5)]), "at `$.agents[0]`"),
+    "agent": (lambda x: x.create(wrong(5)), "at `$.agent`"),
+    "parameters": (lambda x: x.create("first", parameters=wrong(5)), "at `$.parameters`"),
+    "state": (lambda x: x.load(1, wrong("text")), "at `$.state`"),
 }
 
 

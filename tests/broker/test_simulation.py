@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
+from dovetail.agent_servers.agent import Decision
+from dovetail.agent_servers.agent import End as Ended
 from dovetail.agent_servers.host import AgentHost
 from dovetail.broker.simulator import Faults, Simulator
 from dovetail.env_servers.host import EnvironmentHost
@@ -16,6 +20,9 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
 
 EPISODES = 4
+
+Reference = dict[int, tuple[int, int, list[float]]]
+"""Seed, turns and totals of each episode."""
 
 
 class Dice(Environment):
@@ -34,7 +41,7 @@ class Dice(Environment):
         self.length = 2 + derive(seed, "length") % 3
         return self._turn([])
 
-    def step(self, actions) -> Turn:
+    def step(self, actions: Mapping[int, Any]) -> Turn:
         self.time += 1
         self.seed = derive(self.seed, *(f"{s}:{a}" for s, a in sorted(actions.items())))
         return self._turn(sorted(actions))
@@ -64,16 +71,17 @@ def gambler(ledger: Ledger) -> type[Agent]:
         name = "gambler"
         capacity = 0
 
-        def start(self, turn):
+        def start(self, turn: Decision) -> Any:
             ledger.started[turn.episode, turn.seat.seat] += 1
             return self.step(turn)
 
-        def step(self, turn):
+        def step(self, turn: Decision) -> Any:
             key = (turn.episode, turn.seat.seat)
             ledger.rewards[key] = ledger.rewards.get(key, 0.0) + turn.reward
+            assert turn.legal is not None
             return turn.rng.choice(turn.legal)
 
-        def end(self, end):
+        def end(self, end: Ended) -> None:
             key = (end.episode, end.seat.seat)
             ledger.ended[key] += 1
             ledger.totals[key] = end.total
@@ -101,13 +109,14 @@ class Script:
     def offers(self) -> list[m.Offer]:
         return []
 
-    def ask(self, message) -> m.Message:
+    def ask(self, message: Any) -> m.Message:
         self.open[message.id] = message
         self.next += 1
-        return message
+        asked: m.Message = message
+        return asked
 
-    def handle(self, incoming):
-        out = []
+    def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
+        out: list[m.Message] = []
         for message in incoming:
             match message:
                 case m.Welcome() if message.resumed:
@@ -129,7 +138,7 @@ class Script:
                     self.done.append(message)
         return out
 
-    def answered(self, body):
+    def answered(self, body: Any) -> list[m.Message]:
         if "instance" in body:
             self.instances.append(body["instance"])
             if len(self.instances) < 3:
@@ -137,7 +146,7 @@ class Script:
             run = m.Run(
                 self.next,
                 "dice",
-                self.instances,
+                list(self.instances),
                 episodes=EPISODES,
                 seed=5,
                 concurrency=2,
@@ -149,7 +158,7 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def reference() -> dict[int, tuple]:
+def reference() -> Reference:
     """What each episode is when nothing goes wrong, in process."""
     with InProcess([Dice], [gambler(Ledger())]) as experiment:
         agents = [experiment.create("gambler", seed=1) for _ in range(3)]
@@ -166,7 +175,7 @@ SCHEDULES = [
 ]
 
 
-def play(seed: int, reference: dict[int, tuple]) -> str:
+def play(seed: int, reference: Reference) -> str:
     faults = SCHEDULES[seed % len(SCHEDULES)]
     simulator = Simulator(seed, faults)
     ledgers: list[tuple[Ledger, object]] = []
@@ -221,7 +230,7 @@ def play(seed: int, reference: dict[int, tuple]) -> str:
     return script.done[-1].reason if script.done else "none"
 
 
-def test_invariants_hold_under_random_schedules(reference):
+def test_invariants_hold_under_random_schedules(reference: Reference) -> None:
     reasons = Counter(play(seed, reference) for seed in range(600))
     assert reasons["finished"] > 100
     assert reasons["failed"] > 10, "the schedules are too kind to test anything"
@@ -229,7 +238,7 @@ def test_invariants_hold_under_random_schedules(reference):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_invariants_hold_under_ten_thousand_schedules(reference):
+def test_invariants_hold_under_ten_thousand_schedules(reference: Reference) -> None:
     reasons = Counter(play(seed, reference) for seed in range(10_000, 20_000))
     print(dict(reasons))
     assert reasons["finished"] > 1000

@@ -175,6 +175,11 @@ def both_act(world: World) -> None:
         agent.says(m.Action(episode(world), number(world), seat, 0))
 
 
+def first_decision(world: World) -> None:
+    env_turn(world, 1, 0, 1)
+    world.asks(m.ExperimentStep)
+
+
 def next_decision(world: World) -> None:
     both_act(world)
     env_turn(world, 1, 0, 1)
@@ -267,7 +272,7 @@ HAPPENINGS: dict[str, dict[str, tuple[Callable[[World], object], str | dict[str,
     "seat": {
         "init": (lambda w: w.asks(m.ExperimentStart), {"free": "init"}),
         "first decision": (
-            lambda w: (env_turn(w, 1, 0, 1), w.asks(m.ExperimentStep)),
+            first_decision,
             {"seated": "start"},
         ),
         "next decision": (

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from dovetail.conform import run as kit
+from dovetail.protocol.messages import Role
 
 HERE = Path(__file__).parent
 
 
-def _mistakes() -> dict[str, tuple[str, str, Any]]:
+def _mistakes() -> dict[str, tuple[Role, str, Any]]:
     spec = importlib.util.spec_from_file_location("wrong_client", HERE / "wrong_client.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    mistakes: dict[str, tuple[str, str, Any]] = module.MISTAKES
+    mistakes: dict[str, tuple[Role, str, Any]] = module.MISTAKES
     return mistakes
 
 
@@ -47,7 +48,7 @@ def test_a_wrong_client_is_caught(name: str) -> None:
     command = [sys.executable, str(HERE / "wrong_client.py"), name, role]
     chosen = [each for each in kit.CASES[role] if each.name == case]
     assert len(chosen) == 1, f"there is no case {case}"
-    [result] = kit.run(role, command, chosen, patience=3.0)  # type: ignore[arg-type]
+    [result] = kit.run(role, command, chosen, patience=3.0)
     assert not result.passed
     assert result.expected
     foreseen = "told to" in result.stderr  # by the case

@@ -14,13 +14,12 @@ from typing import Any
 
 import zmq
 
-sys.path.insert(0, str(Path(__file__).parent))
-import conformer
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.conform import conformer
 
 from dovetail.agent_servers.host import AgentHost
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
-from dovetail.peer import link as link_module
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.session import Session
@@ -86,7 +85,7 @@ def says(change: Callable[[Any], Any]) -> None:
 
     def around(method: Any, self: Any, frames: Any, now: float) -> Any:
         messages, out = method(self, frames, now)
-        reader = codec.Decoder(codec.AT_BROKER[self.hello.role])
+        reader: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER[self.hello.role])
         return messages, [codec.encode(change(reader.decode(each))) for each in out]
 
     wrap(Session, "receive", around)
@@ -142,7 +141,7 @@ def sets_a_routing_identity() -> None:
             made.setsockopt(zmq.IDENTITY, b"me")
             return made
 
-    link_module.zmq.Context = Fixed  # type: ignore[misc, assignment]
+    zmq.Context = Fixed  # type: ignore[misc]
 
 
 @mistake("agent", "pings-are-answered")
@@ -481,9 +480,11 @@ def takes_no_legal_actions_for_none() -> None:
 def reads_masks_from_the_highest_bit() -> None:
     import dovetail.agent_servers.host as host
 
-    host.unmask = lambda mask: [
-        8 * i + bit for i, byte in enumerate(mask) for bit in range(8) if byte >> (7 - bit) & 1
-    ]
+    def unmask(mask: bytes) -> list[int]:
+        bits = range(8)
+        return [8 * i + bit for i, byte in enumerate(mask) for bit in bits if byte >> (7 - bit) & 1]
+
+    vars(host)["unmask"] = unmask
 
 
 @mistake("agent", "values-of-every-kind")
@@ -604,9 +605,8 @@ def looks_ahead_in_the_episode_itself() -> None:
     import dovetail.env_servers.lookahead as lookahead
 
     conformer.ConformerGame.fork = lambda self, seat, seed: self  # type: ignore[method-assign]
-    lookahead.copy = type(
-        "Same", (), {"deepcopy": staticmethod(lambda each: each), "copy": copy.copy}
-    )  # type: ignore[assignment]
+    same = {"deepcopy": staticmethod(lambda each: each), "copy": copy.copy}
+    vars(lookahead)["copy"] = type("Same", (), same)
 
 
 @mistake("environment", "a-lookahead-at-another-turn")
@@ -764,7 +764,7 @@ def forgets_unanswered_requests() -> None:
 def numbers_requests_anew_after_a_break() -> None:
     def around(method: Any, self: Any, welcome: Any) -> None:
         for each in self._open.values():
-            each.id = random.randrange(1000, 2000)  # type: ignore[attr-defined]
+            each.id = random.randrange(1000, 2000)
         method(self, welcome)
 
     wrap(Experiment, "_greeted", around)
@@ -774,13 +774,11 @@ def numbers_requests_anew_after_a_break() -> None:
 def uses_the_same_id_twice() -> None:
     import itertools
 
-    wrap(
-        Experiment,
-        "__init__",
-        lambda method, self, link: (method(self, link), setattr(self, "_ids", itertools.repeat(1)))[
-            0
-        ],
-    )
+    def around(method: Any, self: Any, link: Any) -> None:
+        method(self, link)
+        self._ids = itertools.repeat(1)
+
+    wrap(Experiment, "__init__", around)
 
 
 @mistake("experiment", "requests-and-replies")

@@ -556,7 +556,8 @@ def test_the_tables_of_the_study(each: int, table: dict[Any, Any]) -> None:
     """2,000 games a pair beside the study's 100,000; the same side wins in every row."""
     games = 2_000
     for pair, expected in table.items():
-        found = contest(*pair, each, games)
+        first, second = pair
+        found = contest(first, second, each, games)
         line = f"{pair[0]:10} {pair[1]:10}"
         for value, study, scale in zip(found, expected, (100, 1, 1, 1), strict=True):
             half = scale * (value.high - value.low) / 2

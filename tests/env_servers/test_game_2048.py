@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -89,13 +90,14 @@ def test_rows(row: Any, after: Any, gain: int) -> None:
 
 
 def test_tiles_appear_evenly_and_a_tenth_are_fours() -> None:
-    rng, count, fours = random.Random(1), {}, 0
+    count: Counter[tuple[int, int]] = Counter()
+    rng, fours = random.Random(1), 0
     for _ in range(8_000):
         board = Board(2, 2, rng, 0.1, 1)
         ((square, tile),) = [
             ((r, c), t) for r, row in enumerate(board.rows) for c, t in enumerate(row) if t
         ]
-        count[square] = count.get(square, 0) + 1
+        count[square] += 1
         fours += tile == 2
     assert all(abs(n / 8_000 - 0.25) < 0.02 for n in count.values())
     assert abs(fours / 8_000 - 0.1) < 0.015

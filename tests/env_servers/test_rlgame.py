@@ -396,7 +396,7 @@ def test_copies_share_the_geometry_and_nothing_else() -> None:
     fork = game.fork(0, 1)
     assert fork.board.geometry is game.board.geometry
     fork.step({0: 256})
-    assert (game.board.moves, game.board.cells.any(), game.board.inside(0)) == (0, False, 10)
+    assert (game.board.moves, bool(game.board.cells.any()), game.board.inside(0)) == (0, False, 10)
 
 
 def test_the_study_inputs_of_the_first_position_and_after_a_move() -> None:

@@ -111,7 +111,7 @@ def test_resumed_is_the_same_as_uninterrupted(
 def test_a_process_that_dies_ends_the_experiment_with_one_line(small: Path, tmp_path: Path) -> None:
     """SIGKILL for the second learner, in the middle of a stage."""
     file = read(small, {"phases.0.episodes": 1_000_000, "phases.0.evaluate_every": 0})
-    killed = []
+    killed: list[int] = []
     with places.own_processes(file) as place:
         seats = place.seat(file, {})
         stage = stages(file)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import pytest
@@ -119,7 +118,10 @@ def test_a_bad_frame_is_refused_and_the_others_are_read(session: Session) -> Non
 
 
 def test_what_is_read_is_what_the_broker_reads(session: Session) -> None:
-    deep = codec.encode(m.Reply(1, functools.reduce(lambda inside, _: [inside], range(40), 0)))
+    body: Any = 0
+    for _ in range(40):
+        body = [body]
+    deep = codec.encode(m.Reply(1, body))
     welcome(session)
     _, answers = session.receive([deep], 0.0)
     assert [(each.code, each.id, each.answers) for each in read(answers)] == [("limit", None, None)]

@@ -180,7 +180,7 @@ def test_full_vectors_have_every_field() -> None:
 @pytest.mark.parametrize("vector", named(VALID["messages"]))
 def test_a_valid_vector_is_read_and_written(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])
-    message = codec.Decoder(union(vector)).decode(frame)
+    message: m.Message = codec.Decoder(union(vector)).decode(frame)
     assert examples.tag(type(message)) == vector["type"] == vector["json"]["type"]
     assert codec.encode(message) == frame
     assert examples.reading(codec.decode(frame)) == vector["json"]
@@ -220,6 +220,7 @@ def test_the_schema_refuses_what_the_types_refuse() -> None:
     schema = SCHEMA["directions"]["agent to broker"]
     good = {"type": "action", "episode": 1, "turn": 0, "seat": 0, "action": 3}
     assert fits(good, schema)
+    bad: dict[str, Any] | list[Any]
     for bad in (
         {**good, "type": "dance"},
         {**good, "seat": "0"},
@@ -320,7 +321,7 @@ def test_a_malformed_vector_gets_its_error(vector: dict[str, Any]) -> None:
     assert "\n" not in answers[0].message
 
 
-def told_by_broker(role: str, frame: bytes, limits: m.Limits) -> list[Any]:
+def told_by_broker(role: Any, frame: bytes, limits: m.Limits) -> list[Any]:
     core = Core(Settings(limits=limits), b"")
     accepts = codec.BEFORE_HELLO
     if role in codec.AT_BROKER:
@@ -350,7 +351,7 @@ def test_the_broker_says_its_part_of_the_worked_exchange() -> None:
             expected.append((receiver, frame))
             continue
         assert said == expected, f"before message {place + 1}"
-        decoder = codec.Decoder(codec.AT_BROKER[sender])
+        decoder: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER[sender])
         core.receive(sender, decoder.decode(frame), now)
         now += 0.25
         _, out = core.take()
@@ -377,7 +378,7 @@ def test_the_broker_says_its_part_when_a_connection_is_lost() -> None:
             address = "agent again"
         elif receiver == "broker":
             assert said == expected
-            decoder = codec.Decoder(codec.AT_BROKER[sender])
+            decoder: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER[sender])
             source = address if sender == "agent" else sender
             core.receive(source, decoder.decode(codec.encode(message)), now)
             heard()

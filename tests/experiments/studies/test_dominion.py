@@ -199,7 +199,7 @@ def test_turns_without_end_are_refused() -> None:
 def test_version_0_and_evaluation_are_the_same_and_change_nothing() -> None:
     configuration = Configuration(players=2, kingdom=TWO, kingdom_size=2)
     for table in ("dense", "sparse"):
-        parameters = DominionQParameters(version="0", table=table)  # type: ignore[arg-type]
+        parameters = DominionQParameters(version="0", table=table)
         slow, fast, expected, found = both(
             configuration, ["learner", "money"], parameters, 10, False
         )
@@ -246,7 +246,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopping(table: Any) -> None:
 def test_tests_change_nothing_and_sparse_is_dense() -> None:
     found = []
     for table in ("dense", "sparse"):
-        parameters = DominionQParameters(version="14.5", table=table, **QUICK)  # type: ignore[arg-type]
+        parameters = DominionQParameters(version="14.5", table=table, **QUICK)
         study = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
         study.train(3000)
         state = study.save()
@@ -307,7 +307,8 @@ def test_forced_exploration_explores_more() -> None:
         study.train(5000)
         visits = agent.table.visits
         explored.append((study.compiled.counts(1), study.compiled.counts(10)))
-        assert explored[-1] == (np.count_nonzero(visits), np.count_nonzero(visits >= 10))
+        often = int(np.count_nonzero(visits >= 10))
+        assert explored[-1] == (int(np.count_nonzero(visits)), often)
     assert explored[1][0] > 1.2 * explored[0][0]
     assert explored[1][1] > 1.5 * explored[0][1]
 

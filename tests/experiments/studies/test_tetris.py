@@ -369,8 +369,8 @@ def test_training_is_the_same_for_the_same_seed_and_the_agent_plays_it(
     height = 20
     with InProcess([Tetris], [TetrisPlayer, FeatureNetwork]) as experiment:
         player = experiment.create(agent, state=state)
-        options = {"max_pieces": 20, "afterstates": "boards", "height": height}
-        results = experiment.run("tetris", [player], configuration=options).wait()
+        game = {"max_pieces": 20, "afterstates": "boards", "height": height}
+        results = experiment.run("tetris", [player], configuration=game).wait()
         assert results[0].reason in ("terminated", "truncated")
         assert experiment.save(player) == state
 
