@@ -112,6 +112,9 @@ final class Link implements AutoCloseable {
         socket.setReconnectIVL(100);
         socket.setReconnectIVLMax(1000);
         socket.setHeartbeatIvl(5000);
+        // About 2 % of JeroMQ's connections never start their handshake (zeromq/jeromq, pull request 1022); after this
+        // time it connects again, and what was sent is kept.
+        socket.setHandshakeIvl(1000);
         socket.setSndHWM(0);
         socket.setRcvHWM(0);
         boolean well = false;
