@@ -120,7 +120,8 @@ lock: ## resolve both lock files anew (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
-	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra dev -o requirements.lock pyproject.toml; \
+	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
+		--extra openspiel --extra dev -o requirements.lock pyproject.toml; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
 		-o requirements-bench.lock pyproject.toml
 

@@ -22,6 +22,8 @@ PLACES = {
     "tests/agent_servers/test_random.py": "fast",
     "tests/agent_servers/test_recorded.py": "fast",
     "tests/agent_servers/test_scripted.py": "fast",
+    "tests/bridges": "learners",
+    "tests/bridges/test_conversion.py": "fast",
     "tests/broker": "fast",
     "tests/broker/test_faults.py": "processes",
     "tests/broker/test_mistakes.py": "processes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import string
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from dovetail.protocol.spaces import (
     Discrete,
     MultiBinary,
     MultiDiscrete,
+    Sequence,
     Space,
     Text,
     Tuple,
@@ -50,6 +51,9 @@ def sample(space: Space, rng: random.Random) -> Any:
             return [sample(part, rng) for part in space.spaces]
         case Dict():
             return {key: sample(part, rng) for key, part in space.spaces.items()}
+        case Sequence():
+            length = rng.randint(space.min_length, space.max_length)
+            return [sample(space.element, rng) for _ in range(length)]
 
 
 def _box(space: Box, rng: random.Random) -> Any:
@@ -92,7 +96,7 @@ def best(values: list[float], rng: random.Random) -> int:
     return rng.choice([place for place, value in enumerate(values) if value == most])
 
 
-def pick(members: Sequence[T], values: Sequence[float], rng: random.Random) -> T:
+def pick(members: abc.Sequence[T], values: abc.Sequence[float], rng: random.Random) -> T:
     """Return a member of the largest value; equal ones are drawn at random.
 
     Unlike ``best`` it draws from ``rng`` even if only one has it.

@@ -11,6 +11,10 @@ EXTRAS = {
     "cma": "cma",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
+    "gymnasium": "gymnasium",
+    "pettingzoo": "pettingzoo",
+    "pyspiel": "openspiel",
+    "open_spiel": "openspiel",
 }
 """The extra of each optional package."""
 

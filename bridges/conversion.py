@@ -1,0 +1,325 @@
+"""Spaces and values between Dovetail and Gymnasium, whose forms PettingZoo and others share.
+
+``to_*`` leads to Gymnasium, ``from_*`` to Dovetail.  Gymnasium is imported on first use.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.legal import unmask
+from dovetail.protocol.messages import Legal, Spec
+from dovetail.protocol.tensors import DTYPES
+
+if TYPE_CHECKING:
+    import gymnasium
+
+LONGEST = 4096
+"""The most elements of a sequence whose foreign space names no limit."""
+CHARACTERS = "\t\n" + "".join(map(chr, range(0x20, 0x7F))) + "".join(map(chr, range(0xA0, 0x3000)))
+"""The characters of a text that Gymnasium is told of where Dovetail allows any."""
+
+
+# -- spaces ------------------------------------------------------------------------------------
+
+
+def to_space(space: spaces.Space) -> gymnasium.Space[Any]:
+    """Return Gymnasium's form of a space."""
+    from gymnasium import spaces as theirs
+
+    match space:
+        case spaces.Discrete():
+            return theirs.Discrete(space.n, start=space.start)
+        case spaces.Box():
+            return _to_box(space)
+        case spaces.MultiDiscrete():
+            return theirs.MultiDiscrete(space.nvec)
+        case spaces.MultiBinary():
+            return theirs.MultiBinary(space.shape)
+        case spaces.Text():
+            charset = CHARACTERS if space.charset is None else space.charset
+            return theirs.Text(space.max_length, min_length=space.min_length, charset=charset)
+        case spaces.Tuple():
+            return theirs.Tuple([to_space(each) for each in space.spaces])
+        case spaces.Dict():
+            return theirs.Dict({key: to_space(each) for key, each in space.spaces.items()})
+        case spaces.Sequence():
+            return theirs.Sequence(to_space(space.element))
+
+
+def _to_box(space: spaces.Box) -> gymnasium.Space[Any]:
+    from gymnasium.spaces import Box
+
+    dtype = np.dtype(space.dtype)
+    shape = tuple(space.shape)
+    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+    if dtype.kind in "iu":  # a bound of 64 bits as a float may be beyond the integers' own
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        low, high = (_whole(each, least, most, dtype) for each in (space.low, space.high))
+    else:
+        low, high = low.astype(dtype), high.astype(dtype)
+    full = [np.broadcast_to(each, shape).copy() for each in (low, high)]
+    return Box(*full, shape=shape, dtype=dtype.type)
+
+
+def _whole(bound: Any, least: int, most: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def one(value: Any) -> int:
+        if isinstance(value, float) and math.isinf(value):
+            return least if value < 0 else most
+        return min(max(int(value), least), most)
+
+    values = np.asarray(bound, object)
+    return np.array([one(each) for each in values.ravel()], dtype).reshape(values.shape)
+
+
+def from_space(space: gymnasium.Space[Any], what: str = "the space") -> spaces.Space:
+    """Return Dovetail's form of a Gymnasium space.
+
+    Args:
+        space: any of Gymnasium's, or of a library that derives its own from them.
+        what: what it is, for the error.
+
+    Raises:
+        DovetailError: Dovetail does not have such a space; one line names it.
+    """
+    from gymnasium import spaces as theirs
+
+    match space:
+        case theirs.Discrete():
+            return spaces.Discrete(int(space.n), int(space.start))
+        case theirs.Box():
+            return _from_box(space, what)
+        case theirs.MultiDiscrete():
+            counts, first = np.asarray(space.nvec).ravel(), np.asarray(space.start).ravel()
+            if not first.any():
+                return spaces.MultiDiscrete(counts.tolist())
+            last = (first + counts - 1).tolist()
+            return spaces.Box([len(counts)], first.tolist(), last, "int64")
+        case theirs.MultiBinary():
+            return spaces.MultiBinary(list(space.shape))
+        case theirs.Text():
+            return spaces.Text(
+                space.max_length, space.min_length, "".join(sorted(space.characters))
+            )
+        case theirs.Tuple():
+            return spaces.Tuple([from_space(each, what) for each in space.spaces])
+        case theirs.Dict():
+            named = {str(key): from_space(each, what) for key, each in space.spaces.items()}
+            if len(named) != len(space.spaces):
+                raise DovetailError(f"{what} is a Dict with two keys of the same text: {space}")
+            return spaces.Dict(named)
+        case theirs.Sequence():
+            return spaces.Sequence(from_space(space.feature_space, what), LONGEST)
+    raise DovetailError(
+        f"{what} is {_short(space)}, which Dovetail cannot describe; wrap the environment so that it "
+        "uses Discrete, Box, MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
+    )
+
+
+def _from_box(space: Any, what: str) -> spaces.Box:
+    name = np.dtype(space.dtype).name
+    if name not in DTYPES:
+        raise DovetailError(f"{what} is a Box of {name}; Dovetail has {', '.join(DTYPES)}")
+    return spaces.Box(list(space.shape), _bound(space.low), _bound(space.high), name)
+
+
+def _bound(bound: NDArray[Any]) -> Any:
+    """Return one number if all elements have the same bound, otherwise nested lists."""
+    plain = bound.astype(np.float64) if bound.dtype.kind == "f" else bound.astype(object)
+    if bound.size and (bound == bound.flat[0]).all():
+        return plain.flat[0] + 0
+    return plain.tolist()
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def to_value(space: spaces.Space, value: Any) -> Any:
+    """Return a value of a Dovetail space as Gymnasium's form of the space has it.
+
+    Arrays have exactly the declared dtype; they are copies, which the user may change.
+    """
+    match space:
+        case spaces.Discrete():
+            return np.int64(value)
+        case spaces.Box():
+            return np.array(value, np.dtype(space.dtype)).reshape(space.shape)
+        case spaces.MultiDiscrete():
+            return np.array(value, np.int64)
+        case spaces.MultiBinary():
+            return np.array(value, np.int8).reshape(space.shape)
+        case spaces.Text():
+            return str(value)
+        case spaces.Tuple():
+            parts = zip(space.spaces, value, strict=True)
+            return tuple(to_value(each, part) for each, part in parts)
+        case spaces.Dict():
+            return {key: to_value(each, value[key]) for key, each in space.spaces.items()}
+        case spaces.Sequence():
+            return tuple(to_value(space.element, part) for part in value)
+
+
+def from_value(space: spaces.Space, value: Any, foreign: gymnasium.Space[Any] | None = None) -> Any:
+    """Return a value of Gymnasium's form of a space as Dovetail has it.
+
+    Arrays are copied, since environments reuse theirs; numbers of numpy become plain ones.
+
+    Args:
+        space: Dovetail's form.
+        value: the value.
+        foreign: Gymnasium's form; needed only if it has a ``Sequence`` that stacks its elements.
+    """
+    match space:
+        case spaces.Discrete():
+            return int(value)
+        case spaces.Box():
+            return np.array(value, DTYPES[space.dtype]).reshape(space.shape)
+        case spaces.MultiDiscrete():
+            return np.array(value, np.int64).ravel()
+        case spaces.MultiBinary():
+            return np.array(value, np.int8).reshape(space.shape)
+        case spaces.Text():
+            return str(value)
+        case spaces.Tuple():
+            their: Any = [None] * len(space.spaces) if foreign is None else foreign
+            parts = zip(space.spaces, value, their, strict=True)
+            return [from_value(*each) for each in parts]
+        case spaces.Dict():
+            named = {str(key): key for key in value}
+            of: Any = {} if foreign is None else foreign.spaces
+            return {
+                key: from_value(each, value[named[key]], of.get(named[key]))
+                for key, each in space.spaces.items()
+            }
+        case spaces.Sequence():
+            element = getattr(foreign, "feature_space", None)
+            if getattr(foreign, "stack", False):
+                from gymnasium.vector.utils import iterate
+
+                value = iterate(foreign.stacked_feature_space, value)  # type: ignore[union-attr]
+            return [from_value(space.element, part, element) for part in value]
+
+
+def to_action(foreign: gymnasium.Space[Any], space: spaces.Space, action: Any) -> Any:
+    """Return an action of a Dovetail seat as a foreign environment takes it.
+
+    Args:
+        foreign: the environment's action space; its own dtype and shape.
+        space: what ``from_space`` made of it.
+        action: as it came from the seat.
+    """
+    from gymnasium import spaces as theirs
+
+    match foreign:
+        case theirs.Discrete():
+            return foreign.dtype.type(action) if foreign.dtype is not None else int(action)
+        case theirs.MultiDiscrete() | theirs.MultiBinary() | theirs.Box():
+            return np.array(action, foreign.dtype).reshape(foreign.shape)
+        case theirs.Tuple():
+            assert isinstance(space, spaces.Tuple)
+            parts = zip(foreign.spaces, space.spaces, action, strict=True)
+            return tuple(to_action(*each) for each in parts)
+        case theirs.Dict():
+            assert isinstance(space, spaces.Dict)
+            return {
+                key: to_action(each, space.spaces[str(key)], action[str(key)])
+                for key, each in foreign.spaces.items()
+            }
+        case theirs.Sequence():
+            assert isinstance(space, spaces.Sequence)
+            row = tuple(to_action(foreign.feature_space, space.element, each) for each in action)
+            if not foreign.stack:
+                return row
+            from gymnasium.vector.utils import concatenate, create_empty_array
+
+            out = create_empty_array(foreign.feature_space, len(row))
+            return concatenate(foreign.feature_space, row, out)
+    return to_value(space, action)
+
+
+def zeros(space: spaces.Space) -> Any:
+    """Return the plainest value of a space in Gymnasium's form: zeros, or the values nearest to them."""
+    match space:
+        case spaces.Discrete():
+            return np.int64(space.start)
+        case spaces.Box():
+            theirs: Any = to_space(space)
+            return np.asarray(
+                np.clip(np.zeros(theirs.shape), theirs.low, theirs.high), theirs.dtype
+            )
+        case spaces.MultiDiscrete():
+            return np.zeros(len(space.nvec), np.int64)
+        case spaces.MultiBinary():
+            return np.zeros(space.shape, np.int8)
+        case spaces.Text():
+            return (space.charset or " ")[:1] * space.min_length
+        case spaces.Tuple():
+            return tuple(zeros(each) for each in space.spaces)
+        case spaces.Dict():
+            return {key: zeros(each) for key, each in space.spaces.items()}
+        case spaces.Sequence():
+            return tuple(zeros(space.element) for _ in range(space.min_length))
+
+
+# -- legal actions, spaces of a seat, seeds ------------------------------------------------------
+
+
+def space_of(spec: Spec, seat: int, what: Literal["observation", "action"]) -> spaces.Space:
+    """Return a seat's space; a spec has one for each seat or one for all."""
+    of = spec.observation_spaces if what == "observation" else spec.action_spaces
+    return of[seat if len(of) > 1 else 0]
+
+
+def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:
+    """Return the legal actions as numbers in rising order; None where they cannot be listed."""
+    if isinstance(legal, bytes):
+        return unmask(legal)
+    if legal is None and isinstance(space, spaces.Discrete):
+        return list(range(space.start, space.start + space.n))
+    return legal
+
+
+def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
+    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are no numbers.
+
+    int8, shape (n,), counted from 0 even if the space starts elsewhere: ``space.sample(mask)`` and
+    MaskablePPO take it as it is.
+    """
+    if not isinstance(space, spaces.Discrete):
+        return None
+    if legal is None:
+        return np.ones(space.n, np.int8)
+    out = np.zeros(space.n, np.int8)
+    out[np.asarray(numbers(legal, space), np.int64) - space.start] = 1
+    return out
+
+
+def from_mask(mask: Any, space: spaces.Space) -> list[int] | None:
+    """Return the legal actions of a foreign mask in rising order; None if there is no mask.
+
+    A mask without any action says nothing, so it allows everything too.
+    """
+    if mask is None or not isinstance(space, spaces.Discrete):
+        return None
+    found = np.flatnonzero(np.asarray(mask).ravel()[: space.n])
+    return [int(each) + space.start for each in found] or None
+
+
+def narrow(seed: int, bits: int = 31) -> int:
+    """Return a seed for a field of fewer bits: the remainder by 2**bits.
+
+    >>> narrow(2**40 + 5)
+    5
+    """
+    return seed % (1 << bits)
+
+
+def _short(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())

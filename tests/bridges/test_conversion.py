@@ -1,0 +1,130 @@
+"""Spaces and values keep their meaning on the way to Gymnasium and back."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from gymnasium import spaces as theirs
+
+from dovetail.agent_servers.learning.sampling import sample
+from dovetail.bridges import conversion as c
+from dovetail.bridges.outcomes import from_returns
+from dovetail.protocol import codec, spaces
+from dovetail.protocol.errors import DovetailError
+
+OURS = [
+    spaces.Discrete(5),
+    spaces.Discrete(3, start=-4),
+    spaces.Box([2, 3], 0, 1, "uint8"),
+    spaces.Box([3], [-1.0, -2.0, -3.0], 2.0, "float32"),
+    spaces.Box([2], dtype="float64"),
+    spaces.Box([2], dtype="int64"),
+    spaces.Box([], -5, 5, "int32"),
+    spaces.MultiDiscrete([2, 3, 4]),
+    spaces.MultiBinary([2, 2]),
+    spaces.Text(8),
+    spaces.Text(8, 2, "ab"),
+    spaces.Tuple([spaces.Discrete(2), spaces.Box([1], 0.0, 1.0)]),
+    spaces.Dict({"b": spaces.Discrete(2), "a": spaces.Dict({"x": spaces.MultiBinary([3])})}),
+    spaces.Sequence(spaces.Tuple([spaces.Discrete(2), spaces.Discrete(9)]), 6),
+]
+THEIRS = [
+    theirs.Discrete(4, start=2),
+    theirs.Box(-1, 1, (2,), np.float32),
+    theirs.Box(np.array([0, 1]), np.array([5, 9]), dtype=np.int16),
+    theirs.Box(0, 255, (4, 4), np.uint8),
+    theirs.Box(-np.inf, np.inf, (2,), np.float64),
+    theirs.MultiDiscrete([3, 4]),
+    theirs.MultiDiscrete([[3, 4], [5, 6]]),
+    theirs.MultiDiscrete([3, 4], start=[1, -1]),
+    theirs.MultiBinary((2, 3)),
+    theirs.Text(5, charset="xyz"),
+    theirs.Tuple([theirs.Discrete(3), theirs.Box(0, 1, (2,))]),
+    theirs.Dict({"one": theirs.Discrete(3), "two": theirs.MultiBinary(4)}),
+    theirs.Sequence(theirs.Box(0, 1, (2,))),
+    theirs.Sequence(theirs.Dict(a=theirs.Discrete(3), b=theirs.Box(0, 1, (2,))), stack=True),
+    theirs.Sequence(theirs.Tuple([theirs.Discrete(3), theirs.Discrete(2)]), stack=True),
+]
+
+
+@pytest.mark.parametrize("space", OURS, ids=lambda each: type(each).__name__)
+def test_our_values_are_in_their_space_and_come_back(space: spaces.Space) -> None:
+    foreign = c.to_space(space)
+    rng = random.Random(1)
+    for _ in range(20):
+        value = sample(space, rng)
+        there = c.to_value(space, value)
+        assert there in foreign
+        back = c.from_value(space, there)
+        assert space.contains(back)
+        assert codec.encode(c.from_value(space, value)) == codec.encode(back)
+    assert c.zeros(space) in foreign
+
+
+@pytest.mark.parametrize("foreign", THEIRS, ids=lambda each: type(each).__name__)
+def test_their_values_are_in_our_space_travel_and_come_back(foreign: theirs.Space) -> None:
+    space = c.from_space(foreign)
+    foreign.seed(3)
+    for _ in range(20):
+        value = foreign.sample()
+        here = codec.decode(codec.encode(c.from_value(space, value, foreign)))
+        assert space.contains(here)
+        back = c.to_action(foreign, space, here)
+        assert back in foreign
+        assert repr(back) == repr(value) or np.array_equal(np.asarray(back), np.asarray(value))
+
+
+@pytest.mark.parametrize("space", OURS, ids=lambda each: type(each).__name__)
+def test_a_space_comes_back(space: spaces.Space) -> None:
+    back = c.from_space(c.to_space(space))
+    rng = random.Random(2)
+    for _ in range(20):
+        value = codec.decode(codec.encode(sample(space, rng)))
+        assert back.contains(c.from_value(back, value))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        theirs.Graph(theirs.Discrete(2), theirs.Discrete(3)),
+        theirs.OneOf([theirs.Discrete(2), theirs.Discrete(3)]),
+        theirs.Dict(inner=theirs.Graph(theirs.Discrete(2), None)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_dovetail_cannot_describe_is_refused_in_one_line(foreign: theirs.Space) -> None:
+    with pytest.raises(DovetailError, match=r"^the observation space is [^\n]*cannot describe"):
+        c.from_space(foreign, "the observation space")
+
+
+def test_values_are_copies() -> None:
+    space = spaces.Box([2], 0, 1)
+    reused = np.zeros(2, np.float32)
+    first = c.from_value(space, reused)
+    reused[:] = 1
+    assert first.tolist() == [0, 0]
+
+
+def test_masks_count_from_zero() -> None:
+    space = spaces.Discrete(4, start=1)
+    assert c.to_mask([2, 4], space).tolist() == [0, 1, 0, 1]  # type: ignore[union-attr]
+    assert c.to_mask(bytes([0b10100]), space).tolist() == [0, 1, 0, 1]  # type: ignore[union-attr]
+    assert c.to_mask(None, space).tolist() == [1, 1, 1, 1]  # type: ignore[union-attr]
+    assert c.to_mask(None, spaces.Box([2])) is None
+    assert c.from_mask(np.array([0, 1, 0, 1]), space) == [2, 4]
+    assert c.from_mask(np.zeros(4), space) is None
+    assert c.numbers(None, space) == [1, 2, 3, 4]
+
+
+def test_outcomes_follow_the_returns() -> None:
+    assert from_returns([1.0, -1.0]) == [1.0, 0.0]
+    assert from_returns([3.0, 3.0, 3.0]) == [1 / 3] * 3
+    assert from_returns([-2.0, 0.0, -1.0]) == [0.0, 1.0, 0.5]
+    assert from_returns([7.0]) is None
+
+
+def test_seeds_are_reduced_for_narrow_fields() -> None:
+    assert c.narrow(2**63 - 1) == 2**31 - 1
+    assert c.narrow(7) == 7
