@@ -190,6 +190,28 @@ class Agent(Generic[P]):
         """Answer a message of the experiment."""
         return None
 
+    def report(self, **measures: float) -> None:
+        """Put numbers such as ``loss`` or ``epsilon`` into the record of the experiment.
+
+        They travel with the next action of this agent; the result of that episode has the mean of
+        what was reported under each name.  Where two seats or episodes share the instance, the
+        first to act takes them.
+
+        >>> class Learner(Agent):
+        ...     def step(self, decision):
+        ...         self.report(epsilon=0.1)
+        ...         return decision.legal[0]
+        """
+        reported = self.__dict__.setdefault("_reported", {})
+        for name, value in measures.items():
+            total, count = reported.get(name, (0.0, 0))
+            reported[name] = total + float(value), count + 1
+
+    def reported(self) -> dict[str, float]:
+        """Return the mean of what was reported since the last call, by name; for hosts."""
+        reported = self.__dict__.pop("_reported", {})
+        return {name: total / count for name, (total, count) in reported.items()}
+
     def save(self) -> bytes:
         """Return the agent's complete state; loading it continues exactly from here."""
         return b""

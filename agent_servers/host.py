@@ -210,6 +210,8 @@ class AgentHost:
                 self._crashed(play, turn, seq, wrong, out)
                 return
         answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
+        if "_reported" in play.agent.__dict__:
+            answer.measures = play.agent.reported()
         out.append(answer)
         if self._inbox.keeping:
             self._inbox.keep(seq, answer, play.before)

@@ -246,6 +246,8 @@ class Episode:
         place.machine.state = ACTED[place.machine.state]
         if action.refused:
             place.refused += action.refused
+        if action.measures:
+            place.measure(action.measures)
         ending = None
         if not place.clock.answer(now):
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")

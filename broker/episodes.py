@@ -215,6 +215,7 @@ class Episodes:
                 run.rules.mode,
                 episode.history,
                 episode.breached,
+                label=run.asked.label,
             )
         )
         run.experiment.outbox.deliver(replace(result))

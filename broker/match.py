@@ -214,4 +214,5 @@ def _account(place: Place, instance: Instance) -> m.SeatResult:
         breaches=place.breaches,
         ignored=place.ignored,
         refused=place.refused,
+        measures=place.means(),
     )

@@ -9,13 +9,16 @@ from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
 from dovetail.protocol.states import Machine, SeatState
 
+MEASURES = 64
+"""How many names of measures a seat may use in an episode."""
+
 
 class Place:
     """A seat's account of the episode."""
 
     __slots__ = (
-        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "mode"),
-        *("number", "pending", "refused", "seed", "space", "total"),
+        *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "measured"),
+        *("mode", "number", "pending", "refused", "seed", "space", "total"),
     )
 
     def __init__(
@@ -40,6 +43,8 @@ class Place:
         self.breaches = 0
         self.ignored = 0
         self.refused = 0
+        self.measured: dict[str, tuple[float, int]] = {}
+        """Sum and number of the values of each measure."""
         self.legal: Legal = None
         self.action: Any = None
 
@@ -47,3 +52,14 @@ class Place:
         """Credit a reward."""
         self.pending += reward
         self.total += reward
+
+    def measure(self, measures: dict[str, float]) -> None:
+        """Add what the agent measured; names beyond ``MEASURES`` are left out."""
+        for name, value in measures.items():
+            if name in self.measured or len(self.measured) < MEASURES:
+                total, count = self.measured.get(name, (0.0, 0))
+                self.measured[name] = total + value, count + 1
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of each measure."""
+        return {name: total / count for name, (total, count) in self.measured.items()}

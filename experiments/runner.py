@@ -135,7 +135,9 @@ def _play(file: ExperimentFile, place: Place, store: Store, execution: int) -> l
                 store.add(row, episode)
                 display.advance(episode)
 
-            episodes = _run(file, place, stage, [seats[name] for name in names], take)
+            episodes = _run(
+                file, place, stage, [seats[name] for name in names], take, store.label(row)
+            )
             saved = {}
             if stage.mode == "learn":
                 for name in learners:
@@ -168,6 +170,7 @@ def _run(
     stage: Stage,
     agents: list[int | str],
     take: Callable[[Episode], None],
+    label: str = "",
 ) -> list[Episode]:
     part = stage.part
     place.check()
@@ -188,6 +191,7 @@ def _run(
             on_timeout=part.on_timeout,
             on_illegal=part.on_illegal,
             lookahead=part.lookahead,
+            label=label,
         )
         more = place.hint()
         episodes = []

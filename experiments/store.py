@@ -1,78 +1,23 @@
-"""The store: results in a database, SQLite by default, any that SQLAlchemy knows by its URL."""
+"""The store: writes results into a record, and reads back what a resumed experiment needs."""
 
 from __future__ import annotations
 
 import json
+import math
+import platform
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
+from dovetail._version import __version__
+from dovetail.experiments import database
+from dovetail.experiments import schema as s
+from dovetail.experiments.migrations import seated
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
-
-metadata = sa.MetaData()
-
-executions = sa.Table(
-    "executions",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String, nullable=False, index=True),
-    sa.Column("file", sa.Text, nullable=False),
-    sa.Column("seed", sa.BigInteger, nullable=False),
-    sa.Column("started", sa.Float, nullable=False),
-    sa.Column("finished", sa.Float),
-)
-"""An experiment file played once; times in seconds since 1970, UTC."""
-
-stages = sa.Table(
-    "stages",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("execution", sa.ForeignKey("executions.id"), nullable=False, index=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("kind", sa.String, nullable=False),
-    sa.Column("name", sa.String, nullable=False),
-    sa.Column("trained", sa.Integer, nullable=False),
-    sa.Column("agents", sa.Text, nullable=False),
-    sa.Column("rotate", sa.Boolean, nullable=False),
-    sa.Column("finished", sa.Float),
-)
-"""A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes."""
-
-episodes = sa.Table(
-    "episodes",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("stage", sa.ForeignKey("stages.id"), nullable=False, index=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("seed", sa.BigInteger, nullable=False),
-    sa.Column("reason", sa.String, nullable=False),
-    sa.Column("blame", sa.Integer),
-    sa.Column("outcome", sa.Text),
-    sa.Column("turns", sa.Integer, nullable=False),
-    sa.Column("scored", sa.Boolean, nullable=False),
-    sa.Column("again", sa.Boolean, nullable=False),
-    sa.Column("message", sa.Text, nullable=False),
-    sa.Column("seats", sa.Text, nullable=False),
-    sa.Column("digest", sa.String, nullable=False),
-    sa.Column("opening", sa.Text, nullable=False),
-)
-"""One episode; ``seats`` is a JSON list of [agent type, return, decisions, seconds, breaches], ``digest`` of its
-actions, ``opening`` a JSON list of the joint actions that the broker played first."""
-
-states = sa.Table(
-    "states",
-    metadata,
-    sa.Column("execution", sa.ForeignKey("executions.id"), primary_key=True),
-    sa.Column("agent", sa.String, primary_key=True),
-    sa.Column("stage", sa.Integer, nullable=False),
-    sa.Column("state", sa.LargeBinary, nullable=False),
-)
-"""The last saved state of each learner, after the stage of that number."""
 
 BATCH_SECONDS = 1.0
 
@@ -81,37 +26,67 @@ class Store:
     """A store open for writing; results are on disk about a second after they came.
 
     Raises:
-        DovetailError: there is no database at the URL.
+        DovetailError: there is no database at the URL, or a newer version of Dovetail wrote it.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._rows: list[dict[str, Any]] = []
+        self._waiting: list[tuple[int, Episode]] = []
         self._written = time.monotonic()
-        try:
-            parsed = sa.make_url(url)
-            if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, ":memory:"):
-                Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
-            self._engine = sa.create_engine(parsed)
-            metadata.create_all(self._engine)
-        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
-            hint = ""
-            if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
-                hint = "; install dovetail[postgres]"
-            raise DovetailError(f"cannot use the store {url}: {_line(error)}{hint}") from None
+        self._seating: dict[int, tuple[list[str], bool]] = {}
+        self._labels: dict[int, str] = {}
+        self._engine = database.writing(url)
 
-    def begin(self, name: str, file: str, seed: int) -> int:
-        """Record that an experiment starts; return the number of the execution."""
-        return self._insert(executions, name=name, file=file, seed=seed, started=time.time())
+    def begin(
+        self,
+        name: str,
+        file: str,
+        seed: int,
+        *,
+        trial: int | None = None,
+        variant: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> int:
+        """Record that an experiment starts; return the number of the execution.
+
+        Args:
+            name: the experiment's.
+            file: the experiment as JSON, with all its settings.
+            seed: its master seed.
+            trial: its number in a sweep or among repeats; None if it is alone.
+            variant: what a sweep calls its settings.
+            settings: what a sweep set, by key of the file.
+        """
+        execution = self._insert(
+            s.executions,
+            name=name,
+            file=file,
+            seed=seed,
+            started=time.time(),
+            trial=trial,
+            variant=variant,
+            software=f"dovetail {__version__}",
+            platform=f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        )
+        for key, value in (settings or {}).items():
+            self._insert(s.settings, execution=execution, key=key, value=value)
+        return execution
 
     def unfinished(self, name: str, file: str) -> int | None:
         """Return the last execution of exactly this file that did not finish, if there is one."""
+        return self._last(name, file, s.executions.c.finished.is_(None))
+
+    def finished(self, name: str, file: str) -> int | None:
+        """Return the last execution of exactly this file that finished, if there is one."""
+        return self._last(name, file, s.executions.c.finished.is_not(None))
+
+    def _last(self, name: str, file: str, condition: sa.ColumnElement[bool]) -> int | None:
         query = (
-            sa.select(executions.c.id)
-            .where(executions.c.name == name)
-            .where(executions.c.file == file)
-            .where(executions.c.finished.is_(None))
-            .order_by(executions.c.id.desc())
+            sa.select(s.executions.c.id)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.file == file)
+            .where(condition)
+            .order_by(s.executions.c.id.desc())
         )
         with self._engine.begin() as connection:
             found: int | None = connection.execute(query).scalar()
@@ -120,9 +95,9 @@ class Store:
     def finished_stages(self, execution: int) -> dict[int, int]:
         """Return the finished stages of an execution: number in the schedule, and id."""
         query = (
-            sa.select(stages.c.number, stages.c.id)
-            .where(stages.c.execution == execution)
-            .where(stages.c.finished.is_not(None))
+            sa.select(s.stages.c.number, s.stages.c.id)
+            .where(s.stages.c.execution == execution)
+            .where(s.stages.c.finished.is_not(None))
         )
         with self._engine.begin() as connection:
             return {row.number: row.id for row in connection.execute(query)}
@@ -138,47 +113,49 @@ class Store:
         rotate: bool,
     ) -> int:
         """Record that a stage starts; delete what an interrupted attempt left."""
-        old = sa.select(stages.c.id).where(
-            stages.c.execution == execution, stages.c.number == number
+        old = sa.select(s.stages.c.id, s.stages.c.attempt).where(
+            s.stages.c.execution == execution, s.stages.c.number == number
         )
+        attempt = 1
         try:
             with self._engine.begin() as connection:
-                for stage in connection.execute(old).scalars().all():
-                    connection.execute(sa.delete(episodes).where(episodes.c.stage == stage))
-                    connection.execute(sa.delete(stages).where(stages.c.id == stage))
+                for stage, before in connection.execute(old).all():
+                    attempt = max(attempt, before + 1)
+                    of_stage = sa.select(s.episodes.c.id).where(s.episodes.c.stage == stage)
+                    for table in (s.measures, s.seats):
+                        connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
+                    connection.execute(sa.delete(s.episodes).where(s.episodes.c.stage == stage))
+                    connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
+                    connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
+                key = connection.execute(
+                    sa.insert(s.stages).values(
+                        execution=execution,
+                        number=number,
+                        kind=kind,
+                        name=name,
+                        trained=trained,
+                        rotate=rotate,
+                        attempt=attempt,
+                        started=time.time(),
+                    )
+                ).inserted_primary_key
+                assert key is not None
+                stage = int(key[0])
+                rows = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
+                connection.execute(sa.insert(s.seatings), rows)
         except sa.exc.SQLAlchemyError as error:
             raise self._failed(error) from None
-        return self._insert(
-            stages,
-            execution=execution,
-            number=number,
-            kind=kind,
-            name=name,
-            trained=trained,
-            agents=json.dumps(list(agents)),
-            rotate=rotate,
-        )
+        self._seating[stage] = list(agents), rotate
+        self._labels[stage] = f"{execution}/{number}/{attempt}"
+        return stage
+
+    def label(self, stage: int) -> str:
+        """Return what the journal calls a stage that was begun: execution, number and attempt."""
+        return self._labels[stage]
 
     def add(self, stage: int, episode: Episode) -> None:
         """Add a result; it is written soon, together with others."""
-        seats = [[s.agent, s.total, s.decisions, s.seconds, s.breaches] for s in episode.seats]
-        self._rows.append(
-            {
-                "stage": stage,
-                "number": episode.index,
-                "seed": episode.seed,
-                "reason": episode.reason,
-                "blame": episode.blame,
-                "outcome": None if episode.outcome is None else json.dumps(episode.outcome),
-                "turns": episode.turns,
-                "scored": episode.scored,
-                "again": episode.will_retry,
-                "message": episode.message,
-                "seats": json.dumps(seats),
-                "digest": episode.digest,
-                "opening": _json(episode.opening),
-            }
-        )
+        self._waiting.append((stage, episode))
         if time.monotonic() - self._written > BATCH_SECONDS:
             self.flush()
 
@@ -188,32 +165,69 @@ class Store:
         Raises:
             DovetailError: the database refuses; nothing that was added is lost.
         """
-        if self._rows:
+        if self._waiting:
             try:
                 with self._engine.begin() as connection:
-                    connection.execute(sa.insert(episodes), self._rows)
+                    self._write(connection)
             except sa.exc.SQLAlchemyError as error:
                 raise self._failed(error) from None
-            self._rows = []
+            self._waiting = []
         self._written = time.monotonic()
+
+    def _write(self, connection: sa.Connection) -> None:
+        rows = [_episode(stage, each) for stage, each in self._waiting]
+        insert = sa.insert(s.episodes).returning(s.episodes.c.id, sort_by_parameter_order=True)
+        ids = connection.execute(insert, rows).scalars().all()
+        seats: list[dict[str, Any]] = []
+        measures: list[dict[str, Any]] = []
+        for number, (stage, episode) in zip(ids, self._waiting, strict=True):
+            names, rotate = self._seating[stage]
+            outcome = episode.outcome
+            for place, seat in enumerate(episode.seats):
+                seats.append(
+                    {
+                        "episode": number,
+                        "seat": place,
+                        "agent": seated(names, rotate, episode.index, place),
+                        "type": seat.agent,
+                        "instance": seat.instance,
+                        "return": None if math.isnan(seat.total) else seat.total,
+                        "score": None if outcome is None else outcome[place],
+                        "decisions": seat.decisions,
+                        "seconds": seat.seconds,
+                        "breaches": seat.breaches,
+                        "ignored": seat.ignored,
+                        "refused": seat.refused,
+                    }
+                )
+                for name, value in seat.measures.items():
+                    finite = value if math.isfinite(value) else None
+                    measures.append(
+                        {"episode": number, "seat": place, "name": name, "value": finite}
+                    )
+        if seats:
+            connection.execute(sa.insert(s.seats), seats)
+        if measures:
+            connection.execute(sa.insert(s.measures), measures)
 
     def finish_stage(
         self, execution: int, number: int, stage: int, saved: dict[str, bytes]
     ) -> None:
         """Record in one transaction that a stage is over, with its learners' states."""
         self.flush()
+        now = time.time()
         try:
             with self._engine.begin() as connection:
                 for agent, state in saved.items():
-                    mine = (states.c.execution == execution) & (states.c.agent == agent)
-                    connection.execute(sa.delete(states).where(mine))
+                    mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
+                    connection.execute(sa.delete(s.states).where(mine))
                     connection.execute(
-                        sa.insert(states).values(
-                            execution=execution, agent=agent, stage=number, state=state
+                        sa.insert(s.states).values(
+                            execution=execution, agent=agent, stage=number, state=state, saved=now
                         )
                     )
                 connection.execute(
-                    sa.update(stages).where(stages.c.id == stage).values(finished=time.time())
+                    sa.update(s.stages).where(s.stages.c.id == stage).values(finished=now)
                 )
         except sa.exc.SQLAlchemyError as error:
             raise self._failed(error) from None
@@ -221,48 +235,22 @@ class Store:
     def finish(self, execution: int) -> None:
         """Record that an experiment is over."""
         self.flush()
+        mine = s.executions.c.id == execution
         with self._engine.begin() as connection:
-            connection.execute(
-                sa.update(executions)
-                .where(executions.c.id == execution)
-                .values(finished=time.time())
-            )
+            connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
 
     def saved(self, execution: int) -> dict[str, bytes]:
         """Return the last saved state of each learner of an execution."""
-        query = sa.select(states.c.agent, states.c.state).where(states.c.execution == execution)
+        query = sa.select(s.states.c.agent, s.states.c.state).where(
+            s.states.c.execution == execution
+        )
         with self._engine.begin() as connection:
             return {agent: bytes(state) for agent, state in connection.execute(query)}
 
     def results(self, stage: int) -> list[Episode]:
         """Return the episodes of a stage, in the order in which they ended."""
-        query = sa.select(episodes).where(episodes.c.stage == stage).order_by(episodes.c.id)
         with self._engine.begin() as connection:
-            rows = connection.execute(query).mappings().all()
-        return [
-            Episode(
-                run=stage,
-                index=row["number"],
-                episode=row["id"],
-                seed=row["seed"],
-                reason=row["reason"],
-                seats=[
-                    SeatResult(agent, seat, total, decisions, seconds, breaches)
-                    for seat, (agent, total, decisions, seconds, breaches) in enumerate(
-                        json.loads(row["seats"])
-                    )
-                ],
-                outcome=None if row["outcome"] is None else json.loads(row["outcome"]),
-                blame=row["blame"],
-                turns=row["turns"],
-                scored=row["scored"],
-                will_retry=row["again"],
-                message=row["message"],
-                digest=row["digest"],
-                opening=json.loads(row["opening"]),
-            )
-            for row in rows
-        ]
+            return stage_results(connection, stage)
 
     def close(self) -> None:
         """Write what is pending and close."""
@@ -281,12 +269,75 @@ class Store:
         return int(key[0])
 
     def _failed(self, error: Exception) -> DovetailError:
-        return DovetailError(f"cannot write the store {self.url}: {_line(error)}")
+        return DovetailError(f"cannot write the store {self.url}: {database.line(error)}")
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=repr).decode()
+def stage_results(connection: sa.Connection, stage: int) -> list[Episode]:
+    """Return the episodes of a stage, in the order in which they ended."""
+    mine = s.episodes.c.stage == stage
+    rows = connection.execute(sa.select(s.episodes).where(mine).order_by(s.episodes.c.id))
+    found = {row["id"]: row for row in rows.mappings()}
+
+    def parts(table: sa.Table) -> sa.Select[Any]:
+        query = sa.select(table).join(s.episodes, table.c.episode == s.episodes.c.id)
+        return query.where(mine).order_by(table.c.episode, table.c.seat)
+
+    measures: dict[tuple[int, int], dict[str, float]] = {}
+    for row in connection.execute(parts(s.measures)).mappings():
+        value = math.nan if row["value"] is None else row["value"]
+        measures.setdefault((row["episode"], row["seat"]), {})[row["name"]] = value
+    seats: dict[int, list[SeatResult]] = {number: [] for number in found}
+    scores: dict[int, list[float | None]] = {number: [] for number in found}
+    for row in connection.execute(parts(s.seats)).mappings():
+        scores[row["episode"]].append(row["score"])
+        seats[row["episode"]].append(
+            SeatResult(
+                agent=row["type"],
+                instance=row["instance"],
+                total=math.nan if row["return"] is None else row["return"],
+                decisions=row["decisions"],
+                seconds=row["seconds"],
+                breaches=row["breaches"],
+                ignored=row["ignored"],
+                refused=row["refused"],
+                measures=measures.get((row["episode"], row["seat"]), {}),
+            )
+        )
+    return [_result(row, seats[number], scores[number]) for number, row in found.items()]
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+def _episode(stage: int, episode: Episode) -> dict[str, Any]:
+    opening = msgspec.json.encode(episode.opening, enc_hook=repr).decode()
+    return {
+        "stage": stage,
+        "number": episode.index,
+        "seed": episode.seed,
+        "reason": episode.reason,
+        "blame": episode.blame,
+        "turns": episode.turns,
+        "scored": episode.scored,
+        "again": episode.will_retry,
+        "message": episode.message,
+        "digest": episode.digest,
+        "opening": opening if episode.opening else "",
+    }
+
+
+def _result(row: Any, seats: list[SeatResult], scores: list[float | None]) -> Episode:
+    outcome = [score for score in scores if score is not None]
+    return Episode(
+        run=row["stage"],
+        index=row["number"],
+        episode=row["id"],
+        seed=row["seed"],
+        reason=row["reason"],
+        seats=seats,
+        outcome=outcome if outcome and len(outcome) == len(seats) else None,
+        blame=row["blame"],
+        turns=row["turns"],
+        scored=row["scored"],
+        will_retry=row["again"],
+        message=row["message"],
+        digest=row["digest"],
+        opening=json.loads(row["opening"] or "[]"),
+    )

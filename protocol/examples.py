@@ -201,10 +201,11 @@ _FIELDS: dict[str, Any] = {
     "will_retry": True,
 }
 
-_SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2, 3)
+_SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2, 3, {"loss": 0.25})
 _VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move", payload(SCENE))
 
 _SPECIAL: dict[tuple[type, str], Any] = {
+    (m.Action, "measures"): {"loss": 0.25},
     (m.AgentStart, "seed"): SEAT_SEED,
     (m.Bye, "reason"): "the broker is shutting down",
     (m.Done, "reason"): "failed",

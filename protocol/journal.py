@@ -35,6 +35,8 @@ class EpisodeRecord(Record, tag="played"):
     """``[turn, seat]`` of every action that the broker chose for a seat."""
     time: float = 0.0
     """When it was written; seconds since 1970, UTC."""
+    label: str = ""
+    """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
 
 
 class StateRecord(Record, tag="kept"):
@@ -58,6 +60,26 @@ def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
         if isinstance(record, EpisodeRecord):
             number += 1
             yield number, record
+
+
+def superseded(path: Path) -> set[int]:
+    """Return the numbers of the episodes that were played again later, and do not count.
+
+    Those are interrupted episodes of a run, and what was played of a stage that an experiment
+    began again; errors as of ``read``.
+    """
+    found = set()
+    stages: dict[str, dict[int, list[int]]] = {}
+    for number, record in episodes(path):
+        stage, _, attempt = record.label.rpartition("/")
+        if record.result.will_retry:
+            found.add(number)
+        elif stage and attempt.isdecimal():
+            stages.setdefault(stage, {}).setdefault(int(attempt), []).append(number)
+    for attempts in stages.values():
+        latest = max(attempts)
+        found.update(n for attempt, played in attempts.items() if attempt < latest for n in played)
+    return found
 
 
 def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:

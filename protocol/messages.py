@@ -644,6 +644,8 @@ class Action(Message):
     """An action number if ``legal`` was given, otherwise a value of the action space."""
     refused: Natural = 0
     """How many earlier answers to this decision were illegal; for bridges that ask their player again."""
+    measures: dict[str, float] = {}
+    """What the agent measured since its last answer, such as ``loss``; goes into the result of the episode."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
@@ -832,6 +834,8 @@ class Run(Message):
     """Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats."""
     opening_turns: Natural = 0
     """Without ``openings``: in how many first turns the broker plays random legal actions."""
+    label: str = ""
+    """What the experiment calls the run; goes into the journal with each episode."""
 
 
 class RunCommand(Message):
@@ -949,6 +953,8 @@ class SeatResult(Part):
     """How many actions were ignored because they were stale, repeated or for another seat."""
     refused: int = 0
     """The sum of ``action.refused``: illegal answers that a bridge caught."""
+    measures: dict[str, float] = {}
+    """The mean of each of ``action.measures``, over the answers that had it."""
 
 
 class Episode(Message):

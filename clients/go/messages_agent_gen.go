@@ -296,6 +296,9 @@ type Action struct {
 	Action any
 	// How many earlier answers to this decision were illegal; for bridges that ask their player again.
 	Refused int64
+	// What the agent measured since its last answer, such as `loss`; goes into the result of the
+	// episode.
+	Measures map[string]float64
 }
 
 func (m *Action) wire(w *wire) {
@@ -304,6 +307,7 @@ func (m *Action) wire(w *wire) {
 	need(w, "seat", &m.Seat, integer)
 	opt(w, "action", &m.Action, nil, value)
 	opt(w, "refused", &m.Refused, 0, integer)
+	dict(w, "measures", &m.Measures, number)
 }
 
 func (*Action) kind() string { return "action" }

@@ -103,6 +103,8 @@ type Run struct {
 	Openings [][][]any
 	// Without `openings`: in how many first turns the broker plays random legal actions.
 	OpeningTurns int64
+	// What the experiment calls the run; goes into the journal with each episode.
+	Label string
 }
 
 func (m *Run) wire(w *wire) {
@@ -130,6 +132,7 @@ func (m *Run) wire(w *wire) {
 	array(w, "modes", &m.Modes, formMode)
 	array(w, "openings", &m.Openings, arrayOf(arrayOf(value)))
 	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
+	opt(w, "label", &m.Label, "", text)
 }
 
 func (*Run) kind() string { return "run" }
@@ -352,6 +355,8 @@ type SeatResult struct {
 	Ignored int64
 	// The sum of `action.refused`: illegal answers that a bridge caught.
 	Refused int64
+	// The mean of each of `action.measures`, over the answers that had it.
+	Measures map[string]float64
 }
 
 func (m *SeatResult) wire(w *wire) {
@@ -363,6 +368,7 @@ func (m *SeatResult) wire(w *wire) {
 	opt(w, "breaches", &m.Breaches, 0, integer)
 	opt(w, "ignored", &m.Ignored, 0, integer)
 	opt(w, "refused", &m.Refused, 0, integer)
+	dict(w, "measures", &m.Measures, number)
 }
 
 // Episode is the message "episode" to an experiment. The result of one episode, sent after it is in

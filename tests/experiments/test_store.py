@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from pathlib import Path
 
@@ -106,3 +107,112 @@ def test_a_database_that_refuses_loses_nothing(store: Store, tmp_path: Path) -> 
     blocker.close()
     store.flush()
     assert len(store.results(stage)) == 1
+
+
+def test_what_agents_measured_and_who_sat_where_is_in_columns(store: Store, tmp_path: Path) -> None:
+    execution = store.begin("name", "file", 1, variant="hidden=8", settings={"x": "8"})
+    stage = store.begin_stage(execution, 0, "phase", "p", 0, ["a", "b"], True)
+    given = result(1)
+    given.seats[0].measures = {"loss": 0.5, "odd": float("nan")}
+    store.add(stage, given)
+    store.flush()
+    (found,) = store.results(stage)
+    assert found.seats[0].measures["loss"] == 0.5
+    assert math.isnan(found.seats[0].measures["odd"])
+    assert found.seats[1].measures == {}
+    with sqlite3.connect(tmp_path / "new" / "results.sqlite") as connection:
+        rows = connection.execute(
+            'SELECT agent, seat, score, "return", variant FROM results ORDER BY seat'
+        ).fetchall()
+    assert rows == [("b", 0, 1.0, 1.0, "hidden=8"), ("a", 1, 0.0, -1.0, "hidden=8")]
+
+
+def test_each_attempt_at_a_stage_has_its_own_label(store: Store) -> None:
+    execution, stage = begin(store)
+    assert store.label(stage) == f"{execution}/0/1"
+    _, again = execution, store.begin_stage(execution, 0, "phase", "p", 0, ["a"], False)
+    assert store.label(again) == f"{execution}/0/2"
+
+
+OLD = """
+CREATE TABLE executions (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, file TEXT NOT NULL,
+  seed BIGINT NOT NULL, started FLOAT NOT NULL, finished FLOAT);
+CREATE INDEX ix_executions_name ON executions (name);
+CREATE TABLE stages (id INTEGER PRIMARY KEY, execution INTEGER NOT NULL REFERENCES executions (id),
+  number INTEGER NOT NULL, kind VARCHAR NOT NULL, name VARCHAR NOT NULL, trained INTEGER NOT NULL,
+  agents TEXT NOT NULL, rotate BOOLEAN NOT NULL, finished FLOAT);
+CREATE INDEX ix_stages_execution ON stages (execution);
+CREATE TABLE episodes (id INTEGER PRIMARY KEY, stage INTEGER NOT NULL REFERENCES stages (id),
+  number INTEGER NOT NULL, seed BIGINT NOT NULL, reason VARCHAR NOT NULL, blame INTEGER,
+  outcome TEXT, turns INTEGER NOT NULL, scored BOOLEAN NOT NULL, again BOOLEAN NOT NULL,
+  message TEXT NOT NULL, seats TEXT NOT NULL);
+CREATE INDEX ix_episodes_stage ON episodes (stage);
+CREATE TABLE states (execution INTEGER NOT NULL, agent VARCHAR NOT NULL, stage INTEGER NOT NULL,
+  state BLOB NOT NULL, PRIMARY KEY (execution, agent));
+INSERT INTO executions VALUES (3, 'old', '{}', 7, 1.0, 2.0);
+INSERT INTO stages VALUES (4, 3, 0, 'evaluation', 'e', 100, '["a", "b"]', 1, 2.0);
+INSERT INTO episodes VALUES (5, 4, 0, 11, 'terminated', NULL, '[1.0, 0.0]', 9, 1, 0, '',
+  '[["td", 1.0, 5, 0.5, 0], ["random", -1.0, 4, 0.25, 2]]');
+INSERT INTO episodes VALUES (6, 4, 1, 11, 'truncated', NULL, NULL, 9, 1, 0, 'cut',
+  '[["random", 0.0, 5, 0.5, 0], ["td", 0.0, 4, 0.25, 0]]');
+INSERT INTO states VALUES (3, 'a', 0, x'616263');
+"""
+
+
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(OLD)
+    return path
+
+
+def test_a_database_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
+    path = old(tmp_path)
+    store = Store(f"sqlite:///{path}")
+    first, second = store.results(4)
+    assert (first.outcome, first.seed, first.turns) == ([1.0, 0.0], 11, 9)
+    assert [(s.agent, s.total, s.breaches) for s in first.seats] == [
+        ("td", 1.0, 0),
+        ("random", -1.0, 2),
+    ]
+    assert (second.outcome, second.reason, second.message) == (None, "truncated", "cut")
+    assert store.saved(3) == {"a": b"abc"}
+    assert store.finished_stages(3) == {0: 4}
+    assert store.begin("new", "file", 1) == 4
+    store.close()
+    with sqlite3.connect(path) as connection:
+        agents = connection.execute("SELECT episode, seat, agent FROM seats ORDER BY 1, 2")
+        assert agents.fetchall() == [(5, 0, "a"), (5, 1, "b"), (6, 0, "b"), (6, 1, "a")]
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        assert not [name for (name,) in tables if name.endswith("_1")]
+
+
+def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path) -> None:
+    path = old(tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE episodes SET outcome = '[1.0]'")  # one score for two seats
+        before = list(connection.iterdump())
+    with pytest.raises(DovetailError, match=r"cannot upgrade .* nothing was changed"):
+        Store(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        assert list(connection.iterdump()) == before
+
+
+def test_a_newer_database_costs_one_line(store: Store, tmp_path: Path) -> None:
+    store.close()
+    with sqlite3.connect(tmp_path / "new" / "results.sqlite") as connection:
+        connection.execute("UPDATE dovetail_schema SET version = 99")
+    with pytest.raises(DovetailError, match=r"tables of version 99, and this .* knows version \d+"):
+        Store(store.url)
+
+
+def test_two_programs_write_one_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+    one, other = Store(url), Store(url)
+    stages = [begin(each)[1] for each in (one, other)]
+    for index in range(50):
+        one.add(stages[0], result(index))
+        other.add(stages[1], result(index))
+        one.flush()
+        other.flush()
+    assert [len(one.results(each)) for each in stages] == [50, 50]

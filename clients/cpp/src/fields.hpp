@@ -308,6 +308,7 @@ void visit(V& v, M& m, Of<messages::Action>) {
     v.optional("action", m.action);
     v.optional("refused", m.refused);
     v.at_least("refused", m.refused, 0);
+    v.optional("measures", m.measures);
 }
 
 template <class V, class M>
@@ -434,6 +435,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("openings", m.openings);
     v.optional("opening_turns", m.opening_turns);
     v.at_least("opening_turns", m.opening_turns, 0);
+    v.optional("label", m.label);
 }
 
 template <class V, class M>
@@ -514,6 +516,7 @@ void visit(V& v, M& m, Of<messages::SeatResult>) {
     v.optional("breaches", m.breaches);
     v.optional("ignored", m.ignored);
     v.optional("refused", m.refused);
+    v.optional("measures", m.measures);
 }
 
 template <class V, class M>

@@ -70,8 +70,9 @@ def _list(journal: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from dovetail.protocol.journal import episodes
+    from dovetail.protocol.journal import episodes, superseded
 
+    void = superseded(journal)
     table = Table()
     for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
         table.add_column(column, overflow="fold")
@@ -80,6 +81,8 @@ def _list(journal: Path) -> None:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(played.time))
         outcome = "" if result.outcome is None else ", ".join(f"{s:g}" for s in result.outcome)
         reason = result.reason if result.blame is None else f"{result.reason} (seat {result.blame})"
+        if number in void:
+            reason += "; an interrupted attempt, not counted"
         agents = ", ".join(seat.agent for seat in result.seats)
         row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
         table.add_row(str(number), *map(escape, row))

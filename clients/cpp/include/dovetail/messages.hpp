@@ -480,6 +480,8 @@ struct Action {
     /// How many earlier answers to this decision were illegal; for bridges that ask their player again. At
     /// least 0.
     std::int64_t refused = 0;
+    /// What the agent measured since its last answer, such as `loss`; goes into the result of the episode.
+    std::vector<std::pair<std::string, double>> measures = {};
 };
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
@@ -666,6 +668,8 @@ struct Run {
     std::vector<std::vector<std::vector<Value>>> openings = {};
     /// Without `openings`: in how many first turns the broker plays random legal actions. At least 0.
     std::int64_t opening_turns = 0;
+    /// What the experiment calls the run; goes into the journal with each episode.
+    std::string label = {};
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -797,6 +801,8 @@ struct SeatResult {
     std::int64_t ignored = 0;
     /// The sum of `action.refused`: illegal answers that a bridge caught.
     std::int64_t refused = 0;
+    /// The mean of each of `action.measures`, over the answers that had it.
+    std::vector<std::pair<std::string, double>> measures = {};
 };
 
 /// The result of one episode, sent after it is in the journal. The message `episode`, broker to experiment or

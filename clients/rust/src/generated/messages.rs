@@ -7,6 +7,7 @@ use crate::legal::Legal;
 use crate::messages::Player;
 use crate::space::Space;
 use crate::value::{Map, Payload, Value};
+use std::collections::BTreeMap;
 
 /// The version of the protocol that this library speaks.
 pub const VERSION: i64 = 1;
@@ -888,6 +889,9 @@ pub struct Action {
     /// How many earlier answers to this decision were illegal; for bridges that ask their player
     /// again.
     pub refused: u64,
+    /// What the agent measured since its last answer, such as `loss`; goes into the result of the
+    /// episode.
+    pub measures: BTreeMap<String, f64>,
 }
 
 record! { Action "type" = "action";
@@ -896,6 +900,7 @@ record! { Action "type" = "action";
     seat "seat",
     action "action" = Default::default(),
     refused "refused" = 0,
+    measures "measures" = Default::default(),
 }
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a
@@ -1150,6 +1155,8 @@ pub struct Run {
     pub openings: Vec<Vec<Vec<Value>>>,
     /// Without `openings`: in how many first turns the broker plays random legal actions.
     pub opening_turns: u64,
+    /// What the experiment calls the run; goes into the journal with each episode.
+    pub label: String,
 }
 
 record! { Run "type" = "run";
@@ -1177,6 +1184,7 @@ record! { Run "type" = "run";
     modes "modes" = Default::default(),
     openings "openings" = Default::default(),
     opening_turns "opening_turns" = 0,
+    label "label" = Default::default(),
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1360,6 +1368,8 @@ pub struct SeatResult {
     pub ignored: i64,
     /// The sum of `action.refused`: illegal answers that a bridge caught.
     pub refused: i64,
+    /// The mean of each of `action.measures`, over the answers that had it.
+    pub measures: BTreeMap<String, f64>,
 }
 
 record! { SeatResult;
@@ -1371,6 +1381,7 @@ record! { SeatResult;
     breaches "breaches" = 0,
     ignored "ignored" = 0,
     refused "refused" = 0,
+    measures "measures" = Default::default(),
 }
 
 /// The result of one episode, sent after it is in the journal.

@@ -954,6 +954,8 @@ export interface Action {
    * @defaultValue 0
    */
   refused?: number;
+  /** What the agent measured since its last answer, such as `loss`; goes into the result of the episode. */
+  measures?: Record<string, number>;
 }
 
 /**
@@ -1267,6 +1269,8 @@ export interface Run {
    * @defaultValue 0
    */
   opening_turns?: number;
+  /** What the experiment calls the run; goes into the journal with each episode. */
+  label?: string;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1410,6 +1414,8 @@ export interface SeatResult {
   ignored: number;
   /** The sum of `action.refused`: illegal answers that a bridge caught. */
   refused: number;
+  /** The mean of each of `action.measures`, over the answers that had it. */
+  measures: Record<string, number>;
 }
 export const SeatResult = s.struct<SeatResult>("seatresult", {
   agent: s.required(s.text),
@@ -1420,6 +1426,7 @@ export const SeatResult = s.struct<SeatResult>("seatresult", {
   breaches: s.optional(s.small, 0),
   ignored: s.optional(s.small, 0),
   refused: s.optional(s.small, 0),
+  measures: s.optional(s.map(s.number), {}),
 });
 
 /** The result of one episode, sent after it is in the journal. */

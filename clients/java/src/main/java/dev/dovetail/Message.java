@@ -1786,21 +1786,34 @@ public sealed interface Message extends Encodable {
      * @param action An action number if {@code legal} was given, otherwise a value of the action space.
      * @param refused How many earlier answers to this decision were illegal; for bridges that ask their player
      *     again.
+     * @param measures What the agent measured since its last answer, such as {@code loss}; goes into the result of
+     *     the episode.
      */
-    record Action(long episode, long turn, int seat, Object action, long refused) implements Message {
+    record Action(
+            long episode,
+            long turn,
+            int seat,
+            Object action,
+            long refused,
+            Map<String, Double> measures) implements Message {
         /** {@return {@code Action} with defaults in the other fields} */
         public static Action of(long episode, long turn, int seat) {
-            return new Action(episode, turn, seat, null, 0L);
+            return new Action(episode, turn, seat, null, 0L, Map.of());
         }
 
         /** {@return a copy with another {@code action}} */
         public Action withAction(Object action) {
-            return new Action(episode, turn, seat, action, refused);
+            return new Action(episode, turn, seat, action, refused, measures);
         }
 
         /** {@return a copy with another {@code refused}} */
         public Action withRefused(long refused) {
-            return new Action(episode, turn, seat, action, refused);
+            return new Action(episode, turn, seat, action, refused, measures);
+        }
+
+        /** {@return a copy with another {@code measures}} */
+        public Action withMeasures(Map<String, Double> measures) {
+            return new Action(episode, turn, seat, action, refused, measures);
         }
 
         @Override
@@ -1812,6 +1825,7 @@ public sealed interface Message extends Encodable {
                     .put("seat", seat)
                     .put("action", action, null)
                     .put("refused", refused, 0L)
+                    .put("measures", measures, Map.of())
                     .map();
         }
 
@@ -1822,7 +1836,8 @@ public sealed interface Message extends Encodable {
                     fields.required("turn", Reader.INTEGER),
                     fields.required("seat", Reader.INDEX),
                     fields.optional("action", Reader.ANY, null),
-                    fields.optional("refused", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("refused", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()));
         }
     }
 
@@ -2182,6 +2197,7 @@ public sealed interface Message extends Encodable {
      * @param openings Lines of joint actions that the broker plays at the beginning of episodes, in place of the
      *     seats.
      * @param openingTurns Without {@code openings}: in how many first turns the broker plays random legal actions.
+     * @param label What the experiment calls the run; goes into the journal with each episode.
      */
     record Run(
             long id,
@@ -2207,12 +2223,13 @@ public sealed interface Message extends Encodable {
             boolean lookahead,
             List<Mode> modes,
             List<List<List<Object>>> openings,
-            long openingTurns) implements Message {
+            long openingTurns,
+            String label) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
-                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L);
+                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "");
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2220,7 +2237,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2228,7 +2245,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2236,7 +2253,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2244,7 +2261,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2252,7 +2269,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2260,7 +2277,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2268,7 +2285,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2276,7 +2293,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2284,7 +2301,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2292,7 +2309,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2300,7 +2317,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2308,7 +2325,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2316,7 +2333,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2324,7 +2341,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2332,7 +2349,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2340,7 +2357,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2348,7 +2365,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2356,7 +2373,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2364,7 +2381,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2372,7 +2389,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2380,7 +2397,15 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns);
+                    lookahead, modes, openings, openingTurns, label);
+        }
+
+        /** {@return a copy with another {@code label}} */
+        public Run withLabel(String label) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label);
         }
 
         @Override
@@ -2411,6 +2436,7 @@ public sealed interface Message extends Encodable {
                     .put("modes", modes, List.of())
                     .put("openings", openings, List.of())
                     .put("opening_turns", openingTurns, 0L)
+                    .put("label", label, "")
                     .map();
         }
 
@@ -2440,7 +2466,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("lookahead", Reader.BOOLEAN, false),
                     fields.optional("modes", Reader.list(Reader.word(Mode.class)), List.of()),
                     fields.optional("openings", Reader.list(Reader.list(Reader.list(Reader.ANY))), List.of()),
-                    fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("label", Reader.TEXT, ""));
         }
     }
 
@@ -3664,6 +3691,7 @@ public sealed interface Message extends Encodable {
      * @param breaches How many answers were late or illegal.
      * @param ignored How many actions were ignored because they were stale, repeated or for another seat.
      * @param refused The sum of {@code action.refused}: illegal answers that a bridge caught.
+     * @param measures The mean of each of {@code action.measures}, over the answers that had it.
      */
     record SeatResult(
             String agent,
@@ -3673,40 +3701,46 @@ public sealed interface Message extends Encodable {
             double seconds,
             long breaches,
             long ignored,
-            long refused) implements Encodable {
+            long refused,
+            Map<String, Double> measures) implements Encodable {
         /** {@return {@code SeatResult} with defaults in the other fields} */
         public static SeatResult of(String agent, long instance) {
-            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L, 0L);
+            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L, 0L, Map.of());
         }
 
         /** {@return a copy with another {@code total}} */
         public SeatResult withTotal(double total) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         /** {@return a copy with another {@code decisions}} */
         public SeatResult withDecisions(long decisions) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         /** {@return a copy with another {@code seconds}} */
         public SeatResult withSeconds(double seconds) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         /** {@return a copy with another {@code breaches}} */
         public SeatResult withBreaches(long breaches) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         /** {@return a copy with another {@code ignored}} */
         public SeatResult withIgnored(long ignored) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         /** {@return a copy with another {@code refused}} */
         public SeatResult withRefused(long refused) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused);
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+        }
+
+        /** {@return a copy with another {@code measures}} */
+        public SeatResult withMeasures(Map<String, Double> measures) {
+            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
         }
 
         @Override
@@ -3720,6 +3754,7 @@ public sealed interface Message extends Encodable {
                     .put("breaches", breaches, 0L)
                     .put("ignored", ignored, 0L)
                     .put("refused", refused, 0L)
+                    .put("measures", measures, Map.of())
                     .map();
         }
 
@@ -3733,7 +3768,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("seconds", Reader.NUMBER, 0.0),
                     fields.optional("breaches", Reader.INTEGER, 0L),
                     fields.optional("ignored", Reader.INTEGER, 0L),
-                    fields.optional("refused", Reader.INTEGER, 0L));
+                    fields.optional("refused", Reader.INTEGER, 0L),
+                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()));
         }
     }
 }

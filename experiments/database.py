@@ -1,0 +1,82 @@
+"""Connections to a record: SQLite by default, any database that SQLAlchemy knows by its URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from dovetail.experiments import migrations
+from dovetail.experiments.schema import VERSION
+from dovetail.protocol.errors import DovetailError
+
+BUSY_SECONDS = 60.0
+"""How long to wait for another program that writes the same SQLite file."""
+
+
+def writing(url: str) -> sa.Engine:
+    """Open a record for writing; create or upgrade its tables.
+
+    Raises:
+        DovetailError: there is no database at the URL, or a newer version wrote it.
+    """
+    try:
+        parsed = sa.make_url(url)
+        sqlite = parsed.get_backend_name() == "sqlite"
+        if sqlite and parsed.database not in (None, ":memory:"):
+            Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+        engine = _engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
+        with engine.begin() as connection:
+            migrations.upgrade(connection, url)
+    except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+        hint = ""
+        if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
+            hint = "; install dovetail[postgres]"
+        raise DovetailError(f"cannot use the store {url}: {line(error)}{hint}") from None
+    return engine
+
+
+def reading(url: str) -> sa.Engine:
+    """Open a record that exists; an older one is upgraded first.
+
+    Raises:
+        DovetailError: there is no record at the URL, or a newer version wrote it.
+    """
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+            raise DovetailError(f"{parsed.database} does not exist; `dovetail run` writes it")
+        engine = _engine(parsed, "BEGIN")
+        with engine.begin() as connection:
+            found = migrations.version(connection)
+    except (sa.exc.SQLAlchemyError, ImportError) as error:
+        raise DovetailError(f"cannot read {url}: {line(error)}") from None
+    if found == 0:
+        raise DovetailError(f"{url} is not a record of Dovetail: it has none of its tables")
+    if found != VERSION:
+        engine.dispose()
+        return writing(url)
+    return engine
+
+
+def _engine(url: sa.URL, begin: str) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url)
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+
+    # Python's sqlite3 begins transactions late and not before DDL; we begin them ourselves.
+    @sa.event.listens_for(engine, "connect")
+    def _connect(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def line(error: Exception) -> str:
+    """Return what a database says, in one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]

@@ -1,0 +1,153 @@
+"""Bring the tables of a record to the present version, or refuse in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from dovetail.experiments import schema as s
+from dovetail.protocol.errors import DovetailError
+
+CHUNK = 5_000
+"""Rows that are converted at once."""
+
+
+def version(connection: sa.Connection) -> int:
+    """Return the version of a database's tables; 0 if it has none of ours."""
+    tables = sa.inspect(connection).get_table_names()
+    if s.schema.name in tables:
+        found = connection.execute(sa.select(s.schema.c.version)).scalar()
+        return 0 if found is None else int(found)
+    return 1 if "executions" in tables and "episodes" in tables else 0
+
+
+def upgrade(connection: sa.Connection, url: str) -> None:
+    """Create the tables of an empty database, or bring those of an older version up to date.
+
+    All of it happens in the transaction of ``connection``: if anything fails, nothing has changed.
+
+    Raises:
+        DovetailError: a newer version of Dovetail wrote the database, or a row is damaged.
+    """
+    found = version(connection)
+    if found == s.VERSION:
+        return
+    if found > s.VERSION:
+        raise newer(url, found)
+    if found == 0:
+        s.metadata.create_all(connection)
+        _views(connection)
+    for step in range(max(found, 1), s.VERSION if found else 1):
+        try:
+            STEPS[step](connection)
+        except (ValueError, LookupError, TypeError) as error:
+            raise DovetailError(
+                f"cannot upgrade {url} from version {found} to {s.VERSION}: a row does not have the "
+                f"form of that version ({type(error).__name__}: {error}); nothing was changed"
+            ) from None
+    connection.execute(sa.delete(s.schema))
+    connection.execute(sa.insert(s.schema).values(version=s.VERSION))
+
+
+def newer(url: str, found: int) -> DovetailError:
+    """Return the error for a database of a later version."""
+    return DovetailError(
+        f"{url} has tables of version {found}, and this Dovetail knows version {s.VERSION}; "
+        "use the Dovetail that wrote it, or a newer one"
+    )
+
+
+def _views(connection: sa.Connection) -> None:
+    for text in s.VIEWS.values():
+        connection.execute(sa.text(text))
+
+
+def _from_1(connection: sa.Connection) -> None:
+    """Take seats and outcomes out of their JSON; version 1 named agents by type in each seat."""
+    for table in ("stages", "episodes", "executions", "states"):
+        connection.execute(sa.text(f"ALTER TABLE {table} RENAME TO {table}_1"))
+    inspector = sa.inspect(connection)
+    for table in ("stages_1", "episodes_1", "executions_1"):
+        for index in inspector.get_indexes(table):
+            connection.execute(sa.text(f'DROP INDEX "{index["name"]}"'))
+    s.metadata.create_all(connection)
+    connection.execute(
+        sa.text(
+            "INSERT INTO executions (id, name, file, seed, started, finished) "
+            "SELECT id, name, file, seed, started, finished FROM executions_1"
+        )
+    )
+    connection.execute(
+        sa.text(
+            "INSERT INTO stages (id, execution, number, kind, name, trained, rotate, finished) "
+            "SELECT id, execution, number, kind, name, trained, rotate, finished FROM stages_1"
+        )
+    )
+    connection.execute(
+        sa.text(
+            "INSERT INTO states (execution, agent, stage, state) "
+            "SELECT execution, agent, stage, state FROM states_1"
+        )
+    )
+    seating: dict[int, tuple[list[str], bool]] = {}
+    for row in connection.execute(sa.text("SELECT id, agents, rotate FROM stages_1")).all():
+        seating[row.id] = json.loads(row.agents), bool(row.rotate)
+        for place, agent in enumerate(seating[row.id][0]):
+            connection.execute(sa.insert(s.seatings).values(stage=row.id, place=place, agent=agent))
+    last = 0
+    while True:
+        query = sa.text("SELECT * FROM episodes_1 WHERE id > :last ORDER BY id LIMIT :chunk")
+        found = connection.execute(query, {"last": last, "chunk": CHUNK})
+        rows: Sequence[Any] = found.mappings().all()
+        if not rows:
+            break
+        last = rows[-1]["id"]
+        episodes, seats = [], []
+        for row in rows:
+            kept = ("id", "stage", "number", "seed", "reason", "blame", "turns", "message")
+            flags = {key: bool(row[key]) for key in ("scored", "again")}
+            new = {"digest": row.get("digest", ""), "opening": row.get("opening", "")}
+            episodes.append({key: row[key] for key in kept} | flags | new)
+            outcome = None if row["outcome"] is None else json.loads(row["outcome"])
+            names, rotate = seating[row["stage"]]
+            for seat, (kind, total, decisions, seconds, breaches) in enumerate(
+                json.loads(row["seats"])
+            ):
+                seats.append(
+                    {
+                        "episode": row["id"],
+                        "seat": seat,
+                        "agent": seated(names, rotate, row["number"], seat),
+                        "type": kind,
+                        "return": total,
+                        "score": None if outcome is None else outcome[seat],
+                        "decisions": decisions,
+                        "seconds": seconds,
+                        "breaches": breaches,
+                    }
+                )
+        connection.execute(sa.insert(s.episodes), episodes)
+        connection.execute(sa.insert(s.seats), seats)
+    for table in ("states", "episodes", "stages", "executions"):
+        connection.execute(sa.text(f"DROP TABLE {table}_1"))
+    if connection.dialect.name == "postgresql":  # ids were given, so the counters do not know them
+        for table in ("executions", "stages", "episodes"):
+            connection.execute(
+                sa.text(
+                    f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
+                    f"(SELECT coalesce(max(id), 1) FROM {table}))"
+                )
+            )
+    _views(connection)
+
+
+def seated(names: list[str], rotate: bool, number: int, seat: int) -> str:
+    """Return the agent at a seat of episode ``number``; seats move on by one each episode if ``rotate``."""
+    return names[(seat - number if rotate else seat) % len(names)]
+
+
+STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1}
+"""By version, what makes the next one of it."""

@@ -1,0 +1,143 @@
+"""The tables of the record, and the view that most questions need; docs/records.md describes them.
+
+A change of a table is a new version: raise ``VERSION`` and add a step to ``migrations``.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION = 2
+"""Of this form.  Version 1 kept seats and outcomes as JSON, and no version."""
+
+metadata = sa.MetaData()
+
+schema = sa.Table("dovetail_schema", metadata, sa.Column("version", sa.Integer, primary_key=True))
+"""One row: the version of the tables."""
+
+executions = sa.Table(
+    "executions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String, nullable=False, index=True),
+    sa.Column("file", sa.Text, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("started", sa.Float, nullable=False),
+    sa.Column("finished", sa.Float),
+    sa.Column("trial", sa.Integer),
+    sa.Column("variant", sa.String, nullable=False, server_default=""),
+    sa.Column("software", sa.String, nullable=False, server_default=""),
+    sa.Column("platform", sa.String, nullable=False, server_default=""),
+)
+"""An experiment file played once, with one seed; times in seconds since 1970, UTC."""
+
+settings = sa.Table(
+    "settings",
+    metadata,
+    sa.Column("execution", sa.ForeignKey("executions.id"), primary_key=True),
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("value", sa.String, nullable=False),
+)
+"""What a sweep set in an execution: a key of the file, and its value as text."""
+
+stages = sa.Table(
+    "stages",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("execution", sa.ForeignKey("executions.id"), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String, nullable=False),
+    sa.Column("name", sa.String, nullable=False),
+    sa.Column("trained", sa.Integer, nullable=False),
+    sa.Column("rotate", sa.Boolean, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("started", sa.Float),
+    sa.Column("finished", sa.Float),
+)
+"""A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes."""
+
+seatings = sa.Table(
+    "seatings",
+    metadata,
+    sa.Column("stage", sa.ForeignKey("stages.id"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True),
+    sa.Column("agent", sa.String, nullable=False),
+)
+"""The agents of a stage in the order of the file; with ``rotate`` they change seats."""
+
+episodes = sa.Table(
+    "episodes",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("stage", sa.ForeignKey("stages.id"), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("reason", sa.String, nullable=False),
+    sa.Column("blame", sa.Integer),
+    sa.Column("turns", sa.Integer, nullable=False),
+    sa.Column("scored", sa.Boolean, nullable=False),
+    sa.Column("again", sa.Boolean, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("digest", sa.String, nullable=False, server_default=""),
+    sa.Column("opening", sa.String, nullable=False, server_default=""),
+)
+"""One episode; those with ``again`` were interrupted and played again under the same number."""
+
+seats = sa.Table(
+    "seats",
+    metadata,
+    sa.Column("episode", sa.ForeignKey("episodes.id"), primary_key=True),
+    sa.Column("seat", sa.Integer, primary_key=True),
+    sa.Column("agent", sa.String, nullable=False),
+    sa.Column("type", sa.String, nullable=False),
+    sa.Column("instance", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("return", sa.Float),
+    sa.Column("score", sa.Float),
+    sa.Column("decisions", sa.Integer, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("breaches", sa.Integer, nullable=False),
+    sa.Column("ignored", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("refused", sa.Integer, nullable=False, server_default="0"),
+)
+"""What one seat did in one episode; ``score`` is its part of the outcome, if there is one."""
+
+measures = sa.Table(
+    "measures",
+    metadata,
+    sa.Column("episode", sa.ForeignKey("episodes.id"), primary_key=True),
+    sa.Column("seat", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String, primary_key=True),
+    sa.Column("value", sa.Float),
+)
+"""What agents reported: the mean over the episode, NULL where it is not finite."""
+
+states = sa.Table(
+    "states",
+    metadata,
+    sa.Column("execution", sa.ForeignKey("executions.id"), primary_key=True),
+    sa.Column("agent", sa.String, primary_key=True),
+    sa.Column("stage", sa.Integer, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+    sa.Column("saved", sa.Float),
+)
+"""The last saved state of each learner, after the stage of that number."""
+
+RESULTS = """
+CREATE VIEW results AS
+SELECT executions.id AS execution, executions.name AS experiment, executions.variant AS variant,
+  executions.seed AS seed, stages.number AS stage, stages.kind AS kind, stages.name AS played,
+  stages.trained AS trained, episodes.number AS episode, episodes.seed AS episode_seed,
+  episodes.reason AS reason, episodes.blame AS blame, episodes.turns AS turns,
+  episodes.digest AS digest, episodes.opening AS opening, seats.seat AS seat,
+  seats.agent AS agent, seats.type AS type, seats."return" AS "return", seats.score AS score,
+  seats.decisions AS decisions, seats.seconds AS seconds, seats.breaches AS breaches,
+  seats.ignored AS ignored, seats.refused AS refused
+FROM seats
+JOIN episodes ON seats.episode = episodes.id
+JOIN stages ON episodes.stage = stages.id
+JOIN executions ON stages.execution = executions.id
+WHERE episodes.scored AND NOT episodes.again
+"""
+"""A row for each seat of each episode that counts."""
+
+VIEWS = {"results": RESULTS}
