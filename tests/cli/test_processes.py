@@ -168,7 +168,24 @@ def test_a_program_that_is_one_agent(terminals: Any) -> None:
     agent.expect("^agent ann ready at .* as ann$")
     second = terminals.agent("Chance", "--as-one", "--name", "ann")
     assert second.wait() == 1
-    second.expect("^dovetail: the broker refuses: another peer is called 'ann'", "err")
+    second.expect(
+        "^dovetail: the broker refuses: another peer is called 'ann'.*trying again", "err"
+    )
+    second.expect("^dovetail: the broker refuses: another peer is called 'ann'[^,]*$", "err")
+    assert len(second.lines["err"]) == 2
+    assert agent.process.poll() is None
+
+
+def test_a_program_killed_and_started_again_within_a_heartbeat_gets_its_name(
+    terminals: Any,
+) -> None:
+    terminals.broker("--heartbeat", "2.5")
+    first = terminals.agent("Chance", "--as-one", "--name", "ann")
+    first.expect("^agent ann ready at .* as ann$")
+    first.kill()  # the broker notices at its next ping
+    second = terminals.agent("Chance", "--as-one", "--name", "ann")
+    second.expect("^agent ann ready at .* as ann$")
+    assert len(second.lines["err"]) <= 1
 
 
 def test_a_token_is_asked_for(terminals: Any) -> None:

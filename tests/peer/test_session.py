@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.peer.session import FATAL, Session
+from dovetail.peer.session import FATAL, NameTaken, Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -74,6 +74,27 @@ def test_a_pong_says_what_has_arrived_and_a_hello_too(session: Session) -> None:
     session.greet(2.0)
     session.receive(frames(m.Welcome("other", "north")), 2.0)
     assert session.seen == 0
+
+
+@pytest.mark.parametrize(
+    ("hello", "welcomed", "again"),
+    [
+        (m.Hello(m.VERSION, "agent", "north"), False, True),
+        (m.Hello(m.VERSION, "agent", offers=[m.Offer("deep", instance=True)]), False, True),
+        (m.Hello(m.VERSION, "agent", offers=[m.Offer("deep")]), False, False),
+        (m.Hello(m.VERSION, "agent", "north"), True, False),
+    ],
+)
+def test_only_a_starting_peer_that_asks_for_a_name_may_wait_for_it(
+    hello: m.Hello, welcomed: bool, again: bool
+) -> None:
+    session = Session(hello)
+    if welcomed:
+        welcome(session)
+    session.greet(1.0)
+    with pytest.raises(DovetailError, match="the broker refuses: taken") as caught:
+        session.receive(frames(m.Error("name-taken", "taken")), 1.0)
+    assert isinstance(caught.value, NameTaken) is again
 
 
 def test_the_same_welcome_twice_is_taken_once(session: Session) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from dovetail.peer.address import ADDRESS
-from dovetail.peer.session import Session
+from dovetail.peer.session import NameTaken, Session
 from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -23,6 +23,15 @@ from dovetail.transport.frames import receive, send, waiting
 
 GIVE_UP = 60.0
 """Seconds of the broker's silence after which an experiment gives up."""
+
+INHERIT = 3.0
+"""Seconds for which a starting peer asks again for a name that is taken.
+
+The broker notices at its next heartbeat (1 s by default) that the program which had it was killed.
+"""
+
+AGAIN = 0.25
+"""Seconds between two such requests."""
 
 _log = logging.getLogger("dovetail")
 
@@ -41,7 +50,11 @@ class Link:
         stop: ends that wait when it is set; there may be no welcome then.
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
         idle: called periodically while no message arrives; an exception from it ends the wait.
-        warn: called with a line of text when the broker becomes silent and when it is back.
+        warn: called with a line of text when the broker becomes silent, when it is back, and when
+            this peer waits for its name.
+
+    Raises:
+        DovetailError: no broker answers, or it refuses this peer, or another peer keeps its name.
     """
 
     def __init__(
@@ -66,16 +79,33 @@ class Link:
         self._first: list[m.Message] = []
         try:
             self._connect()
-            end = None if wait is None else time.monotonic() + wait
-            while self.session.welcome is None and not (stop is not None and stop.is_set()):
-                self._first += self.receive(0.1)
-                if end is not None and time.monotonic() > end:
-                    raise DovetailError(
-                        f"no broker answers at {address}; start one with `dovetail broker`"
-                    )
+            self._join(wait, stop or threading.Event())
         except BaseException:
             self.close(goodbye=False)
             raise
+
+    def _join(self, wait: float | None, stop: threading.Event) -> None:
+        """Wait for the welcome."""
+        end = None if wait is None else time.monotonic() + wait
+        taken: float | None = None
+        while self.session.welcome is None and not stop.is_set():
+            try:
+                self._first += self.receive(0.1)
+            except NameTaken as error:
+                now = time.monotonic()
+                if taken is None:
+                    taken = now
+                    self._warn(
+                        f"{error}; trying again for {INHERIT:g} s, in case it has just ended"
+                    )
+                elif now - taken > INHERIT:
+                    raise
+                stop.wait(AGAIN)
+                self._greet()
+            if taken is None and end is not None and time.monotonic() > end:
+                raise DovetailError(
+                    f"no broker answers at {self.address}; start one with `dovetail broker`"
+                )
 
     def _connect(self) -> None:
         if self._socket is not None:
@@ -94,7 +124,11 @@ class Link:
                 f"{self.address!r} is not a broker address ({error.strerror}); "
                 f"expected something like {ADDRESS}"
             ) from None
-        socket.send(self.session.greet(time.monotonic()))
+        self._greet()
+
+    def _greet(self) -> None:
+        assert self._socket is not None
+        self._socket.send(self.session.greet(time.monotonic()))
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Return the messages received, waiting up to ``timeout`` seconds for the first.
@@ -145,7 +179,7 @@ class Link:
                 )
         if session.silent(now):
             if session.welcome is None and self._socket is not None:
-                self._socket.send(session.greet(now))  # the hello or its welcome may have been lost
+                self._greet()  # the hello or its welcome may have been lost
             else:
                 self._connect()
         if self._idle is not None:

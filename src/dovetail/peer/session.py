@@ -20,10 +20,15 @@ UNREADABLE = {"invalid", "malformed", "limit"}
 """Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
 
+class NameTaken(DovetailError):
+    """A name that this peer asks for belongs to another, perhaps to one that was just killed."""
+
+
 class Session:
     """A peer's session with its broker.
 
     Raises (from ``receive``):
+        NameTaken: another peer has its name; the first ``hello`` may be repeated.
         DovetailError: the broker refuses this peer; the text says why.
     """
 
@@ -72,7 +77,8 @@ class Session:
                 if not self._greeted:
                     answers.append(self.greet(now))
             elif kind is m.Error and self._greeted and self._is_final(message.code):
-                raise DovetailError(f"the broker refuses: {message.message}")
+                text = f"the broker refuses: {message.message}"
+                raise NameTaken(text) if self._may_inherit(message.code) else DovetailError(text)
             else:
                 self.seen = max(self.seen, getattr(message, "seq", 0))
                 messages.append(message)
@@ -93,6 +99,11 @@ class Session:
     def _is_final(self, code: str) -> bool:
         """Whether another ``hello`` would get the same error."""
         return code in FATAL or (self.welcome is None and code in UNREADABLE)
+
+    def _may_inherit(self, code: str) -> bool:
+        """Whether the name that is taken was asked for by a peer that is just starting."""
+        named = bool(self.hello.name) or any(offer.instance for offer in self.hello.offers)
+        return code == "name-taken" and named and self.welcome is None
 
     def silent(self, now: float) -> bool:
         """Whether the broker has been silent for so long that the peer must reconnect."""
