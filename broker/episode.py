@@ -18,7 +18,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
 
-# What happens at every turn: a call of ``Machine.on`` each would cost a tenth of it.
+# What happens at every turn.
 TURN, STEP = column(MATCH, "turn"), column(MATCH, "step")
 ASKED_FIRST, ASKED = column(SEAT, "start"), column(SEAT, "step")
 ACTED = column(SEAT, "action")
@@ -133,7 +133,7 @@ class Episode:
         if not turn.to_act:
             self.machine.on("last turn")
             return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
-        self.machine.state = TURN[self.machine.state]
+        self.machine.move(TURN)
         limit = self.rules.max_turns
         if limit is not None and turn.turn >= limit:
             return Ending("truncated", message=f"the run allows {limit} turns")
@@ -198,7 +198,7 @@ class Episode:
             afterstates = None if view.afterstates is m.NIL else view.afterstates
             scene = None if view.scene is m.NIL else view.scene
             if place.machine.state == "waiting":
-                place.machine.state = ASKED[place.machine.state]
+                place.machine.move(ASKED)
                 step = m.AgentStep(
                     self.number,
                     number,
@@ -213,7 +213,7 @@ class Episode:
                 )
                 decisions.append(step)
             else:
-                place.machine.state = ASKED_FIRST[place.machine.state]
+                place.machine.move(ASKED_FIRST)
                 start = m.AgentStart(
                     self.number,
                     self.match,
@@ -243,7 +243,7 @@ class Episode:
     def acted(self, action: m.Action, now: float) -> Ending | None:
         """Take the answer that a seat owes."""
         place = self.places[action.seat]
-        place.machine.state = ACTED[place.machine.state]
+        place.machine.move(ACTED)
         if action.refused:
             place.refused += action.refused
         if action.measures:
@@ -289,7 +289,7 @@ class Episode:
         """Return the step of a turn in which no seat owes its answer any more."""
         actions = [(number, self.places[number].action) for number in self.latest.to_act]
         self.history.append(actions)
-        self.machine.state = STEP[self.machine.state]
+        self.machine.move(STEP)
         self.deadline = now + self._patience
         return m.EnvironmentStep(self.number, self.latest.turn, actions)
 

@@ -96,13 +96,13 @@ class Machine(Generic[State]):
         """
         self.state = self._table[self.state][event]
 
+    def move(self, column: Mapping[State, State]) -> None:
+        """Move as ``column(table, event)`` says: ``on`` with the event looked up beforehand."""
+        self.state = column[self.state]
+
 
 def column(table: Table[State], event: str) -> Mapping[State, State]:
-    """Return where an event leads from each state that names it.
-
-    ``machine.state = COLUMN[machine.state]`` is ``machine.on(event)`` without the call, for what
-    happens at every turn.
-    """
+    """Return where an event leads from each state that names it, for ``Machine.move``."""
     return {state: row[event] for state, row in table.items() if event in row}
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from dovetail.protocol import examples, states
 from dovetail.protocol.generate import document
-from dovetail.protocol.states import Machine, follow
+from dovetail.protocol.states import Machine, column, follow
 
 Table = Mapping[Any, Mapping[str, str]]
 
@@ -82,3 +84,34 @@ def test_a_machine_moves_by_its_table_and_not_otherwise() -> None:
     with pytest.raises(KeyError):
         machine.on("turn")
     assert machine.state == "idle"
+
+
+@pytest.mark.parametrize(("table", "first"), TABLES)
+def test_a_column_leads_where_the_table_does(table: Table, first: str) -> None:
+    events = {event for row in table.values() for event in row}
+    for event in events:
+        for state in table:
+            one, other = Machine(table, state), Machine(table, state)
+            if one.takes(event):
+                one.on(event)
+                other.move(column(table, event))
+                assert one.state == other.state
+            else:
+                with pytest.raises(KeyError):
+                    other.move(column(table, event))
+
+
+def assigned(path: Path) -> bool:
+    """Whether a module assigns an attribute called ``state``."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "state" and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def test_only_one_module_assigns_a_state() -> None:
+    top = Path(__file__).parents[2]
+    files = [*(top / "broker").rglob("*.py"), *(top / "protocol").rglob("*.py")]
+    assert len(files) > 30
+    found = {path.relative_to(top).as_posix() for path in files if assigned(path)}
+    assert found == {"protocol/states.py"}
