@@ -3,44 +3,185 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, get_args
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import AnyRecord, StateRecord, scan
+from dovetail.protocol.journal import (
+    TITLE,
+    AnyRecord,
+    EpisodeRecord,
+    NumberRecord,
+    StateRecord,
+    Written,
+    entries,
+    version_1,
+)
+from dovetail.protocol.logfile import Damage, pack
+
+Sync = Literal["none", "batch", "always"]
+"""When what is written is forced to the device: whenever the system likes, which survives the death
+of the broker but not a loss of power; within ``BATCH`` seconds; before any peer is told of it."""
+SYNCS: tuple[Sync, ...] = get_args(Sync)
+BATCH = 1.0
+"""Seconds that a loss of power may cost with ``batch``."""
+
+
+class Appended:
+    """A file that grows at its end.  A write that failed is repeated from where it began.
+
+    Args:
+        path: of the file.
+        title: what it begins with if it is new.
+        end: where the next write goes; what is beyond is cut off.
+        sync: see ``Sync``.
+
+    Raises:
+        DovetailError: another process writes this file.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, title: bytes, end: int, sync: Sync) -> None:
+        self.path = path
+        self.sync = sync
+        self._file = lock(path)
+        try:
+            self._end = end
+            if end == 0:
+                self._put(title)
+            os.ftruncate(self._file, self._end)
+        except OSError:
+            os.close(self._file)
+            raise
+        self._dirty = threading.Event()
+        self._closed = False
+        if sync == "batch":
+            threading.Thread(target=self._force, name="journal", daemon=True).start()
+
+    def append(self, data: bytes) -> None:
+        """Write at the end.
+
+        Raises:
+            OSError: the disk refuses; nothing of ``data`` counts as written.
+        """
+        self._put(data)
+        if self.sync == "always":
+            os.fdatasync(self._file)
+        elif self.sync == "batch":
+            self._dirty.set()
+
+    def _put(self, data: bytes) -> None:
+        written = os.pwrite(self._file, data, self._end)
+        while written < len(data):
+            more = os.pwrite(self._file, memoryview(data)[written:], self._end + written)
+            written += more
+        self._end += written
+
+    def _force(self) -> None:
+        while True:
+            self._dirty.wait()
+            if self._closed:
+                return
+            self._dirty.clear()
+            with contextlib.suppress(OSError):
+                os.fdatasync(self._file)
+            time.sleep(BATCH / 2)
+
+    def close(self) -> None:
+        """Force everything to the device and close."""
+        self._closed = True
+        self._dirty.set()
+        with contextlib.suppress(OSError):
+            os.fsync(self._file)
+        os.close(self._file)
+
+
+def lock(path: Path) -> int:
+    """Open a file that only one process at a time may write; return its descriptor.
+
+    Raises:
+        DovetailError: another process has it.
+        OSError: it cannot be opened.
+    """
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                return file
+        except BlockingIOError:
+            os.close(file)
+            raise DovetailError(
+                f"the journal {path} is in use by another broker; choose another with --journal"
+            ) from None
+        except FileNotFoundError:
+            pass
+        os.close(file)  # another process replaced it in between
 
 
 class Journal:
     """A journal open for writing.
 
     Raises:
-        DovetailError: the file cannot be written or is not a journal.
+        DovetailError: the file cannot be written, is in use, or is not a journal.
     """
 
-    def __init__(self, path: Path, *, sync: bool = False) -> None:
+    def __init__(self, path: Path, *, sync: Sync = "none") -> None:
         self.path = path
         self.sync = sync
-        """Whether to force each write to the device, against loss of power."""
         self.states: dict[str, bytes] = {}
-        end = 0
+        """The newest state under each name."""
+        self.next = 1
+        """The lowest number that no record mentions."""
+        self.number = 0
+        """The number of the last record."""
+        self._waiting: list[bytes] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_file():
-                for position, record in scan(path):
-                    end = position
-                    if isinstance(record, StateRecord):
-                        self.states[record.name] = record.state
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            if path.is_file():
-                os.ftruncate(self._file, end)
-                os.lseek(self._file, end, os.SEEK_SET)
+            os.close(lock(path))
+            if version_1(path):
+                upgrade(path)
+            end = self._read()
+            _set_aside(path, end)
+            self._file = Appended(path, TITLE, end, sync)
         except OSError as error:
             raise DovetailError(f"cannot write the journal {path}: {error.strerror}") from None
-        self._end = end
-        self._pending = b""
+
+    def _read(self) -> int:
+        """Take in what was written; return where to continue."""
+        end = 0
+        for each in entries(self.path):
+            if isinstance(each, Damage):
+                if each.torn:
+                    break
+            else:
+                self.number = each.number
+                self._note(each.record)
+            end = each.end
+        return end
+
+    def _note(self, record: AnyRecord) -> None:
+        if isinstance(record, StateRecord):
+            self.states[record.name] = record.state
+        elif isinstance(record, EpisodeRecord):
+            self.next = max(self.next, record.result.run + 1, record.result.episode + 1)
+        else:
+            self.next = max(self.next, record.next)
+
+    def states_until(self, number: int) -> dict[str, bytes]:
+        """Return the newest state under each name as of the record of a number."""
+        found = {}
+        for each in entries(self.path):
+            if isinstance(each, Written) and each.number <= number:
+                if isinstance(each.record, StateRecord):
+                    found[each.record.name] = each.record.state
+        return found
 
     def write(self, records: Sequence[AnyRecord]) -> None:
         """Append records; what could not be written is tried again by the next call.
@@ -49,21 +190,90 @@ class Journal:
             OSError: the disk refuses, and nothing of ``records`` counts as written.
         """
         now = time.time()
-        parts = [self._pending]
         for record in records:
             record.time = now
-            data = codec.encode(record)
-            parts.append(len(data).to_bytes(4, "big"))
-            parts.append(data)
-        self._pending = b"".join(parts)
-        while self._pending:
-            written = os.write(self._file, self._pending)
-            self._pending = self._pending[written:]
-        if self.sync:
-            os.fsync(self._file)
+            self._waiting.append(pack(self.number + len(self._waiting) + 1, codec.encode(record)))
+        if self._waiting:
+            self._file.append(b"".join(self._waiting))
+            self.number += len(self._waiting)
+            self._waiting.clear()
 
-    def close(self) -> None:
-        """Force everything to the device and close."""
-        with contextlib.suppress(OSError):
-            os.fsync(self._file)
-        os.close(self._file)
+    def close(self, following: int = 0) -> None:
+        """Force everything to the device and close.
+
+        Args:
+            following: the number that the broker would give out next; 0 gave out none.
+        """
+        if following > self.next:
+            with contextlib.suppress(OSError):
+                self.write([NumberRecord(following)])
+        self._file.close()
+
+
+def upgrade(path: Path) -> None:
+    """Write a journal again in the present format, in the place of the old one.
+
+    Raises:
+        DovetailError: it is damaged, or in use.
+        OSError: it cannot be written.
+    """
+    held = lock(path)
+    old = path.with_name(path.name + ".v1")
+    try:
+        os.link(path, old)
+        if not copy(path, path, strict=True):
+            old.unlink()  # all of it is in the new file
+    finally:
+        os.close(held)
+
+
+def _set_aside(path: Path, end: int) -> None:
+    """Keep what follows a position, since it is about to be cut off."""
+    with path.open("rb") as file:
+        file.seek(end)
+        rest = file.read()
+    if rest:
+        with path.with_name(path.name + ".torn").open("ab") as torn:
+            torn.write(rest)
+
+
+def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -> list[Damage]:
+    """Write what can be read of a journal to a file, whole or not at all; return what cannot.
+
+    Args:
+        path: of the journal.
+        to: where to write it; may be the same.
+        strict: raise for what is damaged, but for a torn end.
+        compact: leave out states that a later one of the same name replaces.
+
+    Raises:
+        DovetailError: it is damaged and ``strict``, or not a journal.
+        OSError: it cannot be written.
+    """
+    last: dict[str, int] = {}
+    if compact:
+        for each in entries(path):
+            if isinstance(each, Written) and isinstance(each.record, StateRecord):
+                last[each.record.name] = each.number
+    temporary = to.with_name(to.name + ".new")
+    damage = []
+    with temporary.open("wb") as file:
+        file.write(TITLE)
+        number = 0
+        for each in entries(path):
+            if isinstance(each, Damage):
+                if strict and not each.torn:
+                    raise DovetailError(
+                        f"{path} is damaged at {each}; run `dovetail journal repair {path}`"
+                    )
+                damage.append(each)
+                continue
+            record = each.record
+            if isinstance(record, StateRecord) and last.get(record.name, 0) > each.number:
+                continue
+            number += 1
+            file.write(pack(number, codec.encode(record)))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(to)
+    return damage

@@ -69,6 +69,7 @@ class Server:
         self.journal = journal
         if journal is not None:
             self.core.tables.states.update(journal.states)
+            self.core.tables.next = journal.next
         self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
@@ -211,8 +212,7 @@ class Server:
                 "the broker waits until it can be written; make room"
             )
             log.error(text)
-            for connection in self.core.experiments():
-                self._transmit(connection, [m.Error("journal", text)], now)
+            self._tell([(each, m.Error("journal", text)) for each in self.core.experiments()], now)
         self._retry = now + RETRY_JOURNAL
 
     def _tell(self, out: list[tuple[Address, m.Message]], now: float) -> None:
@@ -277,4 +277,4 @@ class Server:
             self._context.term()
             self._socket = None
         if self.journal is not None:
-            self.journal.close()
+            self.journal.close(self.core.tables.next)

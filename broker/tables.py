@@ -6,7 +6,6 @@ What belongs to one part alone stands in that part: instances in ``instances``, 
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 
 from dovetail.broker.outbox import Address, Out
@@ -46,11 +45,14 @@ class Tables:
         """The peers that are present."""
         self.sessions: dict[str, Peer] = {}
         """All peers, also those that are away, by session token."""
-        self._numbers = itertools.count(1)
+        self.next = 1
+        """The number that the next thing gets."""
 
     def number(self) -> int:
         """Return a number that nothing else has."""
-        return next(self._numbers)
+        number = self.next
+        self.next = number + 1
+        return number
 
     def ignore(self) -> None:
         """Count a message that is late, doubled or foreign."""

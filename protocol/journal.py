@@ -1,12 +1,15 @@
 """The journal: its records, and how to read them.
 
-A file of records, each four bytes of length (big-endian) and a MessagePack map.  A record that a
-crash cut short does not count.
+A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and that
+of version 1, which is read as well.  A record that a crash cut short does not count; one that is
+damaged is skipped.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,12 @@ from msgspec import Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.logfile import LONGEST, MARK, Damage, scan
 from dovetail.protocol.messages import Episode, Mode
+
+log = logging.getLogger("dovetail")
+
+TITLE = b"dovetail journal 2\n"
 
 
 class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
@@ -48,9 +56,28 @@ class StateRecord(Record, tag="kept"):
     time: float = 0.0
 
 
-AnyRecord = EpisodeRecord | StateRecord
+class NumberRecord(Record, tag="numbers"):
+    """The broker that ended here gave out no number from ``next`` on."""
+
+    next: int
+    time: float = 0.0
+
+
+AnyRecord = EpisodeRecord | StateRecord | NumberRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record and its place in the file."""
+
+    number: int
+    start: int
+    end: int
+    record: AnyRecord
+
 
 _decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
+_UNREADABLE = (msgspec.DecodeError, DovetailError, ValueError, RecursionError, OverflowError)
 
 
 def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
@@ -103,43 +130,83 @@ def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
     raise DovetailError(f"there is no episode {which}; {path} has {found[0]}")
 
 
-def read(path: Path) -> Iterator[AnyRecord]:
-    """Yield the records of a journal, oldest first.
+def read(path: Path) -> Iterator[EpisodeRecord | StateRecord]:
+    """Yield the episodes and states of a journal, oldest first; a warning names what is damaged.
+
+    Raises:
+        DovetailError: there is no journal at ``path``.
+    """
+    for each in entries(path):
+        if isinstance(each, Written):
+            if not isinstance(each.record, NumberRecord):
+                yield each.record
+        elif not each.torn:
+            log.warning("%s is damaged at %s; run `dovetail journal check`", path, each)
+
+
+def entries(path: Path) -> Iterator[Written | Damage]:
+    """Yield the records of a journal and what is damaged, in the order of the file.
 
     Raises:
         DovetailError: there is no journal at ``path``.
     """
     try:
-        for _, record in scan(path):
-            yield record
+        with path.open("rb") as file:
+            head = file.read(len(TITLE) + len(MARK))
+        if not head:
+            return
+        new = head.startswith(TITLE) or head.endswith(MARK)
+        found = _checked(path) if new else _version_1(path)
+        first = next(found)
+        if isinstance(first, Damage) and first.end == path.stat().st_size:
+            raise DovetailError(f"{path} is not a Dovetail journal")
+        yield first
+        yield from found
     except OSError as error:
         raise DovetailError(f"cannot read the journal {path}: {error.strerror}") from None
 
 
-def scan(path: Path) -> Iterator[tuple[int, AnyRecord]]:
-    """Yield the records of a journal, each with the position of its end in the file.
-
-    Raises:
-        DovetailError: the file is not a journal, or is damaged.
-        OSError: it cannot be read.
-    """
+def version_1(path: Path) -> bool:
+    """Whether a journal has the format of version 1."""
     with path.open("rb") as file:
-        end = 0
-        while True:
+        head = file.read(len(TITLE) + len(MARK))
+    return bool(head) and not head.startswith(TITLE) and not head.endswith(MARK)
+
+
+def _checked(path: Path) -> Iterator[Written | Damage]:
+    whole = False
+    for each in scan(path, TITLE):
+        if isinstance(each, Damage):
+            yield each
+            continue
+        whole = True
+        try:
+            record = _decoder.decode(each.data)
+        except _UNREADABLE as error:
+            what = f"record {each.number} is whole, and unknown to this version: {error}"
+            yield Damage(each.start, each.end, what)
+            continue
+        yield Written(each.number, each.start, each.end, record)
+    if not whole and path.stat().st_size == len(TITLE):
+        yield Written(0, 0, len(TITLE), NumberRecord(1))
+
+
+def _version_1(path: Path) -> Iterator[Written | Damage]:
+    """Read four bytes of length (big-endian) and a map, again and again; nothing is checked."""
+    size, end, number = path.stat().st_size, 0, 0
+    with path.open("rb") as file:
+        while end < size:
             head = file.read(4)
-            if len(head) < 4:
-                return
-            size = int.from_bytes(head, "big")
-            data = file.read(size) if size <= 1 << 30 else b""
-            if len(data) < size:
-                if end == 0:
-                    raise DovetailError(f"{path} is not a Dovetail journal")
+            length = int.from_bytes(head, "big")
+            data = file.read(length) if len(head) == 4 and length <= LONGEST else b""
+            if len(head) < 4 or len(data) < length or length > LONGEST:
+                yield Damage(end, size, "a record that was cut short, or damaged", torn=True)
                 return
             try:
                 record = _decoder.decode(data)
-            except msgspec.DecodeError:
-                raise DovetailError(
-                    f"{path} is not a Dovetail journal, or is damaged at byte {end}"
-                ) from None
-            end += 4 + size
-            yield end, record
+            except _UNREADABLE:
+                yield Damage(end, size, "damaged; in this old format nothing after it can be read")
+                return
+            number += 1
+            yield Written(number, end, end + 4 + length, record)
+            end += 4 + length

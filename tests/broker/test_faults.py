@@ -31,7 +31,7 @@ from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail.protocol.journal import EpisodeRecord, StateRecord, entries, read
 from dovetail.protocol.spaces import Discrete
 
 
@@ -447,6 +447,25 @@ def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path: Path) -> 
     assert len(told) == 10
 
 
+def test_in_one_program_a_full_disk_holds_the_run_back(tmp_path: Path) -> None:
+    path = tmp_path / "episodes.journal"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with InProcess([Count], [Player], journal=path) as experiment:
+        player = experiment.create("player")
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+            run = experiment.run("count", [player, player], episodes=5, seed=2)
+            while not run.problems:
+                run.poll(0.05)
+            assert "cannot write the journal" in run.problems[0]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        told = [(each.run, each.index) for each in run.wait()]
+    assert told == [(each.result.run, each.result.index) for each in read(path) if isinstance(each, EpisodeRecord)]
+    assert len(told) == 5
+
+
 def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path) -> None:
     path = tmp_path / "episodes.journal"
     for _ in range(2):
@@ -456,7 +475,8 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path
             experiment.save(player, state_name="best")
     whole = list(read(path))
     assert len(whole) == 6
-    path.write_bytes(path.read_bytes()[:-3])
+    last = [each.end for each in entries(path) if isinstance(getattr(each, "record", 0), StateRecord)]
+    path.write_bytes(path.read_bytes()[: last[-1] - 3])
     assert len(list(read(path))) == 5
     Journal(path).close()
     assert len(list(read(path))) == 5

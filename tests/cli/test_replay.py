@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from dovetail import InProcess
 from dovetail.broker.journal import Journal
 from dovetail.peer import plugins
-from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
 
 HERE = Path(__file__).parent
 
@@ -112,3 +113,51 @@ def test_an_empty_journal(dovetail: Any, tmp_path: Path) -> None:
     Journal(tmp_path / "empty").close()
     assert "has no episodes" in dovetail("replay", "empty").out
     assert dovetail("replay", "empty", "last").code == 1
+
+
+def test_a_journal_is_verified(dovetail: Any, journal: Path, game: str) -> None:
+    answer = dovetail("verify", str(journal), "--env", game)
+    assert answer.code == 0, answer.out
+    assert f"{journal}: 4 episodes with " in answer.out
+    played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
+    writer = Journal(journal)
+    first = played[0]
+    last = [(seat, 999) for seat, _ in first.actions[1]]
+    forged = [*first.actions[:1], last, *first.actions[2:]]
+    writer.write([msgspec.structs.replace(first, actions=forged)])
+    writer.close()
+    answer = dovetail("verify", str(journal), "--env", game)
+    assert answer.code == 1
+    assert "episode 5: the replay differs in turn 1: action 999 of seat 1 is not leg" in answer.out
+    assert answer.err == f"dovetail: {journal} has 1 problems\n"
+
+
+def test_a_damaged_journal_is_checked_and_repaired(dovetail: Any, journal: Path) -> None:
+    sound = dovetail("journal", "check", str(journal))
+    assert (sound.code, sound.out) == (0, f"{journal}: 4 episodes, 0 saved states\n")
+    data = bytearray(journal.read_bytes())
+    data[200] ^= 16
+    journal.write_bytes(data)
+    answer = dovetail("journal", "check", str(journal))
+    assert answer.code == 1
+    assert f"{journal}: bytes 19 to " in answer.out
+    assert "3 episodes" in answer.out
+    assert dovetail("verify", str(journal), "--env", "count_up").code != 0
+    assert dovetail("journal", "repair", str(journal)).code == 0
+    copy = f"{journal}.repaired"
+    assert dovetail("journal", "check", copy).code == 0
+    assert "exists; remove it" in dovetail("journal", "repair", str(journal)).err
+    lines = dovetail("journal", "export", copy).out.splitlines()
+    assert [json.loads(line)["record"] for line in lines] == ["played"] * 3
+    assert dovetail("journal", "list", copy).out.count("count_up") == 3
+
+
+def test_a_journal_is_compacted(dovetail: Any, tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    writer = Journal(path)
+    writer.write([StateRecord("best", "td", bytes([n]) * 1000) for n in range(5)])
+    assert "is in use" in dovetail("journal", "compact", str(path)).err
+    writer.close()
+    assert dovetail("journal", "compact", str(path)).code == 0
+    assert [each.state[0] for each in read(path) if isinstance(each, StateRecord)] == [4]
+    assert "state 'best': td, 1,000 bytes" in dovetail("journal", "list", str(path)).out

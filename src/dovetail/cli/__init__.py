@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from dovetail._version import __version__
-from dovetail.cli import broker, check, conform, experiments, games, peers, records, train, watching
+from dovetail.cli import (
+    broker,
+    check,
+    conform,
+    experiments,
+    games,
+    journals,
+    peers,
+    records,
+    train,
+    watching,
+)
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 
 app = typer.Typer(
@@ -44,7 +55,9 @@ def options(
     state.debug = debug
 
 
-for module in (broker, peers, games, experiments, train, watching, records, conform, check):
+for module in (
+    *(broker, peers, games, experiments, train, watching, records, journals, conform, check),
+):
     module.add(app)
 
 

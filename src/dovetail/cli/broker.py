@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dovetail.cli.common import ADDRESS, Token, log_to_stderr, warn
+
+
+class Sync(StrEnum):
+    """How the journal is forced to the device."""
+
+    none = "none"
+    batch = "batch"
+    always = "always"
 
 
 def add(app: typer.Typer) -> None:
@@ -28,8 +37,12 @@ def broker(
         typer.Option(metavar="PATH", help="File to record episodes in; `none` for no journal."),
     ] = "dovetail.journal",
     sync: Annotated[
-        bool, typer.Option("--sync", help="Force every record to disk, to survive a power failure.")
-    ] = False,
+        Sync,
+        typer.Option(
+            help="When to force the journal to the device, against a power failure: none leaves it to "
+            "the system, batch loses a second at most, always loses nothing and is slow."
+        ),
+    ] = Sync.none,
     token: Token = None,
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
@@ -78,7 +91,7 @@ def broker(
     serve(
         bind,
         settings=Settings(token=token, heartbeat=heartbeat, peer_timeout=peer_timeout, grace=grace),
-        journal=None if journal == "none" else Journal(Path(journal), sync=sync),
+        journal=None if journal == "none" else Journal(Path(journal), sync=sync.value),
         finish=finish,
         ready=ready,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,11 +15,12 @@ from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
 from dovetail.peer.registry import registered
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
     from dovetail.protocol.journal import EpisodeRecord
-    from dovetail.protocol.messages import Turn
+    from dovetail.protocol.messages import Spec, Turn
 
 
 def add(app: typer.Typer) -> None:
@@ -51,7 +54,7 @@ def replay(
     Example: dovetail replay dovetail.journal last --delay 0.5
     """
     if episode is None or list_:
-        _list(journal)
+        list_episodes(journal)
         return
     from dovetail.protocol.journal import episode as pick
 
@@ -63,10 +66,15 @@ def replay(
         f"episode {number}: {played.environment}, "
         f"{' against '.join(seat.agent for seat in result.seats)}, seed {result.seed}"
     )
-    _play(played, env, delay)
+    replayed(played, env, delay, print)
+    print(ending(result.reason, result.outcome))
+    if result.message:
+        print(result.message)
+    print("the replay ends as recorded")
 
 
-def _list(journal: Path) -> None:
+def list_episodes(journal: Path) -> None:
+    """Print a table of a journal's episodes."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -89,7 +97,20 @@ def _list(journal: Path) -> None:
     show(table if table.row_count else f"{journal} has no episodes")
 
 
-def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
+def replayed(
+    played: EpisodeRecord, name: str | None, delay: float, say: Callable[[str], object]
+) -> None:
+    """Play an episode again and compare each turn with the record.
+
+    Args:
+        played: the record.
+        name: the environment; None is the registered one of the recorded name.
+        delay: seconds to wait before each turn.
+        say: called with each line that shows what happens.
+
+    Raises:
+        DovetailError: the replay differs, and the text says where; or there is no such environment.
+    """
     # A name typed by the user may be imported; a name in a journal is only looked up.
     try:
         kind = find_environment(name) if name else registered("environment", played.environment)
@@ -113,38 +134,45 @@ def _play(played: EpisodeRecord, name: str | None, delay: float) -> None:
         if len(result.seats) != spec.seats:
             _differs(0, f"{spec.seats} seats instead of {len(result.seats)}")
         if result.turns == 0 and result.reason == "environment-failed":
-            print(f"it never started: {result.message}")
+            say(f"it never started: {result.message}")
             return
         turn = environment.start(result.seed)
         _count(turn, totals)
-        print(f"-- turn 0\n{environment.text()}".rstrip(), flush=True)
+        say(f"-- turn 0\n{environment.text()}".rstrip())
         for number, actions in enumerate(played.actions):
             if sorted(turn.to_act) != sorted(seat for seat, _ in actions):
                 _differs(number, f"to act are {turn.to_act}, not {[seat for seat, _ in actions]}")
             time.sleep(delay)
-            print(f"-- turn {number + 1}")
+            say(f"-- turn {number + 1}")
             for seat, action in actions:
                 forced = " (chosen by the broker)" if (number, seat) in breached else ""
-                print(f"seat {seat} ({result.seats[seat].agent}): {action}{forced}")
+                say(f"seat {seat} ({result.seats[seat].agent}): {action}{forced}")
             failed_here = result.reason == "environment-failed" or result.blame is not None
+            if not (failed_here and number + 1 == len(played.actions)):
+                _legal(number, turn, spec, actions)
             try:
                 turn = environment.step(dict(actions))
             except Exception as error:
                 if failed_here and number + 1 == len(played.actions):
-                    print(f"the environment refuses: {error}")
+                    say(f"the environment refuses: {error}")
                     break
                 raise DovetailError(
                     f"the replay differs in turn {number + 1}: {type(error).__name__}: {error}"
                 ) from error
             _count(turn, totals)
-            print(environment.text().rstrip(), flush=True)
+            say(environment.text().rstrip())
         _check(played, turn, totals)
     finally:
         environment.cleanup()
-    print(ending(result.reason, result.outcome))
-    if result.message:
-        print(result.message)
-    print("the replay ends as recorded")
+
+
+def _legal(number: int, turn: Turn, spec: Spec, actions: list[tuple[int, Any]]) -> None:
+    from dovetail.broker.legality import allowed, space_of
+
+    legal = {view.seat: view.legal for view in turn.seats}
+    for seat, action in actions:
+        if not allowed(action, legal.get(seat), space_of(spec, seat)):
+            _differs(number, f"action {action} of seat {seat} is not legal")
 
 
 def _count(turn: Turn, totals: list[float]) -> None:
@@ -156,6 +184,8 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     """Compare the end of a replay with the record."""
     result = played.result
     number = len(played.actions)
+    if result.digest and result.digest != sha256(codec.encode(played.actions)).hexdigest()[:16]:
+        _differs(number, "the digest of the actions is another")
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
     by_broker = bool(result.message) or result.blame is not None
     if result.reason in ("terminated", "truncated") and not by_broker:

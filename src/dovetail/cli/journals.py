@@ -1,0 +1,179 @@
+"""``dovetail journal`` and ``dovetail verify``: what a journal holds, and whether it is sound."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from dovetail.cli.common import warn
+from dovetail.cli.records import list_episodes, replayed
+from dovetail.protocol.errors import DovetailError
+
+JournalPath = Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")]
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    help="List, check, repair, compact or export a journal.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(commands, name="journal")
+    app.command()(verify)
+
+
+@commands.command("list")
+def list_(journal: JournalPath) -> None:
+    """List the episodes and the kept states of a journal.
+
+    Example: dovetail journal list dovetail.journal
+    """
+    from dovetail.protocol.journal import StateRecord, read
+
+    list_episodes(journal)
+    kept = {each.name: each for each in read(journal) if isinstance(each, StateRecord)}
+    for name, each in sorted(kept.items()):
+        print(f"state {name!r}: {each.agent}, {len(each.state):,} bytes")
+
+
+@commands.command()
+def check(journal: JournalPath) -> None:
+    """Check every byte of a journal; the exit code is 1 if any is damaged.
+
+    Example: dovetail journal check dovetail.journal
+    """
+    from dovetail.protocol.journal import Written, entries, version_1
+
+    kinds: Counter[str] = Counter()
+    damage = []
+    for each in entries(journal):
+        if isinstance(each, Written):
+            kinds[str(each.record.__struct_config__.tag)] += each.number > 0
+        else:
+            damage.append(each)
+            print(f"{journal}: {each}")
+    print(f"{journal}: {kinds['played']:,} episodes, {kinds['kept']:,} saved states")
+    if version_1(journal):
+        warn("this is the format of version 1, without checksums; damage can go unnoticed")
+    if damage:
+        raise DovetailError(f"{journal} is damaged; `dovetail journal repair` keeps what is whole")
+
+
+@commands.command()
+def repair(
+    journal: JournalPath,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PATH", help="Where to write the sound copy."),
+    ] = None,
+) -> None:
+    """Write what can be read of a journal to a sound copy, by default JOURNAL.repaired.
+
+    Example: dovetail journal repair dovetail.journal
+    """
+    to = output or journal.with_name(journal.name + ".repaired")
+    if to.exists():
+        raise DovetailError(f"{to} exists; remove it, or choose another file with --output")
+    for each in _copy(journal, to):
+        print(f"{journal}: {each}; left out")
+    print(f"{to}: what could be read, in the present format")
+
+
+@commands.command()
+def compact(journal: JournalPath) -> None:
+    """Remove saved states that a later one of the same name replaces; no broker may use the journal.
+
+    Example: dovetail journal compact dovetail.journal
+    """
+    import os
+
+    from dovetail.broker.journal import lock
+    from dovetail.protocol.journal import Written, entries
+
+    if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
+        raise DovetailError(f"{journal} is damaged at {damage[0]}; run `dovetail journal repair`")
+    before = journal.stat().st_size
+    held = lock(journal)
+    try:
+        _copy(journal, journal, compact=True)
+    finally:
+        os.close(held)
+    print(f"{journal}: {journal.stat().st_size:,} bytes, {before:,} before")
+
+
+def _copy(journal: Path, to: Path, **options: bool) -> list[Any]:
+    from dovetail.broker.journal import copy
+
+    try:
+        return list(copy(journal, to, **options))
+    except OSError as error:
+        raise DovetailError(f"cannot write {to}: {error.strerror}") from None
+
+
+@commands.command()
+def export(journal: JournalPath) -> None:
+    """Print each record as one line of JSON; states are base64.
+
+    Example: dovetail journal export dovetail.journal > games.jsonl
+    """
+    from dovetail.protocol.journal import read
+
+    for record in read(journal):
+        line = msgspec.to_builtins(record, builtin_types=(), enc_hook=_plain)
+        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, msgspec.msgpack.Ext):
+        return {"extension": value.code, "data": bytes(value.data).hex()}
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def verify(
+    journal: JournalPath,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            metavar="NAME",
+            help="The environment, if it is not installed: module:Class or file.py:Class.",
+        ),
+    ] = None,
+) -> None:
+    """Check a journal, replay each of its episodes, and compare every turn with the record.
+
+    The exit code is 1 if a byte is damaged or an episode differs.
+
+    Example: dovetail verify dovetail.journal
+    """
+    from dovetail.protocol.journal import EpisodeRecord, Written, entries
+
+    problems = number = turns = 0
+    begun = time.monotonic()
+    for each in entries(journal):
+        if not isinstance(each, Written):
+            problems += 1
+            print(f"{journal}: {each}")
+        elif isinstance(each.record, EpisodeRecord):
+            number += 1
+            turns += len(each.record.actions)
+            try:
+                replayed(each.record, env, 0.0, lambda line: None)
+            except DovetailError as error:
+                problems += 1
+                print(f"episode {number}: {error}")
+    took = time.monotonic() - begun
+    print(f"{journal}: {number:,} episodes with {turns:,} turns replayed in {took:.1f} s")
+    if problems:
+        raise DovetailError(f"{journal} has {problems} problems")

@@ -1,0 +1,159 @@
+"""The journal proves itself: what is damaged is found, what is not is read, and one broker writes it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail import InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.broker.journal import SYNCS, Journal
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.protocol import codec
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import (
+    TITLE,
+    EpisodeRecord,
+    StateRecord,
+    Written,
+    entries,
+    read,
+)
+from dovetail.protocol.logfile import Damage
+
+
+def play(path: Path, episodes: int = 3, **options: Any) -> list[Any]:
+    with InProcess([ConnectFour], [Random], journal=path) as experiment:
+        agents = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        return experiment.run("connect_four", agents, episodes=episodes, seed=9, **options).wait()
+
+
+def damage(path: Path) -> list[Damage]:
+    return [each for each in entries(path) if isinstance(each, Damage)]
+
+
+def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
+    path, bad = tmp_path / "whole", tmp_path / "flipped"
+    play(path)
+    whole = path.read_bytes()
+    count = len(list(read(path)))
+    records = [each for each in entries(path) if isinstance(each, Written)]
+    assert damage(path) == []
+    for bit in range(0, len(whole) * 8, 5):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        bad.write_bytes(flipped)
+        found = damage(bad)
+        assert found, f"bit {bit} goes unnoticed"
+        first = found[0]
+        assert first.start <= bit // 8 < max(first.end, first.start + 1), (bit, found)
+        hit = [each for each in records if each.start <= bit // 8 < each.end]
+        expected = count - sum(not hasattr(each.record, "next") for each in hit)
+        assert len(list(read(bad))) == expected, bit  # what follows is read
+
+
+def test_damage_is_survived_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    play(path, 4)
+    places = [each for each in entries(path) if isinstance(each, Written)]
+    data = bytearray(path.read_bytes())
+    data[places[1].start + 40] ^= 1
+    path.write_bytes(data)
+    play(path, 2)
+    assert len([each for each in read(path) if isinstance(each, EpisodeRecord)]) == 5
+    assert len(damage(path)) == 1
+
+
+def test_a_missing_record_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    play(path, 4)
+    places = [each for each in entries(path) if isinstance(each, Written)]
+    data = path.read_bytes()
+    path.write_bytes(data[: places[1].start] + data[places[1].end :])
+    assert [each.what for each in damage(path)] == ["record 3 follows record 1"]
+
+
+def test_a_cut_end_is_kept_aside(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    play(path, 3)
+    whole = path.read_bytes()
+    for cut in (1, 19, 20, 21, 25, 60):
+        path.write_bytes(whole[:-cut])
+        (found,) = damage(path)
+        assert found.torn
+        Journal(path).close()
+        assert damage(path) == []
+        torn = path.with_name("games.torn")
+        assert path.read_bytes() + torn.read_bytes() == whole[:-cut]
+        torn.unlink()
+
+
+def test_the_old_format_is_read_and_upgraded(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    play(path, 3)
+    records = list(read(path))
+    old = b"".join(len(d).to_bytes(4, "big") + d for d in map(codec.encode, records))
+    path.write_bytes(old)
+    assert list(map(codec.encode, read(path))) == list(map(codec.encode, records))
+    for bit in range(0, len(old) * 8, 31):
+        flipped = bytearray(old)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            list(read(path))
+        except DovetailError as error:
+            assert "is not a Dovetail journal" in str(error)
+    path.write_bytes(old)
+    play(path, 1)
+    assert path.read_bytes().startswith(TITLE)
+    assert len(list(read(path))) == 4
+    assert not path.with_name("games.v1").exists()
+
+
+def test_numbers_are_not_used_twice(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    for _ in range(3):
+        play(path, 2)
+    results = [each.result for each in read(path) if isinstance(each, EpisodeRecord)]
+    assert len({each.episode for each in results}) == 6
+    assert len({each.run for each in results}) == 3
+
+
+def test_a_second_broker_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    first = Journal(path)
+    for _ in range(2):
+        with pytest.raises(DovetailError, match=r"games is in use by another broker; choose ano"):
+            Journal(path)
+    first.close()
+    Journal(path).close()
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_what_was_refused_is_written_later(tmp_path: Path, sync: Any, monkeypatch: Any) -> None:
+    """A disk that takes a part of a record and then nothing leaves no trace of that part."""
+    journal = Journal(tmp_path / "games", sync=sync)
+    journal.write([StateRecord("a", "x", b"1" * 50)])
+    real, calls = os.pwrite, iter([10, None, 30, None])
+
+    def full(file: int, data: Any, where: int) -> int:
+        share = next(calls)
+        if share is None:
+            raise OSError(28, "No space left on device")
+        return real(file, bytes(data)[:share], where)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space"):
+                journal.write([StateRecord("b", "x", b"2" * 70)])
+    journal.write([StateRecord("c", "x", b"3")])
+    journal.close()
+    assert [each.name for each in read(tmp_path / "games") if isinstance(each, StateRecord)] == [
+        *("a", "b", "b", "c")
+    ]
+    assert damage(tmp_path / "games") == []
+    assert Journal(tmp_path / "games").states == {"a": b"1" * 50, "b": b"2" * 70, "c": b"3"}
