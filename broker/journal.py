@@ -178,9 +178,10 @@ class Journal:
         """Return the newest state under each name as of the record of a number."""
         found = {}
         for each in entries(self.path):
-            if isinstance(each, Written) and each.number <= number:
-                if isinstance(each.record, StateRecord):
-                    found[each.record.name] = each.record.state
+            if isinstance(each, Damage) or each.number > number:
+                continue
+            if isinstance(each.record, StateRecord):
+                found[each.record.name] = each.record.state
         return found
 
     def write(self, records: Sequence[AnyRecord]) -> None:

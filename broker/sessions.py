@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.outbox import Address, Outbox
@@ -17,6 +18,8 @@ from dovetail.protocol.errors import ProtocolError
 
 AT_WORK = 10
 """How many times longer than others a peer may be silent that is at work on a request."""
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+"""What a terminal obeys rather than shows."""
 TURNS = m.Open | m.EnvironmentStart | m.EnvironmentStep | m.AgentStart | m.AgentStep
 """What clocks bound, so that a peer may be silent while it owes the answer."""
 
@@ -77,6 +80,11 @@ class Sessions:
         if hello.offers and hello.role not in ("environment", "agent"):
             raise ProtocolError("invalid", f"an {hello.role} has no offers")
         names = [offer.name for offer in hello.offers]
+        if any(map(CONTROL.search, (hello.name, hello.software, *names))):
+            raise ProtocolError(
+                "invalid",
+                "a name has control characters, which a terminal would obey; leave them out",
+            )
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ProtocolError(

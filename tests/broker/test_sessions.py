@@ -34,6 +34,19 @@ def test_a_name_is_held_by_who_is_present(core: Core) -> None:
     assert "another agent is called 'deep'" in answer(core, "b", deep).message
 
 
+@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b31m", "\x7f"])
+def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None:
+    offer = [m.Offer(name)]
+    for hello in (
+        m.Hello(1, "observer", name),
+        m.Hello(1, "agent", offers=offer),
+        m.Hello(1, "agent", software=name),
+    ):
+        error = answer(core, "a", hello)
+        assert error.code == "invalid"
+        assert name not in error.message
+
+
 @pytest.mark.parametrize("name", ["north", "south"])
 def test_a_name_of_one_who_is_away_is_taken_over(core: Core, name: str) -> None:
     first = answer(core, "a", AGENT)

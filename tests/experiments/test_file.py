@@ -39,6 +39,7 @@ def test_who_plays_and_who_learns(small: Path) -> None:
     ("old", "new", "complaint"),
     [
         ('name = "small"', 'name = "a/b"', "$.name"),
+        ('name = "small"', 'name = ".."', "$.name"),
         ("seed = 5", 'seed = "five"', "Expected `int`, got `str` - at `$.seed`"),
         ("seed = 5", "sead = 5", "unknown field `sead`"),
         ("episodes = 50", "episodes = 0", "`$.phases[0].episodes`"),
