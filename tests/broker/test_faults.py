@@ -462,7 +462,11 @@ def test_in_one_program_a_full_disk_holds_the_run_back(tmp_path: Path) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         told = [(each.run, each.index) for each in run.wait()]
-    assert told == [(each.result.run, each.result.index) for each in read(path) if isinstance(each, EpisodeRecord)]
+    assert told == [
+        (each.result.run, each.result.index)
+        for each in read(path)
+        if isinstance(each, EpisodeRecord)
+    ]
     assert len(told) == 5
 
 
