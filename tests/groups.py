@@ -24,6 +24,8 @@ PLACES = {
     "tests/agent_servers/test_scripted.py": "fast",
     "tests/bridges": "learners",
     "tests/bridges/test_conversion.py": "fast",
+    "tests/bridges/rlglue": "processes",
+    "tests/bridges/rlglue/test_wire.py": "fast",
     "tests/broker": "fast",
     "tests/broker/test_faults.py": "processes",
     "tests/broker/test_mistakes.py": "processes",
