@@ -71,6 +71,8 @@ class Decision(Struct, gc=False):
     """What ``rng`` was made from, for agents with random numbers of their own."""
     memory: Any = None
     """What the agent keeps of this seat's episode: the same object until ``end``; see ``Agent``."""
+    refused: int = 0
+    """For bridges: set it to how many illegal answers of a foreign agent were asked again; results count them."""
 
 
 _INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))

@@ -209,7 +209,7 @@ class AgentHost:
                 wrong = DovetailError(f"the action cannot travel: {error}")
                 self._crashed(play, turn, seq, wrong, out)
                 return
-        answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action)
+        answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action, turn.refused)
         if "_reported" in play.agent.__dict__:
             answer.measures = play.agent.reported()
         out.append(answer)

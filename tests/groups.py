@@ -25,6 +25,7 @@ PLACES = {
     "tests/bridges": "learners",
     "tests/bridges/test_conversion.py": "fast",
     "tests/bridges/rlglue": "processes",
+    "tests/bridges/rlglue/test_taskspec.py": "fast",
     "tests/bridges/rlglue/test_wire.py": "fast",
     "tests/broker": "fast",
     "tests/broker/test_faults.py": "processes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection, Mapping
 
 from dovetail.bridges.rlglue.glue import Glue, Pair, World
 from dovetail.bridges.rlglue.peer import LegacyAgent, LegacyEnvironment, Lost, Peer
@@ -44,33 +45,59 @@ def play(experiment: Peer, world: World) -> None:
         log.warning("the experiment is ended: %s", error)
 
 
-def relay(port: Port, *, once: bool = False) -> None:
-    """Join legacy agents, environments and experiments at a port, three at a time, until it is closed.
+Make = Callable[[Mapping[str, Peer]], World]
+"""Makes the world of an experiment from the legacy programs that take part."""
+
+
+def pair(peers: Mapping[str, Peer]) -> World:
+    """Return the world of a legacy agent and a legacy environment."""
+    return Pair(LegacyAgent(peers["agent"]), LegacyEnvironment(peers["environment"]))
+
+
+def relay(
+    port: Port, make: Make = pair, roles: Collection[str] = ROLES, *, once: bool = False
+) -> None:
+    """Serve one legacy experiment after another, until the port is closed.
 
     Args:
-        port: where they announce themselves.
+        port: where legacy programs announce themselves.
+        make: makes the world of an experiment.
+        roles: which programs are legacy; the experiment among them.
         once: end after the first experiment, as the original core does.
     """
     while not port.closed:
-        peers = port.claim(ROLES)
+        peers = port.claim(roles)
         if peers is None:
             continue
-        agent, environment = peers["agent"], peers["environment"]
-        experiment = peers["experiment"]
-
-        def look() -> None:
-            if not experiment.alive or port.closed:  # noqa: B023
-                raise experiment.lose("left")  # noqa: B023
-
-        agent.watch = environment.watch = look
-        experiment.watch = lambda: _stop_if(port)
-        play(experiment, Pair(LegacyAgent(agent), LegacyEnvironment(environment)))
-        for role in ROLES:
+        _serve(port, peers, make)
+        for role in roles:
             port.release(role)
         if once:
             return
 
 
-def _stop_if(port: Port) -> None:
-    if port.closed:
-        raise DovetailError("this program is stopping")
+def _serve(port: Port, peers: Mapping[str, Peer], make: Make) -> None:
+    experiment = peers["experiment"]
+
+    def stop() -> None:
+        if port.closed:
+            raise DovetailError("this program is stopping")
+
+    def look() -> None:
+        stop()
+        if not experiment.alive:
+            raise experiment.lose("left")
+
+    for peer in peers.values():
+        peer.watch = stop if peer is experiment else look
+    try:
+        world = make(peers)
+    except DovetailError as error:
+        log.warning("the experiment is ended: %s", error)
+        return
+    try:
+        play(experiment, world)
+    finally:
+        close = getattr(world, "close", None)
+        if close is not None:
+            close()

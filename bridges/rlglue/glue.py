@@ -149,6 +149,13 @@ class Pair:
         self.environment.cleanup()
         self.agent.cleanup()
 
+    def close(self) -> None:
+        """Leave the broker, where a side is native."""
+        for side in (self.agent, self.environment):
+            close = getattr(side, "close", None)
+            if close is not None:
+                close()
+
     def agent_message(self, body: bytes) -> bytes:
         return self.agent.message(body)
 

@@ -86,6 +86,17 @@ class Port:
             return None
         return found
 
+    def wait(self, role: str, timeout: float) -> bool:
+        """Wait for a program in a role; return whether there is one."""
+        end = time.monotonic() + timeout
+        with self._changed:
+            while not self._closed and self._present(role) is None:
+                left = min(0.5, end - time.monotonic())
+                if left <= 0:
+                    return False
+                self._changed.wait(left)
+        return not self._closed
+
     def claim(self, roles: Collection[str], timeout: float | None = None) -> dict[str, Peer] | None:
         """Wait until programs are connected in all roles; mark them busy and return them.
 

@@ -18,6 +18,7 @@ from dovetail.cli import (
     journals,
     peers,
     records,
+    rlglue,
     train,
     watching,
 )
@@ -56,7 +57,19 @@ def options(
 
 
 for module in (
-    *(broker, peers, games, experiments, train, watching, records, journals, conform, check),
+    *(
+        broker,
+        peers,
+        games,
+        experiments,
+        train,
+        watching,
+        records,
+        journals,
+        rlglue,
+        conform,
+        check,
+    ),
 ):
     module.add(app)
 

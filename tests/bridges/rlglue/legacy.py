@@ -79,7 +79,7 @@ class Program(threading.Thread):
 
 SPEC = (
     "VERSION RL-Glue-3.0 PROBLEMTYPE episodic DISCOUNTFACTOR 1.0 "
-    "OBSERVATIONS INTS (0 20) ACTIONS INTS (0 1) REWARDS (-1.0 1.0) EXTRA a chain"
+    "OBSERVATIONS INTS (0 20) ACTIONS INTS (0 1) REWARDS (0.0 5.0) EXTRA a chain"
 )
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
 from tests.bridges.rlglue.legacy import (
     AGENT,
     ENVIRONMENT,
@@ -229,13 +228,21 @@ BAD_ADTS = {
 }
 BROKEN: dict[str, tuple[int, dict[int, bytes | Callable[[bytes], bytes]]]] = {
     **{f"agent dies at {code}": (AGENT, {code: _death}) for code in (4, 5, 6, 7, 8, 10)},
-    **{f"environment dies at {code}": (ENVIRONMENT, {code: _death}) for code in (11, 12, 13, 14, 19)},
+    **{
+        f"environment dies at {code}": (ENVIRONMENT, {code: _death})
+        for code in (11, 12, 13, 14, 19)
+    },
     "agent hangs in a step": (AGENT, {6: _silence}),
     "environment hangs in a step": (ENVIRONMENT, {13: _silence}),
     **{f"action with {name}": (AGENT, {6: bad}) for name, bad in BAD_ADTS.items()},
     **{f"first action with {name}": (AGENT, {5: bad}) for name, bad in BAD_ADTS.items()},
-    **{f"observation with {name}": (ENVIRONMENT, {13: OVER + bad}) for name, bad in BAD_ADTS.items()},
-    **{f"first observation with {name}": (ENVIRONMENT, {12: bad}) for name, bad in BAD_ADTS.items()},
+    **{
+        f"observation with {name}": (ENVIRONMENT, {13: OVER + bad})
+        for name, bad in BAD_ADTS.items()
+    },
+    **{
+        f"first observation with {name}": (ENVIRONMENT, {12: bad}) for name, bad in BAD_ADTS.items()
+    },
     "task spec longer than it says": (ENVIRONMENT, {11: struct.pack(">I", 3) + b"abcdef"}),
     "task spec shorter than it says": (ENVIRONMENT, {11: struct.pack(">I", 2**31) + b"abc"}),
     "message that is no text": (AGENT, {10: b"\xff"}),
@@ -264,7 +271,7 @@ def test_a_broken_program_ends_its_experiment_and_nothing_else(case: str) -> Non
         answers[role] |= broken
         programs = {each: Program(port, each, answers[each]) for each in answers}
         e = Experiment(port)
-        with pytest.raises((AssertionError, EOFError), match="code 35|^$"):
+        with pytest.raises((AssertionError, EOFError), match=r"code 35|^$"):
             everything(e)
         e.connection.close()
         (sound,) = (programs[each] for each in programs if each != role)

@@ -1,0 +1,172 @@
+"""``dovetail rlglue``: programs of RL-Glue 3 join as they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from dovetail.cli.common import ADDRESS, Connect, Token, UsageError, log_to_stderr
+from dovetail.protocol.errors import DovetailError
+
+HOST = "127.0.0.1"
+PORT = 4096
+FREEZE = ["freeze learning", "freeze exploring"]
+UNFREEZE = ["unfreeze learning", "unfreeze exploring"]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(rlglue)
+
+
+def rlglue(
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent", metavar="NAME", help="Offer a legacy agent under this name; may be repeated."
+        ),
+    ] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            "--environment", metavar="NAME", help="Offer a legacy environment under this name."
+        ),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            envvar="RLGLUE_PORT",
+            help="Where legacy programs connect; each further agent gets the next port. 0 takes free ports.",
+        ),
+    ] = PORT,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at. RL-Glue checks no one who connects.")
+    ] = HOST,
+    connect: Connect = ADDRESS,
+    token: Token = None,
+    observe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOW",
+            help="What agents observe: plain, index[:SIZE] (numbered in order of appearance), mask or mask-ints "
+            "(with the legal actions); may be repeated.",
+        ),
+    ] = None,
+    illegal: Annotated[
+        Literal["retry", "judge", "random", "nearest", "modulo"],
+        typer.Option(
+            help="An illegal action of an agent: ask again after a penalty, leave it to the run, or replace it."
+        ),
+    ] = "retry",
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="The penalty; by default the game's forfeit, its least reward, or -1."),
+    ] = None,
+    tries: Annotated[
+        int, typer.Option(min=0, help="Illegal answers to a decision before the run judges.")
+    ] = 20,
+    end_truncated: Annotated[
+        bool,
+        typer.Option("--end-truncated", help="Call agent_end also when an episode is cut off."),
+    ] = False,
+    freeze: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Message to an agent before evaluation; '' for none."),
+    ] = None,
+    unfreeze: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Message to an agent after evaluation; '' for none."),
+    ] = None,
+    save: Annotated[
+        str, typer.Option(metavar="TEXT", help="Message that saves an agent's policy to {file}.")
+    ] = "",
+    load: Annotated[
+        str, typer.Option(metavar="TEXT", help="Message that loads an agent's policy from {file}.")
+    ] = "",
+    task_spec: Annotated[
+        str, typer.Option(metavar="TEXT", help="Replaces the legacy environment's task spec.")
+    ] = "",
+    seed_message: Annotated[
+        str, typer.Option(metavar="TEXT", help="Message that gives the environment its {seed}.")
+    ] = "",
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds that a lost legacy program has to come back.")
+    ] = 10.0,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for its answers; 0 waits for ever.")
+    ] = 60.0,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="As a core: end after the first experiment, as RL-Glue did."),
+    ] = False,
+) -> None:
+    """Join legacy RL-Glue 3 agents, environments and experiments, unchanged, by its TCP protocol.
+
+    Without --agent and --environment this is a core, in place of RL-Glue's own, and needs no broker.
+
+    Example: dovetail rlglue
+
+    Example: dovetail rlglue --agent white --agent black --observe index
+
+    Example: dovetail rlglue --environment mines
+    """
+    from dovetail.bridges.rlglue.agent import JoinOptions
+    from dovetail.bridges.rlglue.core import relay
+    from dovetail.bridges.rlglue.environment import HostOptions
+    from dovetail.bridges.rlglue.port import Port
+    from dovetail.bridges.rlglue.seat import SeatOptions
+    from dovetail.bridges.rlglue.seat import observe as how
+    from dovetail.bridges.rlglue.serve import Bridge
+
+    log_to_stderr()
+    names = agent or []
+    if len(set(names)) != len(names):
+        raise UsageError("two legacy agents have the same name; give each its own")
+    try:
+        index, mask = how(observe or [])
+    except DovetailError as error:
+        raise UsageError(f"--observe: {error}") from None
+    for option, template in (("--save", save), ("--load", load)):
+        if template and "{file}" not in template:
+            raise UsageError(f"{option}: {template!r} has no {{file}}, which stands for the path")
+    if seed_message and "{seed}" not in seed_message:
+        raise UsageError(f"--seed-message: {seed_message!r} has no {{seed}}")
+    seat = SeatOptions(index, mask, illegal, penalty, tries)
+    joining = JoinOptions(
+        seat,
+        end_truncated,
+        tuple(filter(None, FREEZE if freeze is None else freeze)),
+        tuple(filter(None, UNFREEZE if unfreeze is None else unfreeze)),
+        save,
+        load,
+        grace,
+    )
+    hosting = HostOptions(task_spec, seed_message, grace)
+    waits = patience or None
+    bridge = Bridge(connect, token, say=_say)
+    try:
+        if not names and environment is None:
+            core = Port(host, port, patience=waits)
+            _say(f"core: RLGLUE_PORT={core.number}")
+            bridge.run(core, lambda: relay(core, once=once))
+        if environment is not None:
+            roles = ["environment", "agent"] if names else ["environment"]
+            first = Port(host, port, roles, waits)
+            bridge.environment(environment, first, hosting)
+        for number, name in enumerate(names):
+            if number == 0 and environment is not None:
+                mine = first
+            else:
+                mine = Port(host, port and port + number, ["agent"], waits)
+            bridge.agent(name, mine, joining)
+    except BaseException:
+        bridge.close()
+        raise
+    bridge.wait()
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
