@@ -140,7 +140,7 @@ class Joined(Agent):
 
     def load(self, state: bytes) -> None:
         try:
-            kept = codec.Decoder(_Kept).decode(state)
+            kept: _Kept = codec.Decoder[_Kept](_Kept).decode(state)
         except DovetailError as error:
             raise DovetailError(f"this is not a saved legacy agent: {error}") from None
         folder = Path(tempfile.mkdtemp(prefix="dovetail-"))

@@ -31,7 +31,7 @@ class HostOptions(Struct, frozen=True):
     """Seconds that a lost program has to come back before a match."""
 
 
-class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+class MatchOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a match."""
 
     messages: Annotated[
@@ -58,12 +58,12 @@ def spec_of(task: TaskSpec, observations: Layout, actions: Layout, name: str) ->
 class Hosted(Environment):
     """A legacy RL-Glue environment."""
 
-    Configuration = Configuration
+    Configuration = MatchOptions
     port: ClassVar[Port]
     options: ClassVar[HostOptions]
     taken: ClassVar[list[Hosted]]
     """The match that has the program, if one has."""
-    configuration: Configuration
+    configuration: MatchOptions
 
     def init(self) -> Spec:
         if self.taken:

@@ -173,6 +173,8 @@ class Port:
         self._selector.register(connection, selectors.EVENT_READ)
 
     def _read(self, connection: socket.socket) -> None:
+        if connection not in self._strangers:
+            return  # refused since the selector saw it
         end, data = self._strangers[connection]
         try:
             more = connection.recv(8 - len(data))
@@ -190,7 +192,10 @@ class Port:
         code, length = wire.HEADER.unpack(data)
         role = wire.ROLES.get(code)
         if role is None or length:
-            self._refuse(connection, f"began with code {code} and {length} bytes, which is no role")
+            self._refuse(
+                connection,
+                f"began with code {code} and {length} bytes, which names none of the roles",
+            )
         elif role not in self.roles:
             self._refuse(connection, f"announced itself as {role}, which does not join here")
         else:

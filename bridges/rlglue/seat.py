@@ -60,7 +60,7 @@ def observe(words: Sequence[str]) -> tuple[int, Literal["", "chars", "ints"]]:
             mask = "ints"
         elif word != "plain":
             raise DovetailError(
-                f"{word!r} is no way to observe; expected plain, index, index:SIZE, mask or mask-ints"
+                f"cannot observe {word!r}; expected plain, index, index:SIZE, mask or mask-ints"
             ) from None
     return index, mask  # type: ignore[return-value]
 

@@ -204,7 +204,8 @@ class Frames:
         have = len(self._data)
         if have < 8:
             return 8 - have
-        return max(0, 8 + HEADER.unpack_from(self._data)[1] - have)
+        length: int = HEADER.unpack_from(self._data)[1]
+        return max(0, 8 + length - have)
 
     def take(self) -> tuple[int, bytes] | None:
         """Return the code and payload of the next complete frame, or None.

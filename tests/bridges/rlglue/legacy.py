@@ -6,7 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dovetail.bridges.rlglue.core import relay
 from dovetail.bridges.rlglue.port import Port
@@ -22,9 +22,10 @@ def text(content: str) -> bytes:
     return struct.pack(">I", len(content)) + content.encode()
 
 
-def adt(ints=(), doubles=(), chars=b"") -> bytes:
+def adt(ints: Sequence[int] = (), doubles: Sequence[float] = (), chars: bytes = b"") -> bytes:
     counts = struct.pack(">III", len(ints), len(doubles), len(chars))
-    return counts + struct.pack(f">{len(ints)}i{len(doubles)}d", *ints, *doubles) + chars
+    numbers: bytes = struct.pack(f">{len(ints)}i{len(doubles)}d", *ints, *doubles)
+    return counts + numbers + chars
 
 
 def exactly(connection: socket.socket, count: int) -> bytes:
@@ -51,7 +52,9 @@ def join(port: Port, role: int, timeout: float = 20.0) -> socket.socket:
 class Program(threading.Thread):
     """A legacy agent or environment: ``answers`` maps a code to the payload of its answer, or to a function."""
 
-    def __init__(self, port: Port, role: int, answers: dict[int, bytes | Callable[[bytes], bytes]]):
+    def __init__(
+        self, port: Port, role: int, answers: Mapping[int, bytes | Callable[[bytes], bytes]]
+    ):
         super().__init__(daemon=True)
         self.heard: list[tuple[int, bytes]] = []
         self.ended = threading.Event()
@@ -122,13 +125,13 @@ class Experiment:
         return answer
 
     def episode(self, most: int = 0) -> int:
-        return struct.unpack(">i", self.ask(27, struct.pack(">I", most)))[0]
+        return int(struct.unpack(">i", self.ask(27, struct.pack(">I", most)))[0])
 
     def number(self, code: int) -> int:
-        return struct.unpack(">i", self.ask(code))[0]
+        return int(struct.unpack(">i", self.ask(code))[0])
 
     def total(self) -> float:
-        return struct.unpack(">d", self.ask(24))[0]
+        return float(struct.unpack(">d", self.ask(24))[0])
 
     def leave(self) -> None:
         self.connection.sendall(frame(35))

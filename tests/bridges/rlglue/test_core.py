@@ -25,6 +25,8 @@ from tests.bridges.rlglue.legacy import (
     text,
 )
 
+from dovetail.bridges.rlglue.port import Port
+
 EMPTY = adt()
 
 
@@ -173,19 +175,17 @@ def test_abstract_types_pass_unchanged(shape: int) -> None:
 def test_any_order_of_arrival_and_several_trios() -> None:
     with core() as port:
         for order in ((1, 2, 3), (3, 1, 2), (2, 3, 1)):
-            made = {}
+            programs = []
             for role in order:
                 if role == EXPERIMENT:
-                    made[role] = Experiment(port)
-                    made[role].connection.sendall(frame(20))  # asked before the others are there
+                    e = Experiment(port)
+                    e.connection.sendall(frame(20))  # asked before the others are there
                 else:
-                    made[role] = Program(port, role, echo() if role == AGENT else chain())
-            e = made[EXPERIMENT]
+                    programs.append(Program(port, role, echo() if role == AGENT else chain()))
             assert read(e.connection) == (20, text(SPEC))
             assert e.episode() == 1
             e.leave()
-            assert made[AGENT].ended.wait(5)
-            assert made[ENVIRONMENT].ended.wait(5)
+            assert all(each.ended.wait(5) for each in programs)
 
 
 def test_a_second_program_replaces_the_first_before_the_game_and_is_refused_in_it() -> None:
@@ -254,7 +254,7 @@ def everything(e: Experiment) -> None:
         e.ask(code, text("hello") if code in (33, 34) else b"")
 
 
-def check_that_the_core_still_works(port) -> None:
+def check_that_the_core_still_works(port: Port) -> None:
     agent, environment = Program(port, AGENT, echo()), Program(port, ENVIRONMENT, chain())
     e = Experiment(port)
     everything(e)
