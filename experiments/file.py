@@ -5,14 +5,15 @@ docs/experiments.md describes the form; these structs are what it must be.
 
 from __future__ import annotations
 
-import itertools
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, ClockRule, Mode
 from dovetail.protocol.seeds import derive
@@ -47,6 +48,28 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """What its parameters may name, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent --register``."""
 
 
+Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
+"""``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
+
+
+class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``sprt``: a test that ends a pairing early."""
+
+    elo0: float = 0.0
+    elo1: float = 20.0
+    alpha: float = 0.05
+    beta: float = 0.05
+    model: Literal["normalised", "logistic"] = "normalised"
+
+    def __post_init__(self) -> None:
+        Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
+
+    @property
+    def test(self) -> Sprt:
+        """The test."""
+        return Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
+
+
 class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What phases and evaluations share."""
 
@@ -65,6 +88,16 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     lookahead: bool = False
     """Whether agents may ask the environment what would follow."""
+    openings: Openings = 0
+    """So many first plies are drawn at random, the same for every seating; or lines of actions, or the name of a
+    file with a line each; or ``auto``: drawn if the players turn out to be deterministic."""
+    truncated: Literal["apart", "draw"] = "apart"
+    """What a game counts that is truncated without an outcome: nothing, in a column of its own, or as drawn."""
+
+    @property
+    def round(self) -> int:
+        """How many episodes in a row share an opening."""
+        return len(self.seats) if self.rotate else 1
 
 
 class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -73,25 +106,54 @@ class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mode: Mode = "learn"
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, also before the first and after the last; 0 for none."""
+    frozen: list[str] = []
+    """Agents that do not learn in it."""
 
 
 class Evaluation(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``[[evaluations]]``: played with learning off, the same episodes each time."""
 
+    openings: Openings = "auto"
+
 
 class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Two players of a tournament; the file's form of it is ``Tournament``."""
+    """Players of a tournament who meet; the file's form of it is ``Tournament``."""
 
     tournament: str
+    round_number: int = 0
+    sprt: SprtPart | None = None
+    best_of: Positive | None = None
+    openings_seed: int = 0
+    """Openings are the same for all pairings."""
+
+
+Format = Literal["round-robin", "gauntlet", "knockout", "swiss"]
 
 
 class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``[[tournaments]]``: each player meets each other, with learning off, after all phases."""
+    """``[[tournaments]]``: players meet with learning off, after all phases."""
 
     name: str
-    players: Annotated[list[str], Meta(min_length=2)]
-    episodes: Annotated[int, Meta(ge=2, multiple_of=2)] = 100
-    """Of each pair, half of them in either order of seats."""
+    players: Annotated[list[str], Meta(min_length=1)]
+    format: Format = "round-robin"
+    seats: Positive = 2
+    """Of the game. With one seat each player plays alone, all with the same seeds."""
+    episodes: Positive = 100
+    """Of each meeting at most, divided evenly among the seatings."""
+    rounds: Positive | None = None
+    """Of a Swiss tournament; as many as a knockout would have if not given."""
+    challengers: Positive = 1
+    """Of a gauntlet: so many of the first players meet the others, who do not meet each other."""
+    sprt: SprtPart | None = None
+    """Ends a meeting when it is decided."""
+    best_of: Positive | None = None
+    """Ends a meeting when a player has more than half of the points of so many games."""
+    openings: Openings = "auto"
+    parallel: Annotated[int, Meta(ge=0)] = 1
+    """Meetings at once; 0 for one on each core."""
+    truncated: Literal["apart", "draw"] = "apart"
+    cap: float | None = None
+    """In games of one seat, the return at which an episode is stopped: truncated episodes reached at least theirs."""
     concurrency: Positive = 1
     clock: ClockRule = ClockRule()
     max_turns: Positive | None = None
@@ -99,24 +161,103 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     lookahead: bool = False
 
-    def pairings(self) -> list[Pairing]:
-        """Return what is played."""
-        return [
-            Pairing(
-                name=f"{self.name}: {one} - {other}",
-                tournament=self.name,
-                seats=[one, other],
-                episodes=self.episodes,
-                concurrency=self.concurrency,
-                rotate=True,
-                clock=self.clock,
-                max_turns=self.max_turns,
-                on_timeout=self.on_timeout,
-                on_illegal=self.on_illegal,
-                lookahead=self.lookahead,
-            )
-            for one, other in itertools.combinations(self.players, 2)
-        ]
+    def problem(self) -> str:
+        """Return what contradicts itself; empty if nothing does."""
+        if len(set(self.players)) < len(self.players):
+            return "a player is named twice"
+        if self.seats > 1 and len(self.players) < self.seats and not self.snapshots:
+            return f"{self.seats} seats need as many players; there are {len(self.players)}"
+        if self.episodes % self.seats:
+            word = "a multiple of 2" if self.seats == 2 else f"a multiple of {self.seats}"
+            return f"episodes must be {word}, one in each seating, not {self.episodes}"
+        if self.seats != 2:
+            for key, wrong in (
+                ("format", self.format != "round-robin"),
+                ("sprt", self.sprt is not None),
+                ("best_of", self.best_of is not None),
+            ):
+                if wrong:
+                    return f"{key} is for two seats; remove it, or set seats = 2"
+        if self.format == "gauntlet" and self.challengers >= len(self.players):
+            return "a gauntlet needs players other than its challengers"
+        if self.sprt is not None and self.best_of is not None:
+            return "sprt and best_of both end a meeting; remove one"
+        if self.best_of is not None and self.best_of > self.episodes:
+            return f"best_of = {self.best_of} needs as many episodes; there are {self.episodes}"
+        return ""
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether players are named that exist only after a league."""
+        return any("@" in name for name in self.players)
+
+    def pairing(self, players: Sequence[str], number: int, seed: int) -> Pairing:
+        """Return a meeting of players.
+
+        Args:
+            players: as many as there are seats.
+            number: of the round.
+            seed: the experiment's.
+        """
+        openings_seed = derive(seed, "openings", self.name)
+        again = "" if self.format in ("round-robin", "gauntlet") else f" (round {number + 1})"
+        return Pairing(
+            name=f"{self.name}: {' - '.join(players)}{again}",
+            tournament=self.name,
+            round_number=number,
+            seats=list(players),
+            episodes=self.episodes,
+            concurrency=self.concurrency,
+            rotate=self.seats > 1,
+            seed=derive(seed, "tournament", self.name) if self.seats == 1 else None,
+            clock=self.clock,
+            max_turns=self.max_turns,
+            on_timeout=self.on_timeout,
+            on_illegal=self.on_illegal,
+            lookahead=self.lookahead,
+            openings=0 if self.seats == 1 else self.openings,
+            openings_seed=openings_seed,
+            truncated=self.truncated,
+            sprt=self.sprt,
+            best_of=self.best_of,
+        )
+
+
+Policy = Literal["latest", "uniform", "prioritised"]
+
+
+class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[leagues]]``: one agent learns against a pool of others and of its own former states."""
+
+    name: str
+    learner: str
+    pool: list[str] = []
+    """Agents that are opponents from the beginning; they do not learn."""
+    seats: Annotated[int, Meta(ge=2)] = 2
+    policy: Policy = "uniform"
+    """Who is the next opponent: the latest snapshot, any with equal chance, or those who win most."""
+    episodes: Positive = 1000
+    block: Positive = 100
+    """Episodes against the same opponent."""
+    snapshot_every: Positive = 1000
+    """Episodes after which the learner's state joins the pool, and the evaluations are played."""
+    keep: Positive = 20
+    """Snapshots that stay in the pool; the oldest leave it."""
+    concurrency: Positive = 1
+    rotate: bool = True
+    clock: ClockRule = ClockRule()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+    lookahead: bool = False
+
+
+class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Episodes of a league against one opponent; the file's form of it is ``League``."""
+
+    league: str
+    last: bool
+    """Whether the learner's state joins the pool after it."""
 
 
 class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,14 +278,14 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     phases: list[Phase] = []
     evaluations: list[Evaluation] = []
     tournaments: list[Tournament] = []
+    leagues: list[League] = []
     description: str = ""
     seed: int = 0
     processes: ProcessesPart = ProcessesPart()
 
-    def parts(self) -> list[Phase | Evaluation | Pairing]:
-        """Return everything that is played."""
-        pairings = [each for tournament in self.tournaments for each in tournament.pairings()]
-        return [*self.phases, *self.evaluations, *pairings]
+    def parts(self) -> list[Phase | Evaluation]:
+        """Return what is played whatever the results are: not tournaments, not leagues."""
+        return [*self.phases, *self.evaluations]
 
     def agent_seed(self, name: str) -> int:
         """Return the seed of an agent."""
@@ -159,17 +300,31 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     def used(self) -> list[str]:
         """Return the agents that have a seat anywhere, in the order of the file."""
         seated = {name for part in self.parts() for name in part.seats}
+        seated.update(base(name) for each in self.tournaments for name in each.players)
+        seated.update(name for each in self.leagues for name in (each.learner, *each.pool))
         return [name for name in self.agents if name in seated]
 
     def learners(self) -> list[str]:
-        """Return the agents that learn in some phase."""
-        learning = {name for phase in self.phases if phase.mode == "learn" for name in phase.seats}
+        """Return the agents that learn in some phase or league."""
+        learning = {
+            name
+            for phase in self.phases
+            if phase.mode == "learn"
+            for name in phase.seats
+            if name not in phase.frozen
+        } | {league.learner for league in self.leagues}
         return [name for name in self.agents if name in learning]
 
 
+def base(name: str) -> str:
+    """Return the agent that a snapshot such as ``first@1000`` is of."""
+    return name.partition("@")[0]
+
+
 def kind_of(part: PlayPart) -> str:
-    """Return ``phase``, ``evaluation`` or ``tournament``."""
-    return {Phase: "phase", Pairing: "tournament"}.get(type(part), "evaluation")
+    """Return ``phase``, ``league``, ``evaluation`` or ``tournament``."""
+    kinds = {Phase: "phase", Block: "league", Pairing: "tournament"}
+    return kinds.get(type(part), "evaluation")
 
 
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
@@ -193,28 +348,55 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
         file = msgspec.convert(table, ExperimentFile)
     except msgspec.ValidationError as error:
         raise DovetailError(f"{path}: {error}") from None
-    parts = file.parts()
-    if not file.phases and not file.tournaments:
-        raise DovetailError(f"{path}: there is nothing to play; add [[phases]] or [[tournaments]]")
-    for part in parts:
-        for name in part.seats:
+    if not (file.phases or file.tournaments or file.leagues or file.evaluations):
+        raise DovetailError(
+            f"{path}: there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or "
+            "[[tournaments]]"
+        )
+    for what, seated in _seated(file):
+        for name in seated:
             if name not in file.agents:
                 raise DovetailError(
-                    f"{path}: {part.name!r} seats {name!r}, but there is no [agents.{name}]; "
+                    f"{path}: {what!r} seats {name!r}, but there is no [agents.{name}]; "
                     f"there are {', '.join(file.agents)}"
                 )
+    for problem in _problems(file):
+        raise DovetailError(f"{path}: {problem}")
     for name, agent in file.agents.items():
         if agent.register and agent.command is not None:
             raise DovetailError(
                 f"{path}: [agents.{name}] has a command; put --register into it instead of `register`"
             )
-    names = [part.name for part in parts]
+    names = [part.name for part in (*file.parts(), *file.leagues, *file.tournaments)]
     for name in names:
         if names.count(name) > 1:
             raise DovetailError(
                 f"{path}: two phases, evaluations or tournaments are called {name!r}"
             )
     return file
+
+
+def _seated(file: ExperimentFile) -> Iterator[tuple[str, list[str]]]:
+    for part in file.parts():
+        yield part.name, part.seats
+    for league in file.leagues:
+        yield league.name, [league.learner, *league.pool]
+    for tournament in file.tournaments:
+        yield tournament.name, [base(name) for name in tournament.players]
+
+
+def _problems(file: ExperimentFile) -> Iterator[str]:
+    learners = {league.learner for league in file.leagues}
+    for phase in file.phases:
+        for name in phase.frozen:
+            if name not in phase.seats:
+                yield f"{phase.name!r} freezes {name!r}, who has no seat in it"
+    for tournament in file.tournaments:
+        if problem := tournament.problem():
+            yield f"{tournament.name!r}: {problem}"
+        for name in tournament.players:
+            if "@" in name and base(name) not in learners:
+                yield f"{tournament.name!r}: {name!r} is a snapshot, but no league trains {base(name)!r}"
 
 
 def _override(table: Any, key: str, value: Any) -> None:

@@ -78,20 +78,27 @@ class Place:
                     )
                 seated[name] = offered
                 continue
-            try:
-                seated[name] = self.experiment.create(
-                    offered,
-                    seed=file.agent_seed(name),
-                    parameters=part.parameters,
-                    state=states.get(name),
-                    peer=self.peers.get(name),
-                )
-            except DovetailError as error:
-                began = f" (state {part.state})" if part.state and name in states else ""
-                raise DovetailError(
-                    f"[agents.{name}]: {error}{began}{self._traceback(name)}"
-                ) from None
+            seated[name] = self.create(file, name, states.get(name))
         return seated
+
+    def create(self, file: ExperimentFile, name: str, state: bytes | None = None) -> int:
+        """Create an agent of the file, from a state if one is given; return its number.
+
+        Raises:
+            DovetailError: it refuses its parameters or its state.
+        """
+        part = file.agents[name]
+        try:
+            return self.experiment.create(
+                offered_name(part.type),
+                seed=file.agent_seed(name),
+                parameters=part.parameters,
+                state=state,
+                peer=self.peers.get(name),
+            )
+        except DovetailError as error:
+            began = f" (state {part.state})" if part.state and state is not None else ""
+            raise DovetailError(f"[agents.{name}]: {error}{began}{self._traceback(name)}") from None
 
 
 @contextmanager

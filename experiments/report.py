@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from dovetail.experiments.file import ExperimentFile, Pairing, Tournament
+from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.plot import Point, learning_curves
 from dovetail.experiments.schedule import Played, Stage
+from dovetail.experiments.standings import standings
 from dovetail.experiments.statistics import Tally, tally
 from dovetail.experiments.table import curve_table, standings_table, summary
-from dovetail.experiments.tournament import standings
 
 Curves = dict[str, list[Point]]
 
@@ -21,9 +20,10 @@ Curves = dict[str, list[Point]]
 def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, ``curves.png``."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
-    tables = [_standings(tournament, played) for tournament in file.tournaments]
+    tournaments = [standings(file, each, played) for each in file.tournaments]
+    tables = [standings_table(each, full=True) for each in tournaments]
     with open(folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=140).print(summary(file.name, rows, full=True), *tables)
+        Console(file=text, width=180).print(summary(file.name, rows, full=True), *tables)
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(width=120, highlight=False)
@@ -31,29 +31,20 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     if any(len(points) > 1 for points in found.values()):
         console.print(curve_table(f"Learning curves: {measure}", found))
         learning_curves(folder / "curves.png", file.name, measure, found)
-    if file.phases or file.evaluations:
+    if file.phases or file.evaluations or file.leagues:
         console.print(summary("Before and after" if found else file.name, _ends(file, played)))
-    for table in tables:
-        console.print(table)
+    for each in tournaments:
+        console.print(standings_table(each))
     console.print(f"summary    {folder / 'summary.txt'}", soft_wrap=True)
     if (folder / "curves.png").is_file():
         console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
-
-
-def _standings(tournament: Tournament, played: Sequence[Played]) -> Table:
-    meetings = {
-        (each.stage.part.seats[0], each.stage.part.seats[1]): tallies(each)
-        for each in played
-        if isinstance(each.stage.part, Pairing) and each.stage.part.tournament == tournament.name
-    }
-    return standings_table(tournament.name, standings(tournament.players, meetings), meetings)
 
 
 def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, Tally]]:
     """Return what fits on a screen: the first and the last evaluations, or else the phases."""
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
-        phases = [each for each in played if each.stage.kind == "phase"]
+        phases = [each for each in played if each.stage.kind in ("phase", "league")]
         return [(each.stage, t) for each in phases for t in tallies(each)]
     ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
     return [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,11 @@ from rich.console import Console
 from dovetail.experiments import places, report
 from dovetail.experiments.file import ExperimentFile, read
 from dovetail.experiments.places import Place
-from dovetail.experiments.progress import Display
-from dovetail.experiments.schedule import Played, Stage, stages
+from dovetail.experiments.playing import Playing
+from dovetail.experiments.schedule import Played
 from dovetail.experiments.store import Store
 from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,8 @@ def execute(
         with place as there:
             console.print(there.about, soft_wrap=True)
             try:
-                played = _play(file, there, results, execution)
+                states = _states(file) | results.saved(execution)
+                played = Playing(file, there, results, execution, states).play()
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
@@ -104,50 +103,6 @@ def execute(
     report.write(file, played, folder)
     console.print(f"results    {results.url} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
-
-
-def _play(file: ExperimentFile, place: Place, store: Store, execution: int) -> list[Played]:
-    finished = store.finished_stages(execution)
-    states = _states(file) | store.saved(execution)
-    seats = place.seat(file, states)
-    learners = file.learners()
-    played = []
-    todo = stages(file)
-    with Display(file.name, todo) as display:
-        for stage in todo:
-            if stage.number in finished:
-                played.append(Played(stage, store.results(finished[stage.number])))
-                display.skip(stage)
-                continue
-            display.begin(stage)
-            names = stage.part.seats
-            row = store.begin_stage(
-                execution,
-                stage.number,
-                stage.kind,
-                stage.part.name,
-                stage.trained,
-                names,
-                stage.part.rotate,
-            )
-
-            def take(episode: Episode, row: int = row) -> None:
-                store.add(row, episode)
-                display.advance(episode)
-
-            episodes = _run(
-                file, place, stage, [seats[name] for name in names], take, store.label(row)
-            )
-            saved = {}
-            if stage.mode == "learn":
-                for name in learners:
-                    number = seats[name]
-                    if name in names and isinstance(number, int):
-                        saved[name] = place.experiment.save(number)
-            store.finish_stage(execution, stage.number, row, saved)
-            played.append(Played(stage, episodes))
-            display.finish(stage, episodes)
-    return played
 
 
 def _states(file: ExperimentFile) -> dict[str, bytes]:
@@ -162,55 +117,3 @@ def _states(file: ExperimentFile) -> dict[str, bytes]:
                     f"[agents.{name}]: cannot read the state {path}: {error.strerror}"
                 ) from None
     return states
-
-
-def _run(
-    file: ExperimentFile,
-    place: Place,
-    stage: Stage,
-    agents: list[int | str],
-    take: Callable[[Episode], None],
-    label: str = "",
-) -> list[Episode]:
-    part = stage.part
-    place.check()
-    more = ""
-    try:
-        run = place.experiment.run(
-            place.environment,
-            agents,
-            configuration=file.environment.configuration,
-            episodes=stage.episodes,
-            first_index=stage.first,
-            seed=file.play_seed(part),
-            mode=stage.mode,
-            concurrency=part.concurrency,
-            rotate=part.rotate,
-            clock=part.clock,
-            max_turns=part.max_turns,
-            on_timeout=part.on_timeout,
-            on_illegal=part.on_illegal,
-            lookahead=part.lookahead,
-            label=label,
-        )
-        more = place.hint()
-        episodes = []
-        looked = time.monotonic()
-        while (results := run.poll(0.5)) is not None:
-            for episode in results:
-                take(episode)
-                episodes.append(episode)
-            if not results or time.monotonic() - looked > 0.5:
-                looked = time.monotonic()
-                place.check()
-    except DovetailError as error:
-        place.check()  # a program's failure explains more than its consequences
-        raise DovetailError(f"{part.name}: {error}{more}") from None
-    lost = [each for each in episodes if not each.scored and not each.will_retry]
-    if lost:
-        place.check()
-        raise DovetailError(
-            f"{part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
-            f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}{place.hint()}"
-        )
-    return [each for each in episodes if each.scored]

@@ -232,6 +232,20 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             raise self._failed(error) from None
 
+    def keep(self, execution: int, agent: str, state: bytes) -> None:
+        """Record a state that belongs to no stage, such as a learner's first."""
+        mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(sa.delete(s.states).where(mine))
+                connection.execute(
+                    sa.insert(s.states).values(
+                        execution=execution, agent=agent, stage=-1, state=state, saved=time.time()
+                    )
+                )
+        except sa.exc.SQLAlchemyError as error:
+            raise self._failed(error) from None
+
     def finish(self, execution: int) -> None:
         """Record that an experiment is over."""
         self.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
@@ -11,14 +12,15 @@ from rich.table import Table
 
 from dovetail.experiments.plot import Point
 from dovetail.experiments.schedule import Stage
-from dovetail.experiments.statistics import Tally
-from dovetail.experiments.tournament import Pair, Standing
+from dovetail.experiments.standings import Standing, Standings
+from dovetail.experiments.statistics import Estimate, Tally
 
 
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
     """Return a table with a row for each agent and seat of each stage.
 
-    Results are shares of games won, or mean returns in games without winners, with 95 % intervals.
+    Results are shares of games won, or mean returns in games without winners, with 95 % intervals. Where
+    games repeat, a line says how many are distinct. T counts truncated games, which are in no share.
 
     Args:
         title: above the table.
@@ -29,60 +31,140 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
     table.add_column("played")
     table.add_column("episodes" if full else "after", justify="right", no_wrap=True)
     table.add_column("agent")
-    for name in ("seat", "W-D-L", "result (95 %)", *(("games", "ms/move", "faults") * full)):
+    entries = list(rows)
+    cut = any(tally.truncated for _, tally in entries)
+    heads = ("seat", "W-D-L", *(("T",) * cut), "won or return (95 %)")
+    for name in (*heads, *(("games", "distinct", "ms/move", "faults") * full)):
         table.add_column(name, justify="right", no_wrap=True)
-    for stage, tally in rows:
+    notes: dict[str, None] = {}
+    for stage, tally in entries:
         when = f"{stage.trained:,}"
         if full and stage.kind == "phase":
             when = f"{stage.first:,}-{stage.first + stage.episodes:,}"
         counts, result = outcome(tally)
-        cells = [stage.part.name, when, tally.agent, str(tally.seat), counts, result]
+        cells = [stage.part.name, when, tally.agent, str(tally.seat), counts]
+        cells += [*([str(tally.truncated)] * cut), result]
+        if tally.repeats:
+            found = tally.distinct
+            text = f"{stage.part.name}: {found.games} games, {found.distinct} distinct"
+            notes[text if found.distinct > 1 else f"{text}: no interval"] = None
         if full:
             per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0
-            cells += [f"{tally.games:,}", f"{per_move:.2f}", str(tally.breaches)]
+            count = f"{tally.distinct.distinct:,}"
+            cells += [f"{tally.games:,}", count, f"{per_move:.2f}", str(tally.breaches)]
         table.add_row(*cells)
+    if cut:
+        notes["T: truncated games, left out of what is won"] = None
+    table.caption = "\n".join(notes) or None
+    table.caption_justify = "left"
     return table
 
 
 def outcome(tally: Tally) -> tuple[str, str]:
     """Return games won, drawn and lost, and the rate or mean with its interval."""
     if tally.decided:
-        rate = tally.win_rate
-        counts = f"{tally.wins}-{tally.draws}-{tally.losses}"
-        return counts, f"{rate.value:.1%} ({100 * rate.low:.1f}..{100 * rate.high:.1f})"
+        return f"{tally.wins}-{tally.draws}-{tally.losses}", percent(tally.win_rate)
     found = tally.mean_return
     digits = 3 if abs(found.value) < 100 else 1
     low, value, high = (f"{x:,.{digits}f}" for x in (found.low, found.value, found.high))
-    return "-", f"{value} ({low}..{high})"
+    return "-", f"{value} ({low}..{high})" if found.known else f"{value} (no interval)"
 
 
-def standings_table(
-    title: str, rows: Sequence[Standing], meetings: Mapping[Pair, Sequence[Tally]]
-) -> Table:
-    """Return the standings of a tournament, the best first, with points against each opponent."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
+def standings_table(found: Standings, *, full: bool = False) -> Table:
+    """Return the standings of a tournament, the best first.
+
+    Args:
+        found: the standings.
+        full: also pairs by their score and points against each opponent, which does not fit a narrow terminal.
+    """
+    if found.seats == 1:
+        return _alone_table(found)
+    table = Table(
+        title=found.name,
+        title_justify="left",
+        caption="\n".join([found.caption, *(test.line for test in found.tests), *found.notes]),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("#")
     table.add_column("player")
-    for name in ("W-D-L", "score (95 %)", "Elo (95 %)", *map(str, range(1, len(rows) + 1))):
+    cut = any(row.truncated for row in found.rows)
+    two = found.seats == 2
+    wide = two and full
+    more = ("pairs LL-LD-=-WD-WW",) * wide
+    opponents = [str(k) for k in range(1, len(found.rows) + 1)] if wide else []
+    heads = ("Elo (95 %)", "games", "W-D-L", *(("T",) * cut), *(("points",) * full))
+    for name in (*heads, "score (95 %)", *more, "distinct", "LOS next", *opponents):
         table.add_column(name, justify="right", no_wrap=True)
-    for place, row in enumerate(rows, 1):
-        cells = []
-        for other in rows:
-            found = meetings.get(
-                (row.player, other.player), meetings.get((other.player, row.player))
-            )
-            points = [t.wins + t.draws / 2 for t in found or () if t.agent == row.player]
-            cells.append(f"{sum(points):g}" if points and other is not row else "-")
-        score, elo = row.score, row.elo
-        table.add_row(
-            str(place),
-            row.player,
-            f"{row.wins}-{row.draws}-{row.losses}",
-            f"{score.value:.1%} ({100 * score.low:.1f}..{100 * score.high:.1f})",
-            f"{elo.value:+.0f} ({elo.low:+.0f}..{elo.high:+.0f})",
-            *cells,
-        )
+    for place, row in enumerate(found.rows, 1):
+        cells = [rating(row), f"{row.games:,}", f"{row.wins}-{row.draws}-{row.losses}"]
+        cells += [str(row.truncated)] * cut
+        cells += [*([f"{row.points:g}"] * full), percent(row.score)]
+        if wide:
+            cells.append(row.pairs.shown() if row.pairs is not None else "-")
+        cells.append(f"{row.distinct.distinct:,}")
+        cells.append("-" if math.isnan(row.next_best) else f"{row.next_best:.1%}")
+        for other in found.rows if wide else ():
+            points, games = found.crosses.get((row.player, other.player), (0.0, 0))
+            cells.append(f"{points:g}/{games}" if games else "-")
+        table.add_row(str(place), row.player, *cells)
     return table
+
+
+def _alone_table(found: Standings) -> Table:
+    lines = [found.caption]
+    for (one, other), each in found.comparisons.items():
+        d = each.mean
+        lines.append(
+            f"{one} - {other}: {d.value:+.3g} ({d.low:.3g}..{d.high:.3g}), t {each.t:.2f}, "
+            f"p {each.p:.3g} (Wilcoxon {each.wilcoxon:.3g})"
+        )
+    table = Table(
+        title=found.name,
+        title_justify="left",
+        caption="\n".join([*lines, *found.notes]),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("#")
+    table.add_column("player")
+    for name in ("games", "T", "return (95 %)", "distinct"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for place, row in enumerate(found.rows, 1):
+        low, value, high = (f"{x:,.4g}" for x in (row.score.low, row.score.value, row.score.high))
+        shown = f"{value} ({low}..{high})" if row.score.known else f"{value} (no interval)"
+        cells = (f"{row.wins:,}", str(row.truncated), shown, f"{row.distinct.distinct:,}")
+        table.add_row(str(place), row.player, *cells)
+    return table
+
+
+def percent(found: Estimate) -> str:
+    """Return a share with its interval.
+
+    >>> percent(Estimate(0.5, 0.4, 0.6))
+    '50.0% (40.0..60.0)'
+    """
+    if math.isnan(found.value):
+        return "-"
+    if not found.known:
+        return f"{found.value:.1%} (no interval)"
+    return f"{found.value:.1%} ({100 * found.low:.1f}..{100 * found.high:.1f})"
+
+
+def rating(row: Standing) -> str:
+    """Return a rating with its interval, or the one end that means anything."""
+    found = row.elo
+    if found is None or math.isnan(found.value):
+        return "-"
+    if not found.known:
+        return f"{found.value + 0.0:+.0f} (no interval)" if math.isfinite(found.value) else "-"
+    if row.one_sided == "least" or math.isinf(found.high):
+        return f"at least {found.low:+.0f}"
+    if row.one_sided == "most" or math.isinf(found.low):
+        return f"at most {found.high:+.0f}"
+    return f"{found.value:+.0f} ({found.low:+.0f}..{found.high:+.0f})"
 
 
 def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:

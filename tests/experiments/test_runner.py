@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from dovetail.broker.serve import serve
-from dovetail.experiments import places, runner
+from dovetail.experiments import places
 from dovetail.experiments.file import read
+from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.runner import Execution, execute
-from dovetail.experiments.schedule import stages
+from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 
@@ -86,21 +87,20 @@ def test_resumed_is_the_same_as_uninterrupted(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = execute(small, out=tmp_path / "whole", in_process=True)
-    play = runner._run
-    calls = 0
+    play = Playing._poll
+    begun: set[int] = set()
 
-    def breaking(*arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 6:
-            arguments[4](whole.played[0].episodes[0])  # some of the stage was played
+    def breaking(self: Playing, job: Any, *arguments: Any) -> bool:
+        begun.add(job.row)
+        if len(begun) == 6:
+            self._store.add(job.row, whole.played[0].episodes[0])  # some of the stage was played
             raise KeyboardInterrupt
-        return play(*arguments)
+        return play(self, job, *arguments)
 
-    monkeypatch.setattr(runner, "_run", breaking)
+    monkeypatch.setattr(Playing, "_poll", breaking)
     with pytest.raises(KeyboardInterrupt):
         execute(small, out=tmp_path / "broken", in_process=True)
-    monkeypatch.setattr(runner, "_run", play)
+    monkeypatch.setattr(Playing, "_poll", play)
     resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
     assert account(resumed) == account(whole)
     assert resumed.number == 1
@@ -108,21 +108,24 @@ def test_resumed_is_the_same_as_uninterrupted(
         execute(small, out=tmp_path / "broken", in_process=True, resume=True)
 
 
-def test_a_process_that_dies_ends_the_experiment_with_one_line(small: Path, tmp_path: Path) -> None:
+def test_a_process_that_dies_ends_the_experiment_with_one_line(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SIGKILL for the second learner, in the middle of a stage."""
     file = read(small, {"phases.0.episodes": 1_000_000, "phases.0.evaluate_every": 0})
     killed: list[int] = []
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+
+    def take(row: int, episode: Episode) -> None:
+        if not killed:
+            killed.append(place.pids["agent-two"])
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(store, "add", take)
     with places.own_processes(file) as place:
-        seats = place.seat(file, {})
-        stage = stages(file)[0]
-
-        def take(episode: Episode) -> None:
-            if not killed:
-                killed.append(place.pids["agent-two"])
-                os.kill(killed[0], signal.SIGKILL)
-
+        playing = Playing(file, place, store, store.begin("small", "", 1), {})
         with pytest.raises(DovetailError) as caught:
-            runner._run(file, place, stage, [seats["one"], seats["two"]], take)
+            playing.play()
     assert str(caught.value) == "the process of agent-two was ended by SIGKILL"
 
 

@@ -55,9 +55,9 @@ def test_no_trials_say_nothing() -> None:
 
 def test_mean_by_hand() -> None:
     found = mean([1.0, 2.0, 3.0, 4.0])
-    # variance 5/3, so the half width is 1.959964 * sqrt(5 / 12)
+    # variance 5/3, so the half width is t(0.975; 3) * sqrt(5 / 12)
     assert found.value == 2.5
-    assert found.high - 2.5 == pytest.approx(1.2651514, abs=1e-6)
+    assert found.high - 2.5 == pytest.approx(3.1824463 * math.sqrt(5 / 12), abs=1e-6)
     assert mean([3.0]).low == -math.inf
     assert math.isnan(mean([]).value)
 

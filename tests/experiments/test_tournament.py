@@ -1,70 +1,15 @@
-"""Standings and ratings by hand, and a tournament from its file."""
+"""Tournaments from their files."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dovetail import DovetailError
 from dovetail.experiments.file import read
 from dovetail.experiments.runner import execute
 from dovetail.experiments.schedule import stages
-from dovetail.experiments.statistics import Tally
-from dovetail.experiments.tournament import PRIOR, ratings, standings
-
-
-def test_two_players_differ_by_what_their_score_says() -> None:
-    found = ratings(["a", "b"], {("a", "b"): 75.0, ("b", "a"): 25.0})
-    share = (75 + PRIOR / 2) / (100 + PRIOR)
-    assert found["a"].value - found["b"].value == pytest.approx(-400 * math.log10(1 / share - 1))
-    assert found["a"].value == pytest.approx(-found["b"].value)
-    # Of the difference, the standard error is 400 / ln 10 / sqrt(n p (1 - p)); of each half of it.
-    error = 400 / math.log(10) / math.sqrt((100 + PRIOR) * share * (1 - share)) / 2
-    assert found["a"].high - found["a"].value == pytest.approx(1.959964 * error)
-
-
-@given(st.lists(st.floats(-300, 300), min_size=2, max_size=6))
-def test_ratings_are_found_again_from_expected_scores(strengths: list[float]) -> None:
-    names = [f"p{i}" for i in range(len(strengths))]
-    points = {
-        (one, other): 1e6 / (1 + 10 ** ((strengths[j] - strengths[i]) / 400))
-        for i, one in enumerate(names)
-        for j, other in enumerate(names)
-        if i != j
-    }
-    found = ratings(names, points)
-    middle = sum(strengths) / len(strengths)
-    for name, strength in zip(names, strengths, strict=True):
-        assert found[name].value == pytest.approx(strength - middle, abs=0.1)
-
-
-def test_a_player_who_won_all_games_has_a_finite_rating() -> None:
-    found = ratings(["a", "b"], {("a", "b"): 10.0})
-    assert 0 < found["a"].value < 1000
-    assert math.isfinite(found["a"].high)
-
-
-def test_standings_add_up() -> None:
-    def tallies(one: str, other: str, wins: int, draws: int, losses: int) -> list[Tally]:
-        return [Tally(one, 0, wins, draws, losses), Tally(other, 1, losses, draws, wins)]
-
-    meetings = {
-        ("a", "b"): tallies("a", "b", 1, 0, 3),
-        ("a", "c"): tallies("a", "c", 0, 2, 2),
-        ("b", "c"): tallies("b", "c", 4, 0, 0),
-    }
-    found = standings(["a", "b", "c"], meetings)
-    assert [(each.player, each.wins, each.draws, each.losses) for each in found] == [
-        ("b", 7, 0, 1),
-        ("c", 2, 2, 4),
-        ("a", 1, 2, 5),
-    ]
-    assert found[0].score.value == 7 / 8
-
 
 FILE = """
 name = "three"
@@ -119,7 +64,14 @@ def test_a_tournament_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     for old, new, problem in (
         ('"searching"]', '"nobody"]', "nobody"),
         ("episodes = 10", "episodes = 9", "multiple of 2"),
-        ('players = ["one", "two", "searching"]', 'players = ["one"]', "length >= 2"),
+        ('players = ["one", "two", "searching"]', 'players = ["one"]', "2 seats need as many"),
+        ('"two", "searching"]', '"two", "two"]', "named twice"),
+        ("episodes = 10", "seats = 3\nformat = 'swiss'", "episodes must be a multiple of 3"),
+        ("episodes = 10", "seats = 3\nepisodes = 9\nformat = 'swiss'", "format is for two seats"),
+        ("episodes = 10", "sprt = { elo0 = 5, elo1 = 5 }", "elo0 must be below elo1"),
+        ("episodes = 10", "best_of = 101", "best_of = 101 needs as many episodes"),
+        ("episodes = 10", "format = 'gauntlet'\nchallengers = 3", "other than its challengers"),
+        ('"searching"]', '"one@*"]', "no league trains 'one'"),
     ):
         path.write_text(FILE.replace(old, new))
         with pytest.raises(DovetailError, match=problem):

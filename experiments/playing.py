@@ -1,0 +1,315 @@
+"""Plays the stages of an experiment: runs at the broker, several at once, results into the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dovetail.experiments import openings
+from dovetail.experiments.client import Run
+from dovetail.experiments.file import Block, ExperimentFile, Pairing, base
+from dovetail.experiments.formats.leagues import snapshot
+from dovetail.experiments.formats.stopping import Stopping
+from dovetail.experiments.openings import Book
+from dovetail.experiments.places import Place
+from dovetail.experiments.progress import Display
+from dovetail.experiments.schedule import Played, Stage, more, stages
+from dovetail.experiments.statistics.units import games
+from dovetail.experiments.store import Store
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode
+
+TRIAL = 2
+"""Rounds after which it is known whether the players are deterministic."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """A stage being played: one run after the other."""
+
+    stage: Stage
+    row: int
+    run: Run | None = None
+    more: str = ""
+    """Where to find more about an error."""
+    asked: int = 0
+    """Episodes of the stage that runs were asked for."""
+    book: Book | None = None
+    stopping: Stopping | None = None
+    stopped: bool = False
+    episodes: list[Episode] = field(default_factory=list)
+
+    @property
+    def counted(self) -> list[Episode]:
+        """The results that count: no later one than the pair that decided."""
+        found = [each for each in self.episodes if each.scored]
+        if self.stopping is None or self.stopping.last is None:
+            return found
+        return [each for each in found if each.index <= self.stopping.last]
+
+
+class Playing:
+    """An experiment in progress.
+
+    Args:
+        file: what is played.
+        place: where.
+        store: for results and states.
+        execution: its number in the store.
+        states: initial states of agents, by name; those of snapshots too.
+    """
+
+    def __init__(
+        self,
+        file: ExperimentFile,
+        place: Place,
+        store: Store,
+        execution: int,
+        states: dict[str, bytes],
+    ) -> None:
+        self._file = file
+        self._place = place
+        self._store = store
+        self._execution = execution
+        self._states = states
+        self._seats = place.seat(file, {n: s for n, s in states.items() if "@" not in n})
+        self._books: dict[tuple[str, int, int], Book] = {}
+        self._done: list[Played] = []
+
+    def play(self) -> list[Played]:
+        """Play everything that was not played before; return all stages with their results."""
+        finished = self._store.finished_stages(self._execution)
+        todo = stages(self._file)
+        with Display(self._file.name, todo) as display:
+            while todo or (todo := more(self._file, self._done)):
+                batch = [todo.pop(0)]
+                if batch[0].number in finished:
+                    row = finished[batch[0].number]
+                    stage = batch[0]
+                    self._done.append(Played(stage, self._cut(stage, self._store.results(row))))
+                    display.skip(stage)
+                    continue
+                while todo and _together(self._file, batch, todo[0], finished):
+                    batch.append(todo.pop(0))
+                self._batch(batch, display)
+        return self._done
+
+    def _cut(self, stage: Stage, episodes: list[Episode]) -> list[Episode]:
+        """Return the results that count, of those in the store."""
+        job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
+        if job.stopping is not None:
+            job.stopping.take(episodes)
+        return job.counted
+
+    def _batch(self, batch: Sequence[Stage], display: Display) -> None:
+        jobs = [self._begin(stage, display) for stage in batch]
+        open_jobs = list(jobs)
+        looked = time.monotonic()
+        while open_jobs:
+            for job in list(open_jobs):
+                took = self._poll(job, display, 0.5 / len(open_jobs))
+                if not took or time.monotonic() - looked > 0.5:
+                    looked = time.monotonic()
+                    self._place.check()
+                if job.run is None and not self._next(job):
+                    open_jobs.remove(job)
+        for job in jobs:
+            self._finish(job, display)
+
+    def _begin(self, stage: Stage, display: Display) -> _Job:
+        display.begin(stage)
+        row = self._store.begin_stage(
+            self._execution,
+            stage.number,
+            stage.kind,
+            stage.part.name,
+            stage.trained,
+            stage.part.seats,
+            stage.part.rotate,
+        )
+        if isinstance(stage.part, Block):
+            self._keep_first(stage.part)
+        job = _Job(stage, row, stopping=_stopping(stage))
+        self._next(job)
+        return job
+
+    def _next(self, job: _Job) -> bool:
+        """Ask for the next run of a stage; return whether there is any."""
+        stage, part = job.stage, job.stage.part
+        left = stage.episodes - job.asked
+        if left == 0 or job.stopped:
+            return False
+        count = left
+        if part.openings != 0 and len(part.seats) > 1:
+            trial = part.openings == "auto" and stage.episodes > TRIAL * part.round
+            if trial and job.asked == 0:
+                count = TRIAL * part.round
+            elif part.openings != "auto" or (trial and _repeats(job)):
+                job.book = self._book(stage)
+        first = stage.first + job.asked
+        job.asked += count
+        options: dict[str, object] = {}
+        if job.book is not None and job.book.lines:
+            options["openings"] = job.book.lines
+            options["seeds"] = job.book.of(first, count, part.round)
+        self._place.check()
+        try:
+            job.run = self._place.experiment.run(
+                self._place.environment,
+                [self._seat(name) for name in part.seats],
+                configuration=self._file.environment.configuration,
+                episodes=count,
+                first_index=first,
+                seed=self._file.play_seed(part),
+                mode=stage.mode,
+                modes=stage.modes,
+                concurrency=part.concurrency,
+                rotate=part.rotate,
+                clock=part.clock,
+                max_turns=part.max_turns,
+                on_timeout=part.on_timeout,
+                on_illegal=part.on_illegal,
+                lookahead=part.lookahead,
+                label=self._store.label(job.row),
+                **options,
+            )
+        except DovetailError as error:
+            self._place.check()  # a program's failure explains more than its consequences
+            raise DovetailError(f"{part.name}: {_advice(stage, str(error))}") from None
+        job.more = self._place.hint()
+        return True
+
+    def _poll(self, job: _Job, display: Display, timeout: float) -> bool:
+        """Take results of a stage; return whether there were any."""
+        if job.run is None:
+            return False
+        try:
+            results = job.run.poll(timeout)
+        except DovetailError as error:
+            self._place.check()  # a program's failure explains more than its consequences
+            why = _advice(job.stage, str(error))
+            raise DovetailError(f"{job.stage.part.name}: {why}{job.more}") from None
+        if results is None:
+            job.run = None
+            return True
+        for episode in results:
+            self._store.add(job.row, episode)
+            display.advance(episode)
+        job.episodes += results
+        if job.stopping is not None and results and not job.stopped:
+            job.stopping.take(results)
+            if job.stopping.last is not None:
+                job.stopped = True
+                job.run.drain()
+        return bool(results)
+
+    def _finish(self, job: _Job, display: Display) -> None:
+        stage = job.stage
+        lost = [each for each in job.episodes if not each.scored and not each.will_retry]
+        if lost:
+            self._place.check()
+            raise DovetailError(
+                f"{stage.part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
+                f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}"
+                f"{self._place.hint()}"
+            )
+        saved = {}
+        for name in stage.learners:
+            number = self._seats[name]
+            if isinstance(number, int):
+                saved[name] = self._place.experiment.save(number)
+        part = stage.part
+        if isinstance(part, Block) and part.last and part.seats[0] in saved:
+            learner = part.seats[0]
+            mark = snapshot(learner, stage.first + stage.episodes)
+            saved[mark] = self._states[mark] = saved[learner]
+        self._store.finish_stage(self._execution, stage.number, job.row, saved)
+        self._done.append(Played(stage, job.counted))
+        display.finish(stage, job.counted)
+
+    def _keep_first(self, part: Block) -> None:
+        """Keep the state with which the learner of a league begins."""
+        learner = part.seats[0]
+        mark = snapshot(learner, 0)
+        number = self._seats[learner]
+        if not isinstance(number, int):
+            raise DovetailError(
+                f"{part.league}: [agents.{learner}] is a program that is one agent and has no "
+                "snapshots; offer it as an agent type"
+            )
+        if mark not in self._states:
+            self._states[mark] = self._place.experiment.save(number)
+            self._store.keep(self._execution, mark, self._states[mark])
+
+    def _seat(self, name: str) -> int | str:
+        """Return what a run calls an agent; a snapshot is created when it is first seated."""
+        if name not in self._seats:
+            if name not in self._states:
+                raise DovetailError(f"there is no snapshot {name!r}; the league did not reach it")
+            self._seats[name] = self._place.create(self._file, base(name), self._states[name])
+        return self._seats[name]
+
+    def _book(self, stage: Stage) -> Book:
+        part = stage.part
+        if isinstance(part.openings, list):
+            return openings.given(part.openings)
+        if isinstance(part.openings, str) and part.openings != "auto":
+            return openings.read(Path(part.openings))
+        plies = None if isinstance(part.openings, str) else part.openings
+        seed = part.openings_seed if isinstance(part, Pairing) else self._file.play_seed(part)
+        count = max(1, stage.episodes // part.round)
+        found = self._books.get((str(plies), seed, count))
+        if found is None:
+            found = self._books[str(plies), seed, count] = openings.draw(
+                self._place.experiment,
+                self._place.environment,
+                [self._seat(name) for name in part.seats],
+                self._file.environment.configuration,
+                plies=plies,
+                count=count,
+                seed=seed,
+            )
+        return found
+
+
+def _stopping(stage: Stage) -> Stopping | None:
+    part = stage.part
+    if not isinstance(part, Pairing) or (part.sprt is None and part.best_of is None):
+        return None
+    return Stopping(
+        None if part.sprt is None else part.sprt.test,
+        part.best_of,
+        draw=part.truncated == "draw",
+    )
+
+
+def _repeats(job: _Job) -> bool:
+    """Whether every seating played the same game in both rounds of the trial."""
+    part = job.stage.part
+    found = games(job.counted, len(part.seats), rotate=part.rotate)
+    known = [game for game in found if game.digest]
+    return len(known) == TRIAL * part.round and len({g.signature for g in known}) == part.round
+
+
+def _together(
+    file: ExperimentFile, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]
+) -> bool:
+    """Whether a stage can be played at the same time as others."""
+    one, other = batch[0].part, stage.part
+    if not (isinstance(one, Pairing) and isinstance(other, Pairing)):
+        return False
+    if one.tournament != other.tournament or one.round_number != other.round_number:
+        return False
+    tournament = next(each for each in file.tournaments if each.name == one.tournament)
+    limit = tournament.parallel or len(os.sched_getaffinity(0))
+    return len(batch) < limit and stage.number not in finished
+
+
+def _advice(stage: Stage, error: str) -> str:
+    """Return an error of a tournament with the key to change, if it has another number of seats."""
+    if isinstance(stage.part, Pairing) and " seats as configured" in error:
+        return f"{error}; set `seats` of the tournament {stage.part.tournament!r}"
+    return error

@@ -1,0 +1,118 @@
+"""Values cut off at a cap: estimates of what they would have been, and what can be said without a model.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy.optimize import brentq
+
+from dovetail.experiments.statistics.estimates import Estimate
+
+HALF = 1.920729
+"""Half the 95 % quantile of chi-squared with one degree of freedom."""
+NONE = 3.6889
+"""With no value below the cap, the sum divided by this is the lower end of the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Censored:
+    """Estimates from values of which some were capped."""
+
+    n: int
+    capped: int
+    cap: float
+    limited: float
+    """The mean up to the cap."""
+    mean: Estimate | None
+    """The mean without the cap, if lives end at a constant rate; None where that does not fit."""
+    median: float | None
+    """By Kaplan and Meier; None if more than half of the values are capped."""
+    weibull: float
+    """How likely a Weibull distribution's better fit is by chance; below 0.05, ``mean`` is None."""
+
+
+def censored(
+    values: Sequence[float],
+    capped: Sequence[bool],
+    cap: float,
+    kind: Literal["exponential", "geometric"] = "exponential",
+) -> Censored:
+    """Estimate mean and median from values that were stopped at a cap.
+
+    Args:
+        values: above 0; for ``geometric``, counts.
+        capped: whether each was stopped.
+        cap: where.
+        kind: the model.
+
+    Raises:
+        ValueError: there are no values, or one is not above 0.
+    """
+    if not values or min(values) <= 0:
+        raise ValueError("capped values must be above 0, and there must be at least one")
+    total = math.fsum(values)
+    ended = sum(not each for each in capped)
+    chance = _weibull(values, capped, ended)
+    mean = None if chance < 0.05 else _mean(total, ended, kind)
+    return Censored(
+        len(values),
+        len(values) - ended,
+        cap,
+        total / len(values),
+        mean,
+        _median(values, capped),
+        chance,
+    )
+
+
+def _mean(total: float, ended: int, kind: str) -> Estimate:
+    if ended == 0:
+        return Estimate(math.inf, total / NONE, math.inf)
+    middle = total / ended
+
+    def log_likelihood(mean: float) -> float:
+        if kind == "exponential":
+            return -ended * math.log(mean) - total / mean
+        return -ended * math.log1p(mean) + total * math.log(mean / (1 + mean))
+
+    best = log_likelihood(middle)
+
+    def below(mean: float) -> float:
+        return log_likelihood(mean) - best + HALF
+
+    low = float(brentq(below, middle * 1e-9, middle))
+    high = float(brentq(below, middle, middle * 1e9))
+    return Estimate(middle, low, high)
+
+
+def _median(values: Sequence[float], capped: Sequence[bool]) -> float | None:
+    from scipy import stats
+
+    data = stats.CensoredData.right_censored(list(values), list(capped))
+    if not any(not each for each in capped):
+        return None
+    survival = stats.ecdf(data).sf
+    for x, p in zip(survival.quantiles, survival.probabilities, strict=True):
+        if p <= 0.5 + 1e-12:
+            return float(x)
+    return None
+
+
+def _weibull(values: Sequence[float], capped: Sequence[bool], ended: int) -> float:
+    """Return the p-value of the exponential distribution against Weibull's."""
+    from scipy import stats
+
+    if ended < 2:
+        return 1.0
+    data = stats.CensoredData.right_censored(list(values), list(capped))
+    shape, _, scale = stats.weibull_min.fit(data, floc=0)
+    fitted = math.fsum(
+        (stats.weibull_min.logsf if cut else stats.weibull_min.logpdf)(x, shape, scale=scale)
+        for x, cut in zip(values, capped, strict=True)
+    )
+    total = math.fsum(values)
+    plain = -ended * math.log(total / ended) - ended
+    return float(stats.chi2.sf(max(0.0, 2 * (fitted - plain)), 1))

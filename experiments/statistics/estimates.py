@@ -1,0 +1,112 @@
+"""Estimates with intervals: rates, means, paired differences.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import special
+
+Z = 1.959964
+"""Standard normal quantile of a two-sided 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval; the interval is NaN to NaN if the data allow none."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+
+def without_interval(value: float) -> Estimate:
+    """Return a figure for which no interval can be given."""
+    return Estimate(value, math.nan, math.nan)
+
+
+def quantile(degrees: float, level: float = 0.95) -> float:
+    """Return Student's t for a two-sided interval.
+
+    >>> round(quantile(4), 6)
+    2.776445
+    """
+    return float(special.stdtrit(degrees, (1 + level) / 2))
+
+
+def normal(x: float) -> float:
+    """Return the standard normal distribution function."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def wilson(successes: float, trials: float) -> Estimate:
+    """Return a rate with its Wilson score interval (Wilson 1927).
+
+    >>> wilson(90, 100)
+    Estimate(value=0.9, low=0.8256343384950865, high=0.9447708629393249)
+    """
+    if trials == 0:
+        return Estimate(math.nan, 0.0, 1.0)
+    p = successes / trials
+    square = Z * Z / trials
+    centre = (p + square / 2) / (1 + square)
+    half = Z / (1 + square) * math.sqrt(p * (1 - p) / trials + square / (4 * trials))
+    return Estimate(p, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """Return a mean with Student's interval; a single value has none.
+
+    >>> mean([1.0, 2.0])
+    Estimate(value=1.5, low=-4.853102368216048, high=7.853102368216048)
+    """
+    n = len(values)
+    if n == 0:
+        return without_interval(math.nan)
+    average = math.fsum(values) / n
+    if n == 1:
+        return Estimate(average, -math.inf, math.inf)
+    variance = math.fsum((value - average) ** 2 for value in values) / (n - 1)
+    half = quantile(n - 1) * math.sqrt(variance / n)
+    return Estimate(average, average - half, average + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A comparison of two methods on equal seeds."""
+
+    mean: Estimate
+    t: float
+    p: float
+    """Two-sided, of Student's paired test."""
+    wilcoxon: float
+    """Two-sided, of Wilcoxon's signed-rank test; it makes no assumption on the distribution."""
+
+
+def paired(ones: Sequence[float], others: Sequence[float]) -> Difference:
+    """Compare values of two methods, seed by seed.
+
+    Raises:
+        ValueError: the two have different lengths, or fewer than two values.
+    """
+    from scipy import stats
+
+    if len(ones) != len(others) or len(ones) < 2:
+        raise ValueError("a paired comparison needs two or more values of each, on the same seeds")
+    differences = [one - other for one, other in zip(ones, others, strict=True)]
+    found = mean(differences)
+    if all(each == 0 for each in differences):
+        return Difference(found, 0.0, 1.0, 1.0)
+    test = stats.ttest_rel(ones, others)
+    return Difference(
+        found,
+        float(test.statistic),
+        float(test.pvalue),
+        float(stats.wilcoxon(differences).pvalue),
+    )

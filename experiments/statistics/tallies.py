@@ -1,0 +1,142 @@
+"""What each agent did in each seat.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.experiments.statistics.estimates import Estimate, mean, wilson, without_interval
+from dovetail.experiments.statistics.scores import Sample, interval
+from dovetail.experiments.statistics.units import Distinct, distinct, key
+from dovetail.protocol.messages import Episode
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one agent did in one seat."""
+
+    agent: str
+    seat: int
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    truncated: int = 0
+    """Games that a limit outside the rules ended without an outcome."""
+    unscored: int = 0
+    """Episodes without an outcome: truncated, or of a game without a score."""
+    returns: list[float] | None = None
+    decisions: int = 0
+    seconds: float = 0.0
+    breaches: int = 0
+    played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
+    """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
+
+    @property
+    def games(self) -> int:
+        """Episodes that count."""
+        return len(self.returns or ())
+
+    @property
+    def decided(self) -> int:
+        """Episodes with an outcome."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def distinct(self) -> Distinct:
+        """How many episodes differ in their actions."""
+        return distinct(digest or number for number, (_, digest, _, _) in enumerate(self.played))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether equal games were played that count once only."""
+        return len(self._units()) < len(self.played)
+
+    @property
+    def win_rate(self) -> Estimate:
+        """The share of outcomes that are wins; without an interval if all games are the same."""
+        if not self.repeats:
+            return wilson(self.wins, self.decided)
+        won = [_mean(w for _, _, w, _ in unit if w is not None) for unit in self._units(True)]
+        found = interval(Sample.observed(won, 3))
+        return Estimate(self.wins / self.decided, found.low, found.high)
+
+    @property
+    def win_range(self) -> tuple[float, float]:
+        """The share of wins if all truncated games had been lost, and if all had been won."""
+        all_games = self.decided + self.truncated
+        return self.wins / all_games, (self.wins + self.truncated) / all_games
+
+    @property
+    def mean_return(self) -> Estimate:
+        """The mean of the returns; without an interval if all games are the same."""
+        if not self.repeats:
+            return mean(self.returns or [])
+        found = mean([_mean(each for *_, each in unit) for unit in self._units()])
+        average = _mean(self.returns or [])
+        if math.isinf(found.high):
+            return without_interval(average)
+        return Estimate(average, found.low, found.high)
+
+    def _units(self, decided: bool = False) -> list[list[tuple[str, str, float | None, float]]]:
+        """Return the episodes, those together that count as one."""
+        played = [each for each in self.played if not decided or each[2] is not None]
+        plain = [digest for opening, digest, _, _ in played if not opening]
+        same = len(plain) > 1 and "" not in plain and len(set(plain)) == 1
+        groups: dict[object, list[tuple[str, str, float | None, float]]] = {}
+        for number, each in enumerate(played):
+            groups.setdefault(each[0] or ("" if same else number), []).append(each)
+        return list(groups.values())
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return math.fsum(found) / len(found)
+
+
+def result_of(outcome: Sequence[float], seat: int) -> str:
+    """Return ``win``, ``draw`` or ``loss``: a seat wins alone at the top, and draws if it shares it."""
+    best = max(outcome)
+    if outcome[seat] < best:
+        return "loss"
+    return "draw" if sum(score == best for score in outcome) > 1 else "win"
+
+
+def tally(
+    episodes: Iterable[Episode], names: Sequence[str], *, rotate: bool = False
+) -> list[Tally]:
+    """Count episodes by agent and seat.
+
+    Args:
+        episodes: results; those that are played again or do not count are left out.
+        names: the agents in the order of the run.
+        rotate: whether the run rotated its seats.
+    """
+    tallies: dict[tuple[str, int], Tally] = {}
+    for episode in episodes:
+        if episode.will_retry or not episode.scored:
+            continue
+        for number, seat in enumerate(episode.seats):
+            shift = episode.index if rotate else 0
+            name = names[(number - shift) % len(names)]
+            entry = tallies.setdefault((name, number), Tally(name, number, returns=[]))
+            assert entry.returns is not None
+            entry.returns.append(seat.total)
+            entry.decisions += seat.decisions
+            entry.seconds += seat.seconds
+            entry.breaches += seat.breaches
+            won = None
+            if episode.outcome is None or len(episode.outcome) < 2:
+                entry.unscored += 1
+                entry.truncated += episode.reason == "truncated"
+            else:
+                match result_of(episode.outcome, number):
+                    case "win":
+                        entry.wins += 1
+                    case "draw":
+                        entry.draws += 1
+                    case _:
+                        entry.losses += 1
+                won = float(result_of(episode.outcome, number) == "win")
+            entry.played.append((key(episode.opening), episode.digest, won, seat.total))
+    return sorted(tallies.values(), key=lambda each: (names.index(each.agent), each.seat))
