@@ -121,7 +121,7 @@ lock: ## resolve both lock files anew (needs the network)
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
-		--extra openspiel --extra dev -o requirements.lock pyproject.toml; \
+		--extra openspiel --extra mcp --extra language-models --extra dev -o requirements.lock pyproject.toml; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
 		-o requirements-bench.lock pyproject.toml
 

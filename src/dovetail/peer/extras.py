@@ -11,6 +11,8 @@ EXTRAS = {
     "cma": "cma",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
+    "mcp": "mcp",
+    "httpx": "language-models",
     "gymnasium": "gymnasium",
     "pettingzoo": "pettingzoo",
     "pyspiel": "openspiel",
