@@ -5,6 +5,7 @@ Each place gives an ``Experiment`` and seats the agents of the file; results are
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
 from dovetail.peer import plugins
 from dovetail.peer.link import GIVE_UP
+from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
 
 READY = 30.0
@@ -132,7 +134,10 @@ def own_processes(
         at = ["--connect", processes.address]
         name = file.environment.name
         if file.environment.command is None:
-            processes.start("environment", ["env", name, *at, "--name", "environment"])
+            # Set where it is served, too: some options are the local user's only.
+            given = file.environment.configuration.items()
+            more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
+            processes.start("environment", ["env", name, *at, "--name", "environment", *more])
         else:
             processes.command("environment", file.environment.command)
         peers: dict[str, str | None] = {}
@@ -182,7 +187,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
         raise DovetailError(
             "[environment]: a program started by command cannot play in process; remove --in-process"
         )
-    environment = plugins.find("environment", file.environment.name)
+    name, given = file.environment.name, file.environment.configuration
+    environment = preset(plugins.find("environment", name), given, f"environment {name}")
     kinds: dict[str, type[Any]] = {}
     for name in file.used():
         part = file.agents[name]

@@ -28,11 +28,12 @@ LONGEST = 1 << 16
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a game description."""
 
-    game: Annotated[
-        str, Meta(description="the name of a description that comes with Dovetail")
-    ] = "tic_tac_toe"
+    game: Annotated[str, Meta(description="the name of a description that comes with Dovetail")] = (
+        "tic_tac_toe"
+    )
     rules: Annotated[
-        str, Meta(max_length=1 << 20, description="the description itself, in KIF, instead of `game`")
+        str,
+        Meta(max_length=1 << 20, description="the description itself, in KIF, instead of `game`"),
     ] = ""
     file: Annotated[
         str,
@@ -58,7 +59,7 @@ class GDL(Environment):
     """A game in the Game Description Language, GDL or GDL-II; every role but `random` is a seat.
 
     Observation: bits, int8 of shape (n,), what is true of ``Game.propositions`` (in GDL-II what the
-    seat has seen and done so far), or text.  Actions: numbers of the role's moves, sorted.  Rewards: at
+    seat has seen and done so far), or text.  Actions: numbers of the role's ``moves``.  Rewards: at
     the end, the goal divided by 100.  Chance: the role `random` draws evenly among its moves.
     """
 
@@ -69,10 +70,12 @@ class GDL(Environment):
         super().__init__(configuration)
         self.game = Game(_text(self.configuration, type(self).Configuration))
         self.roles = self.game.roles
-        self._numbers = {
-            role: {move: number for number, move in enumerate(self.game.moves[role])}
-            for role in self.roles
-        }
+        passes = self.configuration.passes
+        self.moves: list[list[Term]] = [
+            sorted(self.game.moves[role], key=lambda move: move in passes) for role in self.roles
+        ]
+        """The moves of each seat by number: sorted, passes last."""
+        self._numbers = [{move: at for at, move in enumerate(moves)} for moves in self.moves]
         kind = self.configuration.observe
         self._bits = kind == "bits" or (kind == "auto" and not self.game.hidden)
         self._rng = random.Random(0)
@@ -93,7 +96,7 @@ class GDL(Environment):
             name=self.configuration.game if self._is_bundled() else "gdl",
             seats=count,
             observation_spaces=seen,
-            action_spaces=[Discrete(len(self.game.moves[role])) for role in self.roles],
+            action_spaces=[Discrete(len(moves)) for moves in self.moves],
             reward_range=(0.0, 1.0),
             perfect_information=not self.game.hidden,
             chance=self.game.chance,
@@ -119,7 +122,7 @@ class GDL(Environment):
 
     def _move(self, seat: int, action: Any) -> Term:
         role = self.roles[seat]
-        moves = self.game.moves[role]
+        moves = self.moves[seat]
         if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < len(moves):
             raise IllegalAction(f"{action!r:.60} is not one of {len(moves)} moves", seat)
         if moves[action] not in self.state.legal[role]:
@@ -168,7 +171,7 @@ class GDL(Environment):
             DovetailError: one is missing from the description's `input`.
         """
         role = self.roles[seat]
-        numbers = self._numbers[role]
+        numbers = self._numbers[seat]
         try:
             return sorted(numbers[move] for move in self.state.legal[role])
         except KeyError as error:
@@ -182,7 +185,7 @@ class GDL(Environment):
             return self.game.propositions
         role = self.roles[seat]
         seen: list[Term] = [("sees", each) for each in self.game.percepts[role]]
-        return seen + [("did", each) for each in self.game.moves[role]]
+        return seen + [("did", each) for each in self.moves[seat]]
 
     def observation(self, seat: int) -> NDArray[np.int8] | str:
         """Return what a seat knows of the present state."""
@@ -202,7 +205,7 @@ class GDL(Environment):
         lines = [f"Step {self.steps}."]
         if seat is not None:
             lines[0] += f" You are {show(self.roles[seat])}."
-        lines += board(self.state.true) if not self.game.hidden else []
+        lines += board(self.state.true, self.game.propositions) if not self.game.hidden else []
         lines.append(self._words(seat))
         return "\n".join(each for each in lines if each)
 
@@ -210,7 +213,7 @@ class GDL(Environment):
         shown = self.to_act[0] if seat is None and self.to_act and not self.game.hidden else seat
         choices: list[Choice] = []
         if shown is not None and shown in self.to_act:
-            moves = self.game.moves[self.roles[shown]]
+            moves = self.moves[shown]
             choices = [
                 Choice(number, show(moves[number]), cards=[place])
                 for place, number in enumerate(self.legal(shown))
@@ -261,7 +264,9 @@ def acting(game: Game, state: State, passes: Sequence[str]) -> list[int]:
 def bundled() -> list[str]:
     """Return the names of the descriptions that come with Dovetail."""
     folder = resources.files("dovetail.bridges.gdl") / "games"
-    return sorted(each.name.removesuffix(".kif") for each in folder.iterdir() if each.name.endswith(".kif"))
+    return sorted(
+        each.name.removesuffix(".kif") for each in folder.iterdir() if each.name.endswith(".kif")
+    )
 
 
 def rules_of(game: str) -> str:
@@ -311,32 +316,45 @@ def _text(options: Configuration, own: type[Configuration]) -> str:
     return read_file(options.file)
 
 
-def board(true: frozenset[Term]) -> list[str]:
+def board(true: frozenset[Term], possible: Sequence[Term]) -> list[str]:
     """Return lines that draw facts of the form (NAME NUMBER NUMBER WORD), if there are any.
 
-    >>> board(frozenset({("cell", "1", "1", "x"), ("cell", "1", "2", "empty")}))
-    ['cell   1 2', '     1 x .']
+    Args:
+        true: what is true in a state.
+        possible: what can be true in any, which says how large the board is.
+
+    >>> fact = ("cell", "1", "1", "x")
+    >>> board(frozenset([fact]), [fact, ("cell", "1", "2", "empty")])
+    ['cell 1 2', '   1 x .']
     """
-    grids: dict[str, dict[tuple[int, int], str]] = {}
-    for fact in true:
-        if (
-            isinstance(fact, tuple)
-            and len(fact) == 4
-            and all(isinstance(each, str) for each in fact)
-            and all(str(each).isdigit() for each in fact[1:3])
-        ):
-            name, row, column, word = map(str, fact)
-            mark = "." if word in ("empty", "blank", "b") else word[0]
-            grids.setdefault(name, {})[int(row), int(column)] = mark
+    places: dict[str, list[tuple[int, int]]] = {}
+    for fact in possible:
+        if (found := _placed(fact)) is not None:
+            places.setdefault(found[0], []).append(found[1:3])
+    marks = {each[:3]: each[3] for each in map(_placed, true) if each is not None}
     lines = []
-    for name in sorted(grids):
-        grid = grids[name]
-        rows = range(min(r for r, _ in grid), max(r for r, _ in grid) + 1)
-        columns = range(min(c for _, c in grid), max(c for _, c in grid) + 1)
+    for name, cells in sorted(places.items()):
+        rows = range(min(r for r, _ in cells), max(r for r, _ in cells) + 1)
+        columns = range(min(c for _, c in cells), max(c for _, c in cells) + 1)
         if len(rows) > 40 or len(columns) > 40:
             continue
-        lines.append(f"{name}   " + " ".join(str(each)[-1] for each in columns))
+        lines.append(f"{name} " + " ".join(str(each)[-1] for each in columns))
         for row in rows:
-            cells = " ".join(grid.get((row, column), ".") for column in columns)
-            lines.append(f"{row:>{len(name) + 2}} {cells}")
+            shown = " ".join(marks.get((name, row, column), ".") for column in columns)
+            lines.append(f"{row:>{len(name)}} {shown}")
     return lines
+
+
+def _placed(fact: Term) -> tuple[str, int, int, str] | None:
+    """Return name, row, column and mark of a fact that says what lies where."""
+    if not isinstance(fact, tuple) or len(fact) != 4:
+        return None
+    name, row, column, word = fact
+    if not all(isinstance(each, str) for each in fact):
+        return None
+    if not (str(row).isascii() and str(row).isdigit() and str(column).isascii()):
+        return None
+    if not str(column).isdigit():
+        return None
+    mark = "." if word in ("empty", "blank", "b") else str(word)[0]
+    return str(name), int(str(row)), int(str(column)), mark

@@ -50,7 +50,7 @@ class Game:
         self.fixed: Facts = {}
         """The relations that are the same in every state."""
         self._program.run(self.fixed, [at for at, each in enumerate(groups) if each <= fixed])
-        self._needed = {
+        self._needed: dict[str, list[int]] = {
             name: [
                 at
                 for at, each in enumerate(groups)
@@ -126,7 +126,9 @@ class Game:
         try:
             program.run(facts, range(len(program.groups)))
         except TooLarge as error:
-            raise TooLarge(f"{error}, or list its moves with `input` and facts with `base`") from None
+            raise TooLarge(
+                f"{error}, or list its moves with `input` and facts with `base`"
+            ) from None
         return facts
 
     def _always(self, literal: Literal) -> bool:
@@ -180,7 +182,9 @@ class State:
         word = values[0] if len(values) == 1 else ""
         if not (isinstance(word, str) and word.isascii() and word.isdigit() and int(word) <= 100):
             shown = ", ".join(map(show, values)) or "none"
-            raise BadRules(f"the goal of {show(role)} must be one number from 0 to 100, not {shown}")
+            raise BadRules(
+                f"the goal of {show(role)} must be one number from 0 to 100, not {shown}"
+            )
         return int(word)
 
     def after(self, moves: Mapping[Term, Term]) -> tuple[State, dict[Term, list[Term]]]:

@@ -8,6 +8,7 @@ Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Any
 
@@ -90,9 +91,8 @@ class Program:
         while True:
             found: dict[str, Relation] = {name: Relation() for name in names}
             for plan in plans:
-                old, new = facts[plan.head].facts, found[plan.head]
-                add = _adding(new, plan.head)
-                plan.run(facts, lambda fact, old=old, add=add: fact in old or add(fact))
+                old = facts[plan.head].facts
+                plan.run(facts, _adding(found[plan.head], plan.head, old))
             if not any(each.facts for each in found.values()):
                 break
             rounds += 1
@@ -112,11 +112,12 @@ class Program:
             facts.pop(_NEW + name, None)
 
 
-def _adding(relation: Relation, name: str) -> Emit:
+def _adding(relation: Relation, name: str, old: AbstractSet[Fact] = frozenset()) -> Emit:
+    """Return what adds facts to a relation, except those of ``old``."""
     add, known = relation.add, relation.facts
 
     def emit(fact: Fact) -> None:
-        if add(fact) and len(known) > MOST_FACTS:
+        if fact not in old and add(fact) and len(known) > MOST_FACTS:
             raise _too_many(name)
 
     return emit

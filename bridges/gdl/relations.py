@@ -89,7 +89,9 @@ def _is_flat(shape: Shape) -> TypeGuard[tuple[int | None, ...]]:
 
 def _flat(shape: tuple[int | None, ...]) -> Entry:
     known = [at for at, each in enumerate(shape) if each is None]
-    asked = [at for _, at in sorted((each, at) for at, each in enumerate(shape) if each is not None)]
+    asked = [
+        at for _, at in sorted((each, at) for at, each in enumerate(shape) if each is not None)
+    ]
     size = len(shape)
 
     def entry(fact: Fact) -> tuple[Values, Values] | None:

@@ -141,7 +141,7 @@ def _check_arities(rules: Sequence[Rule]) -> None:
             arity = len(literal.atom) - 1
             if known.setdefault(literal.relation, arity) != arity:
                 raise BadRules(
-                    f"`{literal.relation}` has {arity} arguments in {str(rule):.120}, "
+                    f"`{literal.relation}` has {arity} arguments in {rule!s:.120}, "
                     f"and {known[literal.relation]} elsewhere"
                 )
 
@@ -152,7 +152,7 @@ def _check_safe(rule: Rule) -> None:
         loose = literal.variables() - bound
         if loose:
             raise BadRules(
-                f"{min(loose)} occurs in no positive condition of {str(rule):.160}; add one"
+                f"{min(loose)} occurs in no positive condition of {rule!s:.160}; add one"
             )
 
 

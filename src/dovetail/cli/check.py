@@ -51,7 +51,8 @@ def env(
     """
     from dovetail.testing.environments import CHECKS, check_environment
 
-    kind, options = environment(name), settings(set_)
+    options = settings(set_)
+    kind = environment(name, options)
     return _each(
         list(CHECKS),
         lambda check: check_environment(

@@ -168,10 +168,15 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
         raise UsageError(str(error)) from None
 
 
-def environment(name: str) -> type[Environment]:
-    """Return an environment's class."""
+def environment(name: str, given: Mapping[str, Any] | None = None) -> type[Environment]:
+    """Return an environment's class, with options that the local user has set as its defaults."""
+    from dovetail.peer.presets import preset
+
     found: type[Environment] = _find("environment", name)
-    return found
+    try:
+        return preset(found, dict(given or {}), f"environment {name}")
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
 
 
 def agent(name: str) -> type[Agent]:

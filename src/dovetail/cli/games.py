@@ -96,7 +96,9 @@ def play(
 
     rival = against or "random"
     place = (
-        seating.here(env, rival) if connect is None else seating.there(env, rival, connect, token)
+        seating.here(env, rival, configuration)
+        if connect is None
+        else seating.there(env, rival, connect, token)
     )
     with place as (experiment, name, opponent, human_at):
         seats = seating.seats(env, configuration, local=connect is None)

@@ -96,13 +96,19 @@ def env(
     connect: Connect = ADDRESS,
     name: Name = "",
     token: Token = None,
+    set_: Set = None,
     show_options: ShowOptions = False,
 ) -> None:
-    """Serve environments to a broker; experiments configure them.
+    """Serve environments to a broker; experiments configure them, starting from what --set says.
 
     Example: dovetail env connect_four
+
+    Example: dovetail env gdl --set file=breakthrough.kif
     """
-    types = [find_environment(each) for each in names]
+    given = settings(set_)
+    if given and len(names) != 1:
+        raise UsageError("--set sets options of one environment; name just one")
+    types = [find_environment(each, given) for each in names]
     if show_options:
         show(*(table("environment", *each) for each in zip(names, types, strict=True)))
         return

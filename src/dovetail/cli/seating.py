@@ -22,7 +22,7 @@ from dovetail.protocol.errors import DovetailError
 def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
     """Return how many seats a game has; two if only the broker has it."""
     try:
-        kind = find_environment(env)
+        kind = find_environment(env, configuration if local else None)
     except DovetailError:
         if local:
             raise
@@ -41,13 +41,14 @@ Place = tuple["Experiment", str, str, str | None]
 
 
 @contextmanager
-def here(env: str, against: str) -> Iterator[Place]:
+def here(env: str, against: str, configuration: dict[str, Any]) -> Iterator[Place]:
     """Play in this program."""
     from dovetail.agent_servers.host import type_name as agent_name
     from dovetail.env_servers.host import type_name
     from dovetail.experiments.inprocess import InProcess
 
-    kind, opponent, human = find_environment(env), find_agent(against), find_agent("human")
+    kind = find_environment(env, configuration)
+    opponent, human = find_agent(against), find_agent("human")
     types = [human] if opponent is human else [human, opponent]
     with InProcess([kind], types) as experiment:
         yield experiment, type_name(kind), agent_name(opponent), None

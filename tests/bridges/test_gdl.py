@@ -1,0 +1,310 @@
+"""Descriptions mean what they should: move for move what other implementations of a game say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyspiel
+import pytest
+
+from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.search.agents import MCTSAgent
+from dovetail.bridges.gdl import kif
+from dovetail.bridges.gdl.environment import GDL, board, bundled, rules_of
+from dovetail.bridges.gdl.game import Game, State
+from dovetail.bridges.gdl.kif import Term
+from dovetail.bridges.gdl.rules import BadRules
+from dovetail.env_servers.connect_four.rules import Board
+from dovetail.peer.presets import preset
+from dovetail.testing import check_environment
+
+# -- syntax and checks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("(role a", "line 1: this '(' is never closed"),
+        ("(role a)\n)", "line 2: this ')' closes nothing"),
+        ("(" * 101, "more than 100 nested"),
+        ("x" * (kif.LARGEST + 1), "at most 1,048,576 are allowed"),
+    ],
+)
+def test_text_that_is_not_kif_is_refused_with_its_line(text: str, problem: str) -> None:
+    with pytest.raises(kif.NotKIF, match=problem.replace("(", r"\(").replace(")", r"\)")):
+        kif.parse(text)
+
+
+def test_a_term_is_shown_as_it_was_read() -> None:
+    text = "(<= (next (cell ?x 1)) (or (true (a B)) (not terminal)))"
+    assert kif.show(kif.one(text)) == text.lower()
+
+
+SMALL = """
+(role a) (init (s 0)) (succ 0 1) (succ 1 2) (succ 2 3)
+(<= (legal a go) (true (s ?n))) (<= (legal a wait) (true (s ?n)))
+(<= (next (s ?m)) (does a go) (true (s ?n)) (succ ?n ?m))
+(<= (next (s ?n)) (does a wait) (true (s ?n)))
+(<= terminal (true (s 3))) (goal a 70)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("(<= (p ?x) (not (q ?x)))", r"\?x occurs in no positive condition"),
+        ("(<= (p ?x) (distinct ?x 1))", r"\?x occurs in no positive condition"),
+        ("(<= (p 1) (not (q 1))) (<= (q 1) (p 1))", "depends on its own negation"),
+        ("(succ 1)", "`succ` has 1 arguments in .*, and 2 elsewhere"),
+        ("(<= (legal a jump) (does a go))", "`legal` depends on `does`"),
+        ("(<= (role b) (true (s 1)))", "`role` depends on `true`"),
+        ("(true (s 1))", "a rule cannot define `true`"),
+        ("(<= (p 1) (not (or (q 1) (q 2))))", "`not` takes one relation"),
+        ("((a) b)", "is not a relation"),
+    ],
+)
+def test_rules_without_one_meaning_are_refused(more: str, problem: str) -> None:
+    with pytest.raises(BadRules, match=problem):
+        Game(SMALL + more)
+
+
+def test_a_description_without_an_end_is_refused() -> None:
+    with pytest.raises(BadRules, match="define no `terminal`"):
+        Game(SMALL.replace("terminal", "over"))
+
+
+def test_rules_that_nest_terms_for_ever_are_refused() -> None:
+    with pytest.raises(DovetailError, match=r"have no end|more than"):
+        Game(SMALL + "(n 0) (<= (n (s ?x)) (n ?x))")
+
+
+def test_recursion_or_and_compound_terms() -> None:
+    game = Game(
+        SMALL
+        + """
+        (<= (less ?a ?b) (succ ?a ?b)) (<= (less ?a ?c) (less ?a ?b) (less ?b ?c))
+        (<= (pair (of ?a ?a)) (or (less 0 ?a) (less ?a 0)))
+        (<= (same ?x) (pair (of ?x ?x))) (<= (odd ?x) (pair (of ?x ?y)) (distinct ?x ?y))
+        (<= (last ?x) (less ?y ?x) (not (more ?x))) (<= (more ?x) (less ?x ?y))
+        """
+    )
+    assert game.fixed["less"].facts == {
+        *(("0", "1"), ("0", "2"), ("0", "3"), ("1", "2"), ("1", "3"), ("2", "3")),
+    }
+    assert game.fixed["same"].facts == {("1",), ("2",), ("3",)}
+    assert game.fixed["odd"].facts == set()
+    assert game.fixed["last"].facts == {("3",)}
+
+
+def test_moves_and_facts_are_found_where_the_description_lists_none() -> None:
+    game = Game(SMALL)
+    assert game.moves == {"a": ["go", "wait"]}
+    assert game.propositions == [("s", str(n)) for n in range(4)]
+
+
+# -- against other implementations ---------------------------------------------------------------------------
+
+
+def play(
+    name: str, theirs: pyspiel.Game, number: Callable[[State, Term], int], games: int, scale: float
+) -> None:
+    """Play random games in both; legal moves, ends and returns must agree at every state."""
+    game = Game(rules_of(name))
+    for seed in range(games):
+        rng = random.Random(seed)
+        state, other = game.start(), theirs.new_initial_state()
+        while not state.terminal:
+            assert not other.is_terminal()
+            player = other.current_player()
+            role = game.everyone[0] if other.is_chance_node() else game.roles[player]
+            moves = {number(state, move): move for move in state.legal[role]}
+            assert sorted(moves) == sorted(other.legal_actions()), (seed, str(state))
+            action = rng.choice(sorted(moves))
+            chosen = {each: state.legal[each][0] for each in game.everyone} | {role: moves[action]}
+            assert all(each == role or len(state.legal[each]) == 1 for each in game.everyone)
+            state, _ = state.after(chosen)
+            other.apply_action(action)
+        assert other.is_terminal(), (seed, str(state))
+        assert [(state.goal(r) - 50) / scale for r in game.roles] == other.returns()
+
+
+def cell(width: int) -> Callable[[State, Term], int]:
+    def number(state: State, move: Term) -> int:
+        if move == "pass":
+            return width * width
+        return (int(move[1]) - 1) * width + int(move[2]) - 1  # type: ignore[arg-type]
+
+    return number
+
+
+def test_tic_tac_toe_is_openspiels() -> None:
+    play("tic_tac_toe", pyspiel.load_game("tic_tac_toe"), cell(3), 200, 50)
+
+
+def test_othello_is_openspiels() -> None:
+    play("othello", pyspiel.load_game("othello"), cell(8), 3, 50)
+
+
+def test_nim_is_openspiels() -> None:
+    def number(state: State, move: Term) -> int:
+        return (int(move[2]) - 1) * 4 + int(move[1]) - 1  # type: ignore[arg-type]
+
+    play("nim", pyspiel.load_game("nim"), number, 200, 50)
+
+
+def test_kuhn_poker_is_openspiels() -> None:
+    theirs = pyspiel.load_game("kuhn_poker")
+    game = Game(rules_of("kuhn_poker"))
+    cards = ["jack", "queen", "king"]
+    for seed in range(300):
+        rng = random.Random(seed)
+        state, other = game.start(), theirs.new_initial_state()
+        dealt = rng.sample(range(3), 2)
+        for card in dealt:
+            other.apply_action(card)
+        deal = ("deal", *(cards[card] for card in dealt))
+        assert len(state.legal["random"]) == 6
+        assert deal in state.legal["random"]
+        state, seen = state.after({"random": deal, "alice": "noop", "bob": "noop"})
+        assert seen == {"alice": [("card", deal[1])], "bob": [("card", deal[2])]}
+        while not state.terminal:
+            role = game.roles[other.current_player()]
+            assert state.legal[role] == ["bet", "pass"]
+            action = rng.randrange(2)
+            moves = {each: state.legal[each][0] for each in game.everyone}
+            moves[role] = ("pass", "bet")[action]
+            state, seen = state.after(moves)
+            assert seen["alice"] == seen["bob"] == [("did", role, moves[role])]
+            other.apply_action(action)
+        assert other.is_terminal()
+        assert [(state.goal(r) - 50) / 25 for r in game.roles] == other.returns()
+
+
+def test_connect_four_is_the_native_one() -> None:
+    game = Game(rules_of("connect_four"))
+    for seed in range(40):
+        rng = random.Random(seed)
+        state, native = game.start(), Board()
+        while not state.terminal:
+            role = game.roles[native.moves % 2]
+            legal = native.legal()
+            assert state.legal[role] == [("drop", str(column + 1)) for column in legal]
+            column = rng.choice(legal)
+            moves = {each: state.legal[each][0] for each in game.roles}
+            state, _ = state.after(moves | {role: ("drop", str(column + 1))})
+            native.drop(column)
+        assert native.over
+        assert [state.goal(role) for role in game.roles] == (
+            [50, 50] if native.winner is None else [100 * (native.winner == s) for s in (0, 1)]
+        )
+
+
+# -- as an environment ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", [each for each in bundled() if each != "othello"])
+@pytest.mark.parametrize("observe", ["bits", "text"])
+def test_every_description_passes_the_checks_of_our_own_games(game: str, observe: str) -> None:
+    check_environment(GDL, {"game": game, "observe": observe}, episodes=3, strict=True)
+
+
+def test_agents_play_descriptions_in_turns_and_at_once() -> None:
+    with InProcess([GDL], [Random, MCTSAgent]) as experiment:
+        strong = experiment.create("mcts", seed=1, parameters={"simulations": 40})
+        weak = experiment.create("random", seed=2)
+        games = experiment.run(
+            "gdl", [strong, weak], configuration={"game": "tic_tac_toe"}, episodes=6, seed=3,
+            check=True, lookahead=True,
+        ).wait()  # fmt: skip
+        assert {game.reason for game in games} == {"terminated"}
+        assert sum(game.outcome[0] for game in games if game.outcome) == 6
+        weaker = experiment.create("random", seed=4)
+        both = experiment.run(
+            "gdl",
+            [weak, weaker],
+            configuration={"game": "rock_paper_scissors"},
+            episodes=200,
+            check=True,
+        ).wait()
+        assert {tuple(game.outcome or ()) for game in both} == {(1, 0), (0, 1), (0.5, 0.5)}
+        assert all([seat.decisions for seat in game.seats] == [1, 1] for game in both)
+
+
+def test_a_last_move_without_a_choice_is_asked_but_a_noop_is_not() -> None:
+    game = GDL(GDL.Configuration(game="tic_tac_toe"))
+    turn = game.start(0)
+    asked = []
+    for place in (0, 1, 2, 4, 3, 5, 7, 6, 8):
+        asked.append(turn.to_act)
+        legal = turn.seats[0].legal
+        assert isinstance(legal, list)
+        assert place in legal
+        turn = game.step({turn.to_act[0]: place})
+    assert asked == [[0], [1]] * 4 + [[0]]
+    assert legal == [8]
+    assert turn.outcome == [0.5, 0.5]
+
+
+def test_hidden_cards_are_drawn_again_but_never_ones_own() -> None:
+    game = GDL(GDL.Configuration(game="kuhn_poker"))
+    game.start(5)
+    game.step({0: game.moves[0].index("bet")})
+    mine = game.observation(1)
+    theirs = set()
+    for seed in range(40):
+        fork = game.fork(1, seed)
+        assert fork.observation(1) == mine
+        assert fork.to_act == [1]
+        theirs.add(fork.observation(0))
+        fork.step({1: 0})
+    assert len(theirs) == 2
+    assert game.to_act == [1]
+
+
+def test_chance_comes_from_the_seed() -> None:
+    game = GDL(GDL.Configuration(game="kuhn_poker"))
+
+    def deal(seed: int) -> str:
+        game.start(seed)
+        return f"{game.observation(0)} {game.observation(1)}"
+
+    assert len({deal(seed) for seed in range(100)}) == 6
+    assert deal(7) == deal(7)
+
+
+def test_a_long_game_is_truncated() -> None:
+    game = GDL(GDL.Configuration(rules=SMALL, max_steps=5))
+    turn = game.start(0)
+    for _ in range(5):
+        turn = game.step({0: 1})
+    assert turn.truncated
+    assert turn.outcome is None
+
+
+def test_a_peer_cannot_name_a_file_but_the_serving_program_can(tmp_path: Path) -> None:
+    file = tmp_path / "small.kif"
+    file.write_text(SMALL)
+    with pytest.raises(DovetailError, match="only the program that serves"):
+        GDL(GDL.Configuration(file=str(file)))
+    kind = preset(GDL, {"file": str(file)}, "environment gdl")
+    with InProcess([kind], [Random]) as experiment:
+        one = experiment.create("random")
+        (game,) = experiment.run("gdl", [one]).wait()
+        assert game.seats[0].total == 0.7
+        assert game.outcome is None
+        with pytest.raises(DovetailError, match="only the program that serves"):
+            experiment.run("gdl", [one], configuration={"file": str(tmp_path / "other.kif")}).wait()
+        with pytest.raises(DovetailError, match="there are connect_four"):
+            experiment.run("gdl", [one], configuration={"file": "", "game": "../secret"}).wait()
+
+
+def test_a_board_is_drawn_from_facts_with_two_numbers() -> None:
+    possible: list[Term] = [("cell", str(r), str(c), "x") for r in (1, 2) for c in (1, 2, 3)]
+    assert board(frozenset([("cell", "2", "3", "x"), ("control", "o")]), possible) == [
+        "cell 1 2 3",
+        "   1 . . .",
+        "   2 . . x",
+    ]
