@@ -24,6 +24,7 @@ PLACES = {
     "tests/agent_servers/test_scripted.py": "fast",
     "tests/bridges": "learners",
     "tests/bridges/test_conversion.py": "fast",
+    "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/rlglue": "processes",
     "tests/bridges/rlglue/test_taskspec.py": "fast",
     "tests/bridges/rlglue/test_wire.py": "fast",

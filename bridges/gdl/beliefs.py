@@ -55,7 +55,7 @@ class History:
 
 
 def resample(
-    history: History, role: Term, legal: list[Term], rng: random.Random
+    history: History, role: Term, legal: list[Term] | None, rng: random.Random
 ) -> tuple[State, History]:
     """Return a state that a player may be in for all it knows, and a history that leads there.
 
@@ -65,7 +65,7 @@ def resample(
     Args:
         history: what happened; only what the player did and saw of it is used.
         role: the player.
-        legal: its legal moves now, which it knows.
+        legal: its legal moves now; None if they are unknown.
         rng: for the order.
 
     Raises:
@@ -90,7 +90,8 @@ def resample(
         state, seen = states[-1].after(moves)
         if seen[role] != history.steps[step][1][role] or state.terminal:
             continue
-        if step + 1 == len(history.steps) and state.legal[role] != legal:
+        last = step + 1 == len(history.steps)
+        if last and legal is not None and state.legal[role] != legal:
             continue
         states.append(state)
         made.add(moves, seen)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dovetail.bridges.gdl.beliefs import History, resample
 from dovetail.bridges.gdl.game import RANDOM, Game, State
-from dovetail.bridges.gdl.kif import Term, show
+from dovetail.bridges.gdl.kif import Term, order, show
 from dovetail.bridges.outcomes import from_returns
 from dovetail.env_servers.environment import Environment, Scene, Spec, Turn
 from dovetail.protocol.errors import DovetailError, IllegalAction
@@ -79,13 +79,14 @@ class GDL(Environment):
         kind = self.configuration.observe
         self._bits = kind == "bits" or (kind == "auto" and not self.game.hidden)
         self._rng = random.Random(0)
-        self._begin()
+        self.rewind()
 
-    def _begin(self) -> None:
+    def rewind(self) -> None:
+        """Return to the state in which the game begins."""
         self.state = self.game.start()
         self.history = History(self.game)
         self.steps = 0
-        self.to_act: list[int] = []
+        self.to_act: list[int] = self._acting()
 
     def init(self) -> Spec:
         count = len(self.roles)
@@ -108,7 +109,7 @@ class GDL(Environment):
 
     def start(self, seed: int) -> Turn:
         self._rng = random.Random(seed)
-        self._begin()
+        self.rewind()
         return self._advance()
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
@@ -140,9 +141,39 @@ class GDL(Environment):
             else legal[role][0]
             for role in self.game.everyone
         }
+        self._apply_all(moves)
+
+    def _apply_all(self, moves: Mapping[Term, Term]) -> None:
         self.state, seen = self.state.after(moves)
         self.history.add(moves, seen)
         self.steps += 1
+
+    def follow(self, moves: Mapping[Term, Term]) -> None:
+        """Make the joint move of every role, chance among them, that someone else has decided.
+
+        Raises:
+            NoSuchMove: one is missing or not legal.
+        """
+        self._apply_all(moves)
+        self.to_act = self._acting()
+
+    def perceive(self, role: Term, move: Term, percepts: Sequence[Term]) -> None:
+        """Continue as a player of GDL-II, which knows only its own move and what it saw.
+
+        The state becomes one that fits everything the player knows.
+
+        Raises:
+            DovetailError: none was found.
+        """
+        self.history.add({role: move}, {role: sorted(percepts, key=order)})
+        self.state, _ = resample(self.history, role, None, self._rng)
+        self.steps += 1
+        self.to_act = self._acting()
+
+    def _acting(self) -> list[int]:
+        if self.state.terminal:
+            return []
+        return acting(self.game, self.state, self.configuration.passes)
 
     def _advance(self) -> Turn:
         """Play on until a seat has a choice, or the episode ends."""

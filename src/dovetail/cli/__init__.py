@@ -15,6 +15,7 @@ from dovetail.cli import (
     conform,
     experiments,
     games,
+    ggp,
     journals,
     peers,
     records,
@@ -69,6 +70,7 @@ for module in (
         rlglue,
         conform,
         check,
+        ggp,
     ),
 ):
     module.add(app)

@@ -6,6 +6,8 @@ compares its option with the default of its own ``Configuration``.
 
 from __future__ import annotations
 
+import copy
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -35,14 +37,11 @@ def preset(kind: T, given: dict[str, Any], owner: str) -> T:
     changed: list[tuple[str, type, Any]] = []
     for name in given:
         value = getattr(made, named[name])
-        default = msgspec.field(
-            default_factory=lambda value=value: value,
-            name=name,
-        )
+        default = msgspec.field(default_factory=partial(copy.copy, value), name=name)
         changed.append((named[name], fields[named[name]].type, default))
     # Later fields of a struct need defaults if earlier ones have them; by keyword they do not.
     configuration = msgspec.defstruct(
         struct.__name__, changed, bases=(struct,), kw_only=True, module=struct.__module__
     )
     body = {"Configuration": configuration, "__doc__": kind.__doc__, "__module__": kind.__module__}
-    return type(kind)(kind.__name__, (kind,), body)  # type: ignore[return-value]
+    return type(kind)(kind.__name__, (kind,), body)

@@ -1,0 +1,122 @@
+"""``dovetail ggp``: players and matches of the General Game Playing protocol."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import (
+    FAILED,
+    OK,
+    Register,
+    Set,
+    UsageError,
+    agent,
+    complete_agent,
+    log_to_stderr,
+    register,
+    settings,
+)
+from dovetail.protocol.errors import DovetailError
+
+app = typer.Typer(
+    name="ggp", help="Play games of the General Game Playing protocol.", no_args_is_help=True
+)
+
+
+def add(to: typer.Typer) -> None:
+    """Add the commands."""
+    to.add_typer(app)
+
+
+@app.command("player")
+def player(
+    name: Annotated[
+        str,
+        typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any.")] = 9147,
+    set_: Set = None,
+    seed: Annotated[int, typer.Option(min=0, help="For the agent's random choices.")] = 0,
+    state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Load what the agent saved.", dir_okay=False)
+    ] = None,
+    learn: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Let the agent learn, and save it here at the end.", dir_okay=False
+        ),
+    ] = None,
+    register_: Register = None,
+) -> None:
+    """Let an agent answer a game manager over HTTP, until Ctrl-C.
+
+    Example: dovetail ggp player mcts --port 9147
+    """
+    from dovetail.bridges.gdl.http import Server
+    from dovetail.bridges.gdl.protocol import Protocol
+    from dovetail.peer import options
+
+    register(register_)
+    log_to_stderr()
+    kind = agent(name)
+    try:
+        parameters = options.read(kind.Parameters, settings(set_), f"agent {name}")
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+    one = kind(parameters, seed)
+    if state is not None:
+        try:
+            one.load(state.read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot read {state}: {error.strerror}") from None
+    with ThreadPoolExecutor(1) as pool:
+        protocol = Protocol(one, seed, "evaluate" if learn is None else "learn", pool=pool)
+        with Server(protocol, host, port) as server:
+            print(f"agent {name} ready at {server.address}", flush=True)
+            try:
+                server.serve_forever(poll_interval=0.1)
+            finally:
+                with server.turn:
+                    protocol.close()
+                    if learn is not None:
+                        learn.write_bytes(one.save())
+
+
+@app.command("match")
+def match(
+    rules: Annotated[
+        str, typer.Argument(help="A file with the rules, or the name of a bundled game.")
+    ],
+    players: Annotated[
+        list[str], typer.Argument(metavar="URL...", help="A player for each role, in order.")
+    ],
+    start_clock: Annotated[int, typer.Option(min=1, help="Seconds before the first move.")] = 10,
+    play_clock: Annotated[int, typer.Option(min=1, help="Seconds for each move.")] = 10,
+    games: Annotated[int, typer.Option(min=1, help="How many matches.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="For chance; rises with each match.")] = 0,
+) -> int:
+    """Play matches between players that answer over HTTP.
+
+    Example: dovetail ggp match connect_four http://127.0.0.1:9147 http://127.0.0.1:9148
+    """
+    from dovetail.bridges.gdl.environment import bundled, read_file, rules_of
+    from dovetail.bridges.gdl.kif import show
+    from dovetail.bridges.gdl.manager import play
+
+    text = rules_of(rules) if rules in bundled() else read_file(rules)
+    faults = 0
+    for number in range(games):
+        result = play(
+            text, players, start_clock=start_clock, play_clock=play_clock, seed=seed + number
+        )
+        for error in result.errors:
+            print(f"match {number}: {error}")
+        faults += len(result.errors)
+        goals = ", ".join(f"{show(role)} {goal}" for role, goal in result.goals.items())
+        print(f"match {number}: {len(result.moves)} steps; {goals}", flush=True)
+    return FAILED if faults else OK
