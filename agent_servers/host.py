@@ -26,6 +26,14 @@ from dovetail.protocol.legal import unmask
 log = logging.getLogger("dovetail.agent")
 
 
+class _Later:
+    """The type of ``LATER``."""
+
+
+LATER = _Later()
+"""What an agent's ``step`` returns if ``AgentHost.answer`` is to give the action later."""
+
+
 class _Play:
     """A seat's episode in progress."""
 
@@ -87,6 +95,8 @@ class AgentHost:
         self._inbox = Inbox()
         self._waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]] = {}
         self._thoughts: dict[int, _Thought] = {}
+        self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
+        """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
 
     def offers(self) -> list[m.Offer]:
@@ -123,6 +133,22 @@ class AgentHost:
                 self._other(message, out)
         if self._waiting:
             self._answer_waiting(out)
+        return out
+
+    def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
+        """Return what answers a decision to which the agent returned ``LATER``; empty if it is over.
+
+        Args:
+            decision: that one.
+            action: the action.
+            refused: how many earlier answers to it were illegal, for the seat's result.
+        """
+        out: list[m.Message] = []
+        found = self._open.pop((decision.episode, decision.seat.seat), None)
+        if found is not None and found[1] is decision:
+            self._act(*found, action, out)
+            if refused and isinstance(out[0], m.Action):
+                out[0].refused = refused
         return out
 
     def unsendable(self, answer: m.Message, text: str) -> m.Message:
@@ -203,6 +229,9 @@ class AgentHost:
             if type(action) is GeneratorType:
                 self._think(play, turn, seq, action, None, out)
                 return
+            if action is LATER:
+                self._open[turn.episode, turn.seat.seat] = play, turn, seq
+                return
             try:  # in process as over a socket: what arrives is what can travel
                 action = codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
@@ -275,6 +304,7 @@ class AgentHost:
 
     def _end(self, message: m.End) -> None:
         play = self._playing.pop((message.episode, message.seat), None)
+        self._open.pop((message.episode, message.seat), None)
         if play is None:  # the episode ended before this seat had to decide
             found = self._seats.get((message.match, message.seat))
             if found is None:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -24,6 +24,9 @@ from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
+
+if TYPE_CHECKING:
+    from dovetail.experiments.sitting import Opponent, Sitting
 
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
@@ -43,6 +46,10 @@ class Connection(Protocol):
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Return the messages received, waiting up to ``timeout`` seconds for the first."""
+        ...
+
+    def join(self, hello: m.Hello) -> Connection:
+        """Return another connection to the same broker, for a peer that says ``hello``."""
         ...
 
     def close(self) -> None:
@@ -84,9 +91,7 @@ class Run:
         if not self._results and self.done is None:
             self._experiment.wait(timeout)
         if self._results:
-            results = list(self._results)
-            self._results.clear()
-            return results
+            return self.take()
         if self.done is None:
             return []
         if self.done.reason == "failed":
@@ -106,6 +111,12 @@ class Run:
             DovetailError: the run failed, or the broker is gone.
         """
         return list(self)
+
+    def take(self) -> list[m.Episode]:
+        """Return the results that have arrived, without waiting."""
+        results = list(self._results)
+        self._results.clear()
+        return results
 
     def pause(self) -> None:
         """Start no new episodes for now."""
@@ -142,13 +153,15 @@ class Run:
             m.ExperimentMessage(0, run=self.number, body=body, timeout=timeout)
         )
 
+    @staticmethod
+    def turn(body: Any) -> m.WatchedTurn:
+        """Return the turn in the body of a reply to ``start`` or ``step``."""
+        if isinstance(body, m.WatchedTurn):
+            return body
+        return msgspec.convert(body, m.WatchedTurn, strict=False)
+
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
-        body = self._experiment.request(command)
-        return (
-            body
-            if isinstance(body, m.WatchedTurn)
-            else msgspec.convert(body, m.WatchedTurn, strict=False)
-        )
+        return self.turn(self._experiment.request(command))
 
     def _command(self, command: m.RunCommand | m.Cancel) -> None:
         self._experiment.request(command)
@@ -167,6 +180,8 @@ class Experiment:
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
         self._welcomed = False
+        self.name = ""
+        """This experiment's name at the broker, once it has answered."""
 
     @classmethod
     def connect(
@@ -283,6 +298,33 @@ class Experiment:
         self._early.clear()
         return run
 
+    def sit(
+        self,
+        game: str,
+        against: Opponent | int | str | Sequence[Opponent | int | str] | None = None,
+        **options: Any,
+    ) -> Sitting:
+        """Take a seat in a game, to be played from the caller's own loop.
+
+        >>> with experiment.sit("connect_four", against="random", seed=1) as game:
+        ...     observation, info = game.reset()
+        ...     while not info["over"]:
+        ...         action = info["legal"][0]
+        ...         observation, reward, terminated, truncated, info = game.step(action)
+
+        Args:
+            game: an environment that is on offer.
+            against: who has the other seats: agent types, programs that are one agent, numbers of
+                instances or ``Opponent``; one alone has every other seat.  None if there are none.
+            options: those of ``Sitting``.
+
+        Raises:
+            DovetailError: the game or an opponent does not exist, or the options are invalid.
+        """
+        from dovetail.experiments.sitting import Sitting
+
+        return Sitting(self, game, against, **options)
+
     def save(
         self, instance: int, state_name: str | None = None, *, timeout: float | None = TIMEOUT
     ) -> bytes:
@@ -353,16 +395,41 @@ class Experiment:
         answer = self._exchange(message)
         return answer.body if isinstance(answer, m.Reply) else None
 
-    def _exchange(self, message: Any) -> m.Message:
-        number = message.id = next(self._ids)
+    def post(self, message: Any) -> int:
+        """Send a request without waiting; return the number by which ``answer`` knows it."""
+        number: int = next(self._ids)
+        message.id = number
         self._open[number] = message
         try:
             self._connection.send([message])
-            while number not in self._answers:
+        except BaseException:  # it cannot travel, so it must not be sent again after a break
+            del self._open[number]
+            raise
+        return number
+
+    def answer(self, number: int) -> m.Message | None:
+        """Return the answer to a posted request, once; None while there is none.  ``wait`` brings it."""
+        answer = self._answers.pop(number, None)
+        if answer is not None:
+            del self._open[number]
+        return answer
+
+    def forget(self, number: int) -> None:
+        """Drop the answer to a posted request, whether or not it has arrived."""
+        self._open.pop(number, None)
+        self._answers.pop(number, None)
+
+    def join(self, hello: m.Hello) -> Connection:
+        """Return another connection to this broker, for a peer that says ``hello``."""
+        return self._connection.join(hello)
+
+    def _exchange(self, message: Any) -> m.Message:
+        number = self.post(message)
+        try:
+            while (answer := self.answer(number)) is None:
                 self.wait()
         finally:
-            del self._open[number]
-        answer = self._answers.pop(number)
+            self.forget(number)
         if isinstance(answer, m.Error):
             raise Refused(answer.code, answer.message)
         return answer
@@ -421,6 +488,7 @@ class Experiment:
 
     def _greeted(self, welcome: m.Welcome) -> None:
         self._inbox.begin(welcome)
+        self.name = welcome.name
         if not self._welcomed:
             self._welcomed = True
             return

@@ -28,18 +28,26 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
-_requests: codec.Decoder[m.Message] = codec.Decoder(codec.AT_BROKER["experiment"], codec.UNLIMITED)
+_DECODERS: dict[str, codec.Decoder[m.Message]] = {
+    role: codec.Decoder(accepted, codec.UNLIMITED) for role, accepted in codec.AT_BROKER.items()
+}
 
 
 class LocalLink:
-    """An experiment's connection to a broker in the same program."""
+    """The connection of an experiment, or of another peer, to a broker in the same program.
+
+    Args:
+        server: the broker.
+        hello: of the peer.
+    """
 
     departed = False
 
-    def __init__(self, server: Server, name: str = "") -> None:
+    def __init__(self, server: Server, hello: m.Hello) -> None:
         self._server = server
         self._local = Local()
-        hello = m.Hello(m.VERSION, "experiment", name, token=server.settings.token)
+        self._requests = _DECODERS[hello.role]
+        hello.token = server.settings.token
         server.post(self._local, [hello])
         server.pump(0.0)
 
@@ -48,7 +56,7 @@ class LocalLink:
         for message in messages:
             frame = codec.encode(message)
             try:
-                self._server.post(self._local, [_requests.decode(frame)])
+                self._server.post(self._local, [self._requests.decode(frame)])
             except ProtocolError as error:
                 self._server.core.refuse(self._local, error, time.monotonic())
 
@@ -63,6 +71,10 @@ class LocalLink:
         messages = list(inbox)
         inbox.clear()
         return messages
+
+    def join(self, hello: m.Hello) -> LocalLink:
+        """Return another connection to this broker."""
+        return LocalLink(self._server, hello)
 
     def close(self) -> None:
         """Leave."""
@@ -105,7 +117,7 @@ class InProcess:
 
     def experiment(self, name: str = "") -> Experiment:
         """Return an experiment that is a peer of this broker."""
-        return Experiment(LocalLink(self.server, name))
+        return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
 
     def close(self) -> None:
         """End everything."""

@@ -41,6 +41,7 @@ PLACES = {
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
+    "tests/experiments/test_sitting.py": "processes",
     "tests/experiments/test_statistics.py": "fast",
     "tests/peer": "fast",
     "tests/peer/test_session.py": "processes",

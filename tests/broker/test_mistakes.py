@@ -350,6 +350,9 @@ class Told:
         heard, self.heard = self.heard, []
         return heard
 
+    def join(self, hello: m.Hello) -> Told:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 

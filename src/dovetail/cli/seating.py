@@ -119,6 +119,10 @@ class _Both:
                 self._ended = max(0, self._ended - results)
                 return came
 
+    def join(self, hello: m.Hello) -> Link:
+        """Return another connection to the broker."""
+        return self._link.join(hello)
+
     def close(self) -> None:
         """Leave."""
         self._link.close()

@@ -217,6 +217,13 @@ class Link:
         """Whether the broker has sent ``bye``."""
         return self.session.departed
 
+    def join(self, hello: m.Hello) -> Link:
+        """Return another connection to the same broker, with this one's token and patience."""
+        hello.token = self.session.hello.token
+        return Link(
+            self.address, hello, give_up=self._silence.give_up, idle=self._idle, warn=lambda _: None
+        )
+
     def close(self, *, goodbye: bool = True) -> None:
         """Disconnect; with ``bye`` the broker discards the session.
 
