@@ -22,7 +22,6 @@ PLACES = {
     "tests/agent_servers/test_random.py": "fast",
     "tests/agent_servers/test_recorded.py": "fast",
     "tests/agent_servers/test_scripted.py": "fast",
-    "tests/bridges": "learners",
     "tests/bridges/test_conversion.py": "fast",
     "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/rlglue": "processes",
