@@ -15,6 +15,7 @@ from dovetail.experiments import places, report
 from dovetail.experiments.file import ExperimentFile, read
 from dovetail.experiments.places import Place
 from dovetail.experiments.playing import Playing
+from dovetail.experiments.records import read_state
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.store import Store
 from dovetail.peer.link import GIVE_UP
@@ -111,9 +112,7 @@ def _states(file: ExperimentFile) -> dict[str, bytes]:
         path = file.agents[name].state
         if path is not None:
             try:
-                states[name] = Path(path).read_bytes()
-            except OSError as error:
-                raise DovetailError(
-                    f"[agents.{name}]: cannot read the state {path}: {error.strerror}"
-                ) from None
+                states[name] = read_state(path)
+            except DovetailError as error:
+                raise DovetailError(f"[agents.{name}]: {error}") from None
     return states

@@ -94,7 +94,7 @@ def test_a_state_is_loaded(tmp_path: Path) -> None:
         (["--seat", "2"], "seat 2 does not exist"),
         (["--set", "goal=3"], "has no option 'goal'"),
         (["--set", "target=one"], "option 'target'"),
-        (["--state", "missing"], "cannot read missing"),
+        (["--state", "missing"], "cannot read the state missing"),
     ],
 )
 def test_wrong_options(dovetail: Any, game: str, arguments: list[str], text: str) -> None:

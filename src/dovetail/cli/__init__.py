@@ -20,6 +20,7 @@ from dovetail.cli import (
     peers,
     records,
     rlglue,
+    results,
     train,
     watching,
 )
@@ -68,6 +69,7 @@ for module in (
         records,
         journals,
         rlglue,
+        results,
         conform,
         check,
         ggp,

@@ -55,8 +55,11 @@ def play(
         typer.Option(metavar="KEY=VALUE", help="Set a parameter of AGENT; may be repeated."),
     ] = None,
     state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Load a state that AGENT saved.", dir_okay=False),
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Load a state that AGENT saved: a file, or OUT:AGENT of an experiment.",
+        ),
     ] = None,
     state_name: Annotated[
         str | None,
@@ -86,9 +89,9 @@ def play(
     data = None
     if state is not None:
         try:
-            data = state.read_bytes()
-        except OSError as error:
-            raise UsageError(f"cannot read {state}: {error.strerror}") from None
+            data = _read(state)
+        except DovetailError as error:
+            raise UsageError(str(error)) from None
     if seed is None:
         seed = secrets.randbelow(1_000_000)
 
@@ -140,6 +143,15 @@ def play(
             scores.append(_score(episode, seat))
         if games > 1 and scores:
             print(_tally(scores))
+
+
+def _read(state: str) -> bytes:
+    path = Path(state)
+    if path.is_file() and not path.name.endswith(".sqlite"):
+        return path.read_bytes()  # without what reads databases
+    from dovetail.experiments.records import read_state
+
+    return read_state(state)
 
 
 LEFT = "the person left the game"

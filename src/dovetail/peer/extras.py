@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
+from dovetail.protocol.errors import DovetailError
+
 EXTRAS = {
     "numba": "games",
     "sqlalchemy": "experiments",
     "matplotlib": "experiments",
     "scipy": "experiments",
     "psycopg": "postgres",
+    "pyarrow": "parquet",
+    "pandas": "pandas",
+    "polars": "polars",
+    "optuna": "optuna",
     "cma": "cma",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
@@ -33,3 +42,18 @@ def absent(error: BaseException) -> str | None:
     if package not in EXTRAS:
         return None
     return f"{package} is not installed; install it with: pip install 'dovetail[{EXTRAS[package]}]'"
+
+
+def needed(package: str) -> Any:
+    """Import an optional package.
+
+    Raises:
+        DovetailError: it is not installed; one line says what to install.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        missing = absent(error)
+        if missing is None:
+            raise
+        raise DovetailError(missing) from None

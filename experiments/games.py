@@ -1,0 +1,158 @@
+"""Games of a journal as text that people and programs can read: headers, then the actions."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.peer import options
+from dovetail.peer.registry import registered
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
+
+WIDTH = 100
+"""Characters in a line of actions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What the record knows of a label of the journal."""
+
+    experiment: str
+    stage: str
+    seats: list[str]
+    rotate: bool
+
+
+def texts(
+    journal: Path, stages: Mapping[str, Played] | None = None, *, all_: bool = False
+) -> Iterator[str]:
+    """Yield the games of a journal as text, the oldest first.
+
+    A game is a block of headers ``[Name "value"]``, an empty line, and the actions, each turn with
+    its number; where the environment is installed and names its actions, the names stand for them.
+
+    Args:
+        journal: the file.
+        stages: what is known of the labels of its runs, for the names of the agents.
+        all_: also interrupted episodes and attempts, which do not count.
+
+    Raises:
+        DovetailError: the file is not a journal.
+    """
+    void = set() if all_ else superseded(journal)
+    for number, record in episodes(journal):
+        if number not in void and (all_ or record.result.scored):
+            yield game(number, record, (stages or {}).get(record.label))
+
+
+def game(number: int, record: EpisodeRecord, played: Played | None = None) -> str:
+    """Return one game as text."""
+    result = record.result
+    names = [seat.agent for seat in result.seats]
+    if played is not None and len(played.seats) == len(names):
+        shift = result.index if played.rotate else 0
+        names = [played.seats[(seat - shift) % len(names)] for seat in range(len(names))]
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.time))
+    headers: list[tuple[str, Any]] = [
+        ("Experiment", played.experiment if played else ""),
+        ("Stage", played.stage if played else ""),
+        ("Game", number),
+        ("Date", when),
+        ("Environment", record.environment),
+        ("Configuration", _json(record.configuration) if record.configuration else ""),
+        ("Mode", record.mode),
+        ("Episode", result.index),
+        ("Seed", result.seed),
+    ]
+    for seat, name in enumerate(names):
+        kind = result.seats[seat].agent
+        headers.append((f"Seat{seat}", name if name == kind else f"{name} ({kind})"))
+    headers += [
+        ("Outcome", "" if result.outcome is None else " ".join(f"{x:g}" for x in result.outcome)),
+        ("Returns", " ".join(f"{seat.total:g}" for seat in result.seats)),
+        ("Reason", result.reason),
+        ("Blame", "" if result.blame is None else result.blame),
+        ("Message", result.message),
+        ("Turns", result.turns),
+        ("Opening", len(result.opening) or ""),
+        ("Digest", result.digest),
+        ("Label", record.label),
+    ]
+    lines = [f"[{key} {_quoted(value)}]" for key, value in headers if value != ""]
+    words = [f"{turn}. {actions}" for turn, actions in enumerate(_actions(record), 1)]
+    lines += ["", *_wrapped([*words, f"{{{result.reason}}}"]), ""]
+    return "\n".join(lines) + "\n"
+
+
+def _actions(record: EpisodeRecord) -> list[str]:
+    labels = _labels(record)
+    turns = []
+    for number, joint in enumerate(record.actions):
+        names = [
+            labels.get((number, seat), action if isinstance(action, str) else _json(action))
+            for seat, action in joint
+        ]
+        alone = len(joint) == 1
+        turns.append(
+            names[0]
+            if alone
+            else "+".join(f"{seat}:{n}" for (seat, _), n in zip(joint, names, strict=True))
+        )
+    return turns
+
+
+def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
+    """Return the names of actions by turn and seat, by playing the game again; empty if that fails."""
+    from dovetail.protocol.scenes import Scene
+
+    found: dict[tuple[int, int], str] = {}
+    try:
+        kind = registered("environment", record.environment)
+        made = kind(options.read(kind.Configuration, record.configuration, record.environment))
+    except DovetailError:
+        return found
+    try:
+        made.init()
+        turn = made.start(record.result.seed)
+        for number, joint in enumerate(record.actions):
+            for seat, action in joint:
+                scene = made.scene(seat)
+                if not isinstance(scene, Scene):
+                    return found
+                for choice in scene.choices:
+                    if choice.action == action:
+                        found[number, seat] = choice.label.replace(" ", "_")
+            turn = made.step(dict(joint))
+            if turn.terminated or turn.truncated:
+                break
+    except Exception:  # an environment of another version: the numbers say enough
+        return {}
+    finally:
+        made.cleanup()
+    return found
+
+
+def _wrapped(words: list[str]) -> list[str]:
+    lines, line = [], ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > WIDTH:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode()

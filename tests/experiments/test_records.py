@@ -1,0 +1,208 @@
+"""What an experiment left: queried, exported, and its states taken out, compared and put back."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.cli import results as commands
+from dovetail.experiments import export, games, states
+from dovetail.experiments.file import read
+from dovetail.experiments.records import Records, read_state, saved
+from dovetail.experiments.runner import Execution, execute
+from dovetail.protocol.errors import DovetailError
+
+from .conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+    folder = tmp_path_factory.mktemp("records")
+    path = folder / "small.toml"
+    path.write_text(SMALL)
+    return execute(path, out=folder / "out", in_process=True)
+
+
+@pytest.fixture
+def out(played: Execution) -> Path:
+    return played.folder
+
+
+def test_a_row_for_each_seat_of_each_episode(played: Execution, out: Path) -> None:
+    with Records(out) as records:
+        rows = list(records.rows())
+        evaluated = list(records.rows(where=["kind=evaluation", "trained>=50", "agent=one"]))
+    expected = [each for stage in played.played for each in stage.episodes]
+    assert len(rows) == 2 * len(expected)
+    assert sum(row["return"] for row in rows) == sum(
+        seat.total for each in expected for seat in each.seats
+    )
+    assert len(evaluated) == 10
+    assert {(row["agent"], row["type"], row["trained"]) for row in evaluated} == {("one", "td", 50)}
+    assert {row["seat"] for row in evaluated} == {0, 1}  # rotated
+    assert all(row["digest"] for row in rows)
+
+
+def test_groups_have_counts_and_means(out: Path) -> None:
+    with Records(out) as records:
+        found = list(records.rows(where=["kind=evaluation"], by=["agent", "trained"]))
+        scores = [
+            row["score"]
+            for row in records.rows(where=["kind=evaluation", "agent=one", "trained=20"])
+        ]
+    [mine] = [row for row in found if (row["agent"], row["trained"]) == ("one", 20)]
+    assert mine["count"] == 10
+    assert mine["score"] == pytest.approx(sum(scores) / 10)
+
+
+@pytest.mark.parametrize(
+    ("selection", "complaint"),
+    [
+        ({"table": "result"}, "there is no table 'result'; did you mean 'results'?"),
+        ({"columns": ["agnet"]}, "has no column 'agnet'; did you mean 'agent'?"),
+        ({"where": ["turns=many"]}, "turns is a number, not 'many'"),
+        ({"where": ["turns"]}, "is not a condition; write COLUMN=VALUE"),
+        ({"where": ["turns=1; DROP TABLE seats"]}, "is a number"),
+        ({"by": ["agnet"]}, "did you mean 'agent'?"),
+    ],
+)
+def test_a_wrong_question_costs_one_line(
+    out: Path, selection: dict[str, Any], complaint: str
+) -> None:
+    with Records(out) as records, pytest.raises(DovetailError) as caught:
+        list(records.rows(**selection))
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_record(tmp_path: Path) -> None:
+    with pytest.raises(DovetailError, match=r"has no results\.sqlite; name the folder"):
+        Records(tmp_path)
+    with pytest.raises(DovetailError, match="does not exist"):
+        Records(tmp_path / "none.sqlite")
+    sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE x (y)").connection.close()
+    with pytest.raises(DovetailError, match="is not a record of Dovetail"):
+        Records(tmp_path / "other.sqlite")
+
+
+def test_the_same_rows_in_every_form(out: Path, tmp_path: Path) -> None:
+    with Records(out) as records:
+        names = records.columns()
+        rows = list(records.rows())
+        for form in ("csv", "jsonl", "json"):
+            assert export.rows(tmp_path / f"x.{form}", names, rows) == len(rows)
+    with (tmp_path / "x.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [float(each["return"]) for each in found] == [row["return"] for row in rows]
+    assert json.loads((tmp_path / "x.json").read_text()) == rows
+    lines = (tmp_path / "x.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+
+
+def test_parquet(out: Path, tmp_path: Path) -> None:
+    parquet = importlib.import_module("pyarrow.parquet")
+    with Records(out) as records:
+        rows = list(records.rows())
+        export.rows(tmp_path / "x.parquet", records.columns(), rows)
+    assert parquet.read_table(tmp_path / "x.parquet").to_pylist() == rows
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("old")
+
+    def rows() -> Any:
+        yield {"a": 1}
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(DovetailError, match=r"cannot write .*x\.csv: No space left on device"):
+        export.rows(path, ["a"], rows())
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(DovetailError, match=r"unknown form 'xls'; name a file that ends in \.csv"):
+        export.rows(tmp_path / "x.xls", ["a"], rows())
+
+
+def test_games_are_text_with_headers(played: Execution, out: Path) -> None:
+    with Records(out) as records:
+        known = commands.labels(records)
+    found = list(games.texts(out / "games-1.journal", known))
+    assert len(found) == sum(len(each.episodes) for each in played.played)
+    first = played.played[0].episodes[0]
+    head, moves, _ = found[0].split("\n\n") if found[0].count("\n\n") > 1 else [
+        *found[0].rstrip().split("\n\n"),
+        "",
+    ]
+    assert '[Experiment "small"]' in head
+    assert f'[Seed "{first.seed}"]' in head
+    assert f'[Turns "{first.turns}"]' in head
+    assert '(random)"]' in head or '(td)"]' in head
+    assert f"{first.turns}. " in moves
+    assert moves.endswith("{terminated}")
+
+
+def test_a_state_is_named_by_experiment_and_agent(
+    played: Execution, out: Path, tmp_path: Path
+) -> None:
+    assert read_state(f"{out}:one") == read_state(f"{out}:one@1") == played.states["one"]
+    assert read_state(f"{out / 'results.sqlite'}:two") == played.states["two"]
+    (tmp_path / "a.state").write_bytes(b"bytes")
+    assert read_state(str(tmp_path / "a.state")) == b"bytes"
+    for text, complaint in (
+        (f"{out}:on", r"no state of 'on'; did you mean 'one'\?; it has one@1, two@1"),
+        (f"{out}:one@7", "no state of 'one@7'"),
+        (f"{out}:one@x", "after @ comes the number"),
+        (str(out / "results.sqlite"), "is a record, not a state; write .*:AGENT"),
+        (str(tmp_path / "none"), "cannot read the state .*none: No such file"),
+    ):
+        with pytest.raises(DovetailError, match=complaint):
+            read_state(text)
+
+
+def test_an_experiment_begins_with_the_state_of_another(
+    played: Execution, out: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "next.toml"
+    path.write_text(SMALL.replace('"small"', '"next"'))
+    none = {"phases.0.episodes": 1, "phases.0.evaluate_every": 0, "evaluations": []}
+    begun = {**none, "phases.0.mode": "evaluate", "agents.one.state": f"{out}:one"}
+    execute(path, out=tmp_path, in_process=True, overrides=begun)
+    wrong = {**begun, "agents.two.state": f"{out}:dice"}
+    with pytest.raises(DovetailError, match=r"^\[agents.two\]: .* has no state of 'dice'"):
+        execute(path, out=tmp_path, in_process=True, overrides=wrong)
+
+
+def test_states_are_compared_value_by_value(played: Execution) -> None:
+    one, two = played.states["one"], played.states["two"]
+    assert states.differences(one, one) == []
+    found = states.differences(one, two)
+    assert any("numbers differ, by" in line for line in found), found
+    assert states.differences(b"\xc1\xc1a", b"\xc1\xc1b") == [
+        "3 and 3 bytes, which differ first at byte 2"
+    ]
+
+
+def test_only_a_state_of_the_same_agent_is_put_back(played: Execution, out: Path) -> None:
+    was = saved(out, "one")
+    with pytest.raises(DovetailError, match="'other' is not a state of 'one'|other is not a state"):
+        states.check(was, b"other", "other")
+    states.check(was, played.states["two"], "two")
+    states.replace(out, was, played.states["two"])
+    assert saved(out, "one").state == played.states["two"]
+    states.replace(out, was, was.state)
+    assert saved(out, "one").state == was.state
+
+
+def test_text_goes_to_any_stream(out: Path) -> None:
+    stream = io.StringIO()
+    with Records(out) as records:
+        export.text(stream, ["agent"], records.rows(columns=["agent"], limit=1), "csv")
+    assert stream.getvalue().startswith("agent\n")
+    assert read(out.parent.parent / "small.toml").name == "small"
