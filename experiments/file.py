@@ -5,8 +5,9 @@ docs/experiments.md describes the form; these structs are what it must be.
 
 from __future__ import annotations
 
+import copy
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.statistics.sprt import Sprt
+from dovetail.experiments.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, ClockRule, Mode
 from dovetail.protocol.seeds import derive
@@ -327,8 +329,12 @@ def kind_of(part: PlayPart) -> str:
     return kinds.get(type(part), "evaluation")
 
 
+APART = ("seeds", "repeats", "sweep", "report")
+"""Keys that say how often an experiment is played; ``sweep`` reads them."""
+
+
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
-    """Return the experiment in a file, with some of its keys overridden.
+    """Return the experiment in a file, with some of its keys overridden, without its seeds and sweep.
 
     An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
     ``phases.0.episodes``.
@@ -336,18 +342,45 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
     Raises:
         DovetailError: the file cannot be read or is not an experiment; one line says what and where.
     """
+    found = table(path, overrides or {})
+    return made(path, {key: each for key, each in found.items() if key not in APART}, {})
+
+
+def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of a file, with some of its keys overridden.
+
+    Raises:
+        DovetailError: the file cannot be read, or is not TOML.
+    """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DovetailError(f"{path} is not valid TOML: {error}") from None
-    for key, value in (overrides or {}).items():
+    for key, value in overrides.items():
+        _override(found, key, value)
+    return found
+
+
+def made(path: Path, table: Mapping[str, Any], settings: Mapping[str, Any]) -> ExperimentFile:
+    """Return the experiment that tables describe, with some keys set.
+
+    Args:
+        path: where they are from, for errors.
+        table: the tables; they stay as they are.
+        settings: values by key, as of ``read``.
+
+    Raises:
+        DovetailError: they do not describe an experiment.
+    """
+    table = copy.deepcopy(dict(table))
+    for key, value in settings.items():
         _override(table, key, value)
     try:
         file = msgspec.convert(table, ExperimentFile)
     except msgspec.ValidationError as error:
-        raise DovetailError(f"{path}: {error}") from None
+        raise DovetailError(explained(error, ExperimentFile, table, path)) from None
     if not (file.phases or file.tournaments or file.leagues or file.evaluations):
         raise DovetailError(
             f"{path}: there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or "

@@ -6,7 +6,9 @@ nothing in it is ever executed.
 
 from __future__ import annotations
 
+import math
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,6 @@ from dovetail.experiments.records import Saved, url_of
 from dovetail.peer import options, plugins
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.tensors import DTYPES
 
 SHOWN = 40
 """Differences that are listed."""
@@ -128,7 +129,7 @@ def _differ(path: str, one: Any, other: Any) -> Iterator[str]:
 def _array(value: Any) -> np.ndarray[Any, Any] | None:
     if isinstance(value, np.ndarray):
         return value if value.dtype.kind in "biuf" else None
-    if isinstance(value, dict) and value.keys() == {"dtype", "shape", "data"}:
+    if isinstance(value, dict) and value.keys() == {"dtype", "shape", "data", "packed"}:
         return _saved_array(**value)
     if isinstance(value, list) and len(value) > 8:
         try:
@@ -139,13 +140,14 @@ def _array(value: Any) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _saved_array(dtype: Any, shape: Any, data: Any) -> np.ndarray[Any, Any] | None:
-    """Return an array as our own learners save it; None if it is something else."""
-    if dtype not in DTYPES or not isinstance(data, bytes):
-        return None
+def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[Any, Any] | None:
+    """Return an array as ``agent_servers.saving`` packs it; None if it is something else."""
     try:
-        return np.frombuffer(data, DTYPES[dtype]).reshape(shape)
-    except (ValueError, TypeError):
+        kind = np.dtype(str(dtype))
+        size = math.prod(shape) * kind.itemsize
+        raw = zlib.decompressobj().decompress(data, size + 1) if packed else data
+        return np.frombuffer(raw, kind).reshape(shape) if kind.kind in "biuf" else None
+    except (ValueError, TypeError, zlib.error):
         return None
 
 

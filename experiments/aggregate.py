@@ -1,0 +1,207 @@
+"""Statistics over the runs of a method: means, interquartile means, bootstrap bands, comparisons.  Pure.
+
+The unit is the run, that is the seed of a whole training, never the episode.  Definitions are those
+of Agarwal and others, "Deep reinforcement learning at the edge of the statistical precipice"
+(2021), as in their library rliable; the tests compare both.  Matrices have a row for each run and a
+column for each task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+Matrix = NDArray[np.float64]
+Statistic = Callable[[Matrix], float]
+
+RESAMPLES = 2_000
+"""Bootstrap samples of a band."""
+FEW = 5
+"""Runs below which no bootstrap is made: it would be far too narrow."""
+ENOUGH = 10
+"""Runs from which a bootstrap holds what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure over runs with its 95 % interval."""
+
+    runs: int
+    mean: float
+    low: float
+    high: float
+    """Of the mean, by Student's t; not finite for one run."""
+    iqm: float
+    """The mean of the middle half; with three runs or fewer it is the mean."""
+    iqm_low: float
+    iqm_high: float
+    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs."""
+
+    @property
+    def note(self) -> str:
+        """What to say beside it."""
+        if self.runs == 1:
+            return "one run: no interval"
+        if self.runs < FEW:
+            return "few seeds"
+        return "bootstrap approximate" if self.runs < ENOUGH else ""
+
+
+def iqm(values: ArrayLike) -> float:
+    """Return the interquartile mean: a quarter is cut at each end, rounded down."""
+    return float(stats.trim_mean(np.asarray(values, float), 0.25, axis=None))
+
+
+def band(values: Sequence[float], seed: int = 0) -> Band:
+    """Return the mean and the interquartile mean of one value from each run, with intervals.
+
+    Args:
+        values: one from each run.
+        seed: of the bootstrap.
+
+    >>> found = band([1.0, 2.0])
+    >>> round(found.low, 4), round(found.high, 4)
+    (-4.8531, 7.8531)
+    """
+    x = np.asarray(values, float)
+    n = len(x)
+    if n == 0:
+        return Band(0, *[math.nan] * 6)
+    middle = (-math.inf, math.inf)
+    if n >= FEW:
+        middle = bootstrap(x[:, None], iqm, seed)
+    return Band(n, float(x.mean()), *student(x), iqm(x), *middle)
+
+
+def student(values: ArrayLike) -> tuple[float, float]:
+    """Return the 95 % interval of a mean by Student's t; not finite for one value."""
+    x = np.asarray(values, float)
+    if len(x) < 2:
+        return -math.inf, math.inf
+    half = float(stats.t.ppf(0.975, len(x) - 1)) * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return float(x.mean()) - half, float(x.mean()) + half
+
+
+def bootstrap(
+    matrix: ArrayLike, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by themselves."""
+    x = np.asarray(matrix, float)
+    runs, tasks = x.shape
+    rng = np.random.default_rng(seed)
+    columns = np.arange(tasks)
+    found = [
+        statistic(x[rng.integers(runs, size=(runs, tasks)), columns]) for _ in range(resamples)
+    ]
+    low, high = np.percentile(found, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def improvement(x: ArrayLike, y: ArrayLike) -> float:
+    """Return the probability that a run of ``x`` is better than one of ``y``, ties half; mean over tasks."""
+    first, second = (_matrix(each) for each in (x, y))
+    found = [
+        float(stats.mannwhitneyu(first[:, task], second[:, task]).statistic)
+        / (len(first) * len(second))
+        for task in range(first.shape[1])
+    ]
+    return float(np.mean(found))
+
+
+def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of ``improvement``."""
+    first, second = (_matrix(each) for each in (x, y))
+    rng = np.random.default_rng(seed)
+    columns = np.arange(first.shape[1])
+    found = []
+    for _ in range(RESAMPLES):
+        a = first[rng.integers(len(first), size=first.shape), columns]
+        b = second[rng.integers(len(second), size=second.shape), columns]
+        better = (a[:, None] > b[None]).mean((0, 1)) + (a[:, None] == b[None]).mean((0, 1)) / 2
+        found.append(better.mean())
+    low, high = np.percentile(found, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def profile(matrix: ArrayLike, levels: Sequence[float]) -> list[float]:
+    """Return the share of runs above each level."""
+    x = np.asarray(matrix, float)
+    return [float((x > level).mean()) for level in levels]
+
+
+def optimality_gap(matrix: ArrayLike, optimum: float = 1.0) -> float:
+    """Return how far runs are from an optimum on average; what is above it counts as it."""
+    return optimum - float(np.minimum(np.asarray(matrix, float), optimum).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One method against another on the same seeds."""
+
+    pairs: int
+    difference: float
+    low: float
+    high: float
+    """Of the mean difference, 95 % by Student's t."""
+    t: float
+    p: float
+    """Of the paired t test; adjust it with ``holm`` if there are several comparisons."""
+    wilcoxon: float
+    """The p value of Wilcoxon's signed-rank test."""
+    better: float
+    """The probability that a run of the first is better than one of the second."""
+    better_low: float
+    better_high: float
+
+
+def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison | None:
+    """Compare two methods; value i of both comes from the same seed.  None for fewer than two pairs."""
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} and {len(y)} values are not pairs")
+    n = len(x)
+    if n < 2:
+        return None
+    apart = np.asarray(x, float) - np.asarray(y, float)
+    spread = float(apart.std(ddof=1))
+    difference = float(apart.mean())
+    if spread == 0:  # equal differences: the test has no scale
+        t, p = (0.0, 1.0) if difference == 0 else (math.copysign(math.inf, difference), 0.0)
+    else:
+        found = stats.ttest_rel(x, y)
+        t, p = float(found.statistic), float(found.pvalue)
+    wilcoxon = 1.0 if not apart.any() else float(stats.wilcoxon(x, y).pvalue)
+    low, high = improvement_band(x, y, seed) if n >= FEW else (0.0, 1.0)
+    return Comparison(
+        *(n, difference, *student(apart), t, p, wilcoxon),
+        *(improvement(x, y), low, high),
+    )
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p values adjusted for their number (Holm 1979), in the same order.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    adjusted = [0.0] * len(values)
+    least = 0.0
+    for rank, index in enumerate(order):
+        least = max(least, min(1.0, (len(values) - rank) * values[index]))
+        adjusted[index] = least
+    return adjusted
+
+
+def reached(curve: Mapping[int, float], level: float) -> int | None:
+    """Return the first number of episodes after which a curve is at ``level`` or above; None if never."""
+    return next((at for at in sorted(curve) if curve[at] >= level), None)
+
+
+def _matrix(values: ArrayLike) -> Matrix:
+    x = np.asarray(values, float)
+    return x[:, None] if x.ndim == 1 else x

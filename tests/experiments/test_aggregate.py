@@ -1,0 +1,97 @@
+"""Statistics over seeds, against worked numbers (rliable 1.2.0, scipy)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dovetail.experiments import aggregate as a
+
+X = np.array([(0.61, 0.55), (0.72, 0.40), (0.48, 0.66), (0.90, 0.58), (0.67, 0.71)])
+Y = np.array([(0.50, 0.52), (0.58, 0.61), (0.45, 0.39), (0.62, 0.47), (0.55, 0.60)])
+
+
+def mean(x: np.ndarray) -> float:
+    return float(x.mean())
+
+
+def test_points_of_the_example() -> None:
+    assert (X.mean(), Y.mean()) == pytest.approx((0.628, 0.529))
+    assert (a.iqm(X), a.iqm(Y)) == pytest.approx((0.63, 0.5366667))
+    assert a.improvement(X, Y) == pytest.approx(0.74)
+    assert a.profile(X, [0.4, 0.5, 0.6, 0.7]) == pytest.approx([0.9, 0.8, 0.6, 0.3])
+    assert a.optimality_gap(X) == pytest.approx(1 - 0.628)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "statistic", "expected"),
+    [(X, mean, (0.552, 0.704)), (X, a.iqm, (0.542, 0.70)), (Y, a.iqm, (0.477, 0.59))],
+)
+def test_bootstrap_over_runs_of_each_task(matrix: np.ndarray, statistic, expected) -> None:
+    assert a.bootstrap(matrix, statistic, resamples=4_000) == pytest.approx(expected, abs=0.01)
+
+
+def test_the_bootstrap_follows_from_its_seed() -> None:
+    assert a.bootstrap(X, a.iqm, 1) == a.bootstrap(X, a.iqm, 1) != a.bootstrap(X, a.iqm, 2)
+
+
+def test_probability_of_improvement_has_an_interval() -> None:
+    assert a.improvement_band(X, Y) == pytest.approx((0.48, 0.94), abs=0.02)
+
+
+def test_student_for_a_mean_over_runs() -> None:
+    found = a.band(list(X[:, 0]))
+    assert (found.low, found.high) == pytest.approx((0.4847273, 0.8672727))
+    assert found.note == "bootstrap approximate"
+    two = a.band([1.0, 2.0])
+    assert (two.low, two.high) == pytest.approx((-4.853102, 7.853102))
+    assert two.note == "few seeds"
+    assert not math.isfinite(two.iqm_low)
+    one = a.band([0.5])
+    assert (one.mean, one.low, one.high) == (0.5, -math.inf, math.inf)
+    assert a.band(list(range(10))).note == ""
+    assert a.band([1.0, 2.0, 6.0]).iqm == a.band([1.0, 2.0, 6.0]).mean
+
+
+def test_methods_are_compared_seed_by_seed() -> None:
+    found = a.compare(list(X[:, 0]), list(Y[:, 0]))
+    assert found is not None
+    assert found.difference == pytest.approx(0.136)
+    assert (found.t, found.p) == pytest.approx((3.352154, 0.0285117), rel=1e-5)
+    assert (found.low, found.high) == pytest.approx((0.0233571, 0.2486429), rel=1e-5)
+    assert found.wilcoxon == pytest.approx(0.0625)
+    assert found.better == pytest.approx(0.80)
+    equal = a.compare([1.0, 2.0], [1.0, 2.0])
+    assert equal is not None
+    assert (equal.difference, equal.p, equal.better) == (0.0, 1.0, 0.5)
+    apart = a.compare([2.0, 3.0], [1.0, 2.0])
+    assert apart is not None
+    assert apart.p == 0.0
+    assert a.compare([1.0], [2.0]) is None
+    with pytest.raises(ValueError, match="not pairs"):
+        a.compare([1.0], [])
+
+
+def test_several_comparisons_are_adjusted() -> None:
+    assert a.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert a.holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert a.holm([]) == []
+
+
+def test_when_a_level_is_reached() -> None:
+    curve = {0: 0.2, 1000: 0.7, 500: 0.6, 1500: 0.55}
+    assert a.reached(curve, 0.6) == 500
+    assert a.reached(curve, 0.9) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "expected"), [(3, 95), (5, 96), (10, 96), (20, 94)])
+def test_the_interval_of_the_mean_covers(n: int, expected: int) -> None:
+    rng = np.random.default_rng(n)
+    held = 0
+    for _ in range(2_000):
+        low, high = a.student(rng.normal(size=n))
+        held += low <= 0 <= high
+    assert held >= 20 * (expected - 3)
