@@ -195,7 +195,7 @@ def test_states_are_compared_value_by_value(played: Execution) -> None:
 
 def test_only_a_state_of_the_same_agent_is_put_back(played: Execution, out: Path) -> None:
     was = saved(out, "one")
-    with pytest.raises(DovetailError, match="^other is not a state of 'one'"):
+    with pytest.raises(DovetailError, match=r"^other is not a state of 'one'"):
         states.check(was, b"other", "other")
     states.check(was, played.states["two"], "two")
     states.replace(out, was, played.states["two"])

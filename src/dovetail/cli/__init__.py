@@ -19,8 +19,8 @@ from dovetail.cli import (
     journals,
     peers,
     records,
-    rlglue,
     results,
+    rlglue,
     train,
     watching,
 )
