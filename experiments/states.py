@@ -95,8 +95,8 @@ def _opened(data: bytes) -> Any:
 
 def _differ(path: str, one: Any, other: Any) -> Iterator[str]:
     here = path or "the state"
-    arrays = _array(one), _array(other)
-    if isinstance(one, dict) and isinstance(other, dict) and arrays[0] is None:
+    first, second = _array(one), _array(other)
+    if isinstance(one, dict) and isinstance(other, dict) and first is None:
         for key in sorted({*one, *other}, key=str):
             inner = f"{path}.{key}" if path else str(key)
             if key not in one or key not in other:
@@ -104,8 +104,7 @@ def _differ(path: str, one: Any, other: Any) -> Iterator[str]:
             else:
                 yield from _differ(inner, one[key], other[key])
         return
-    if arrays[0] is not None and arrays[1] is not None:
-        first, second = arrays
+    if first is not None and second is not None:
         if first.shape != second.shape:
             yield f"{here}: shapes {list(first.shape)} and {list(second.shape)}"
         elif not np.array_equal(first, second, equal_nan=first.dtype.kind == "f"):

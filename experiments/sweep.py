@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -213,7 +213,9 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     return plan
 
 
-def optuna_search(plan: Plan) -> Iterator[list[dict[str, Any]]]:
+def optuna_search(
+    plan: Plan,
+) -> Generator[list[dict[str, Any]], Sequence[float], None]:
     """Yield batches of sets of values; send the mean objective of each set back.
 
     The results are told in the order of the batch, so the search follows from its seed however many
@@ -232,7 +234,7 @@ def optuna_search(plan: Plan) -> Iterator[list[dict[str, Any]]]:
     while left:
         asked = [study.ask() for _ in range(min(left, sweep.batch))]
         left -= len(asked)
-        results: Sequence[float] = yield [
+        results = yield [
             {key: _suggest(trial, key, each) for key, each in sweep.parameters.items()}
             for trial in asked
         ]

@@ -13,7 +13,7 @@ X = np.array([(0.61, 0.55), (0.72, 0.40), (0.48, 0.66), (0.90, 0.58), (0.67, 0.7
 Y = np.array([(0.50, 0.52), (0.58, 0.61), (0.45, 0.39), (0.62, 0.47), (0.55, 0.60)])
 
 
-def mean(x: np.ndarray) -> float:
+def mean(x: a.Matrix) -> float:
     return float(x.mean())
 
 
@@ -29,7 +29,9 @@ def test_points_of_the_example() -> None:
     ("matrix", "statistic", "expected"),
     [(X, mean, (0.552, 0.704)), (X, a.iqm, (0.542, 0.70)), (Y, a.iqm, (0.477, 0.59))],
 )
-def test_bootstrap_over_runs_of_each_task(matrix: np.ndarray, statistic, expected) -> None:
+def test_bootstrap_over_runs_of_each_task(
+    matrix: a.Matrix, statistic: a.Statistic, expected: tuple[float, float]
+) -> None:
     assert a.bootstrap(matrix, statistic, resamples=4_000) == pytest.approx(expected, abs=0.01)
 
 
