@@ -144,7 +144,7 @@ class Plan:
             first: the number of the first.
 
         Raises:
-            DovetailError: the file is no experiment with these values.
+            DovetailError: the file is not an experiment with these values.
         """
         variant = label(settings)
         made = []
