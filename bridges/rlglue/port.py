@@ -136,7 +136,8 @@ class Port:
                 return
             self._closed = True
             self._changed.notify_all()
-        self._wake.send(b"x")
+        with contextlib.suppress(OSError):  # the thread may have ended already
+            self._wake.send(b"x")
         self._thread.join()
         for role in list(self._peers):
             self.release(role)

@@ -169,6 +169,10 @@ class SeatView:
             return Adt([*adt.ints, *bits], adt.doubles, adt.chars)
         return Adt(adt.ints, adt.doubles, adt.chars + bytes(48 + bit for bit in bits))
 
+    def pack(self, action: Any) -> Adt:
+        """Return an action of a native agent as an experiment sees it."""
+        return self._actions.pack(action)
+
     def action(self, adt: Adt) -> Any:
         """Return what a legacy agent answered, as a value of the game's action space.
 

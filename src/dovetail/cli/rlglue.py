@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dovetail.cli.common import ADDRESS, Connect, Token, UsageError, log_to_stderr
+from dovetail.cli.common import ADDRESS, Connect, Set, Token, UsageError, log_to_stderr, settings
 from dovetail.protocol.errors import DovetailError
 
 HOST = "127.0.0.1"
@@ -33,6 +33,37 @@ def rlglue(
             "--environment", metavar="NAME", help="Offer a legacy environment under this name."
         ),
     ] = None,
+    experiment: Annotated[
+        bool,
+        typer.Option(
+            "--experiment",
+            help="Serve legacy experiments; --game and --player name what is native.",
+        ),
+    ] = False,
+    game: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --experiment: the Dovetail game that it plays."),
+    ] = None,
+    set_: Set = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT",
+            help="With --game: the agent of each other seat, in order; may be repeated.",
+        ),
+    ] = None,
+    seat: Annotated[
+        int, typer.Option(min=0, help="With --game: the seat that the experiment drives.")
+    ] = 0,
+    player: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT", help="With --experiment: the Dovetail agent that it drives."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="With --experiment: the seed of game and player.")] = 0,
+    mode: Annotated[
+        Literal["learn", "evaluate"],
+        typer.Option(help="With --experiment: whether native agents learn."),
+    ] = "learn",
     port: Annotated[
         int,
         typer.Option(
@@ -105,13 +136,17 @@ def rlglue(
 ) -> None:
     """Join legacy RL-Glue 3 agents, environments and experiments, unchanged, by its TCP protocol.
 
-    Without --agent and --environment this is a core, in place of RL-Glue's own, and needs no broker.
+    Without any role this is a core, in place of RL-Glue's own, and needs no broker.
 
     Example: dovetail rlglue
 
     Example: dovetail rlglue --agent white --agent black --observe index
 
     Example: dovetail rlglue --environment mines
+
+    Example: dovetail rlglue --experiment --agent mine --game connect_four --against random
+
+    Example: dovetail rlglue --experiment --environment mines --player q-learning
     """
     from dovetail.bridges.rlglue.agent import JoinOptions
     from dovetail.bridges.rlglue.core import relay
@@ -120,6 +155,7 @@ def rlglue(
     from dovetail.bridges.rlglue.seat import SeatOptions
     from dovetail.bridges.rlglue.seat import observe as how
     from dovetail.bridges.rlglue.serve import Bridge
+    from dovetail.bridges.rlglue.sides import Table, experiments
 
     log_to_stderr()
     names = agent or []
@@ -134,9 +170,9 @@ def rlglue(
             raise UsageError(f"{option}: {template!r} has no {{file}}, which stands for the path")
     if seed_message and "{seed}" not in seed_message:
         raise UsageError(f"--seed-message: {seed_message!r} has no {{seed}}")
-    seat = SeatOptions(index, mask, illegal, penalty, tries)
+    view = SeatOptions(index, mask, illegal, penalty, tries)
     joining = JoinOptions(
-        seat,
+        view,
         end_truncated,
         tuple(filter(None, FREEZE if freeze is None else freeze)),
         tuple(filter(None, UNFREEZE if unfreeze is None else unfreeze)),
@@ -147,7 +183,31 @@ def rlglue(
     hosting = HostOptions(task_spec, seed_message, grace)
     waits = patience or None
     bridge = Bridge(connect, token, say=_say)
+    if experiment:
+        _check_experiment(names, environment, game, player)
+    elif game is not None or player is not None or against or set_:
+        raise UsageError("--game, --set, --against and --player need --experiment")
     try:
+        if experiment:
+            table = Table(
+                game or "",
+                settings(set_),
+                tuple(against or ()),
+                seat,
+                player or "",
+                seed,
+                mode,
+                view,
+                connect,
+                token,
+                waits,
+            )
+            make, roles = experiments(table)
+            world = Port(host, port, roles, waits)
+            _say(f"experiment: RLGLUE_PORT={world.number}")
+            bridge.run(world, lambda: relay(world, make, roles, once=once))
+            bridge.wait()
+            return
         if not names and environment is None:
             core = Port(host, port, patience=waits)
             _say(f"core: RLGLUE_PORT={core.number}")
@@ -166,6 +226,17 @@ def rlglue(
         bridge.close()
         raise
     bridge.wait()
+
+
+def _check_experiment(
+    names: list[str], environment: str | None, game: str | None, player: str | None
+) -> None:
+    if len(names) > 1:
+        raise UsageError("an RL-Glue experiment drives one agent; give --agent once")
+    if (environment is None) == (game is None):
+        raise UsageError("--experiment needs either --environment NAME or --game NAME")
+    if (not names) == (player is None):
+        raise UsageError("--experiment needs either --agent NAME or --player AGENT")
 
 
 def _say(line: str) -> None:
