@@ -36,7 +36,11 @@ def _frame(code: int, payload: bytes) -> bytes:
 
 
 def _read(connection: socket.socket) -> int:
-    code, length = struct.unpack(">iI", connection.recv(8, socket.MSG_WAITALL))
+    """Return the code of the next frame; RLTerm if there is none."""
+    header = connection.recv(8, socket.MSG_WAITALL)
+    if len(header) < 8:
+        return 35
+    code, length = struct.unpack(">iI", header)
     if length:
         connection.recv(length, socket.MSG_WAITALL)
     return int(code)
@@ -47,8 +51,7 @@ def _program(port: int, role: int, pipe: Connection) -> None:
     connection = _joined(port, role)
     pipe.send("joined")
     made = 0
-    while True:
-        code = _read(connection)
+    while (code := _read(connection)) != 35:
         if code == 13:
             made += 1
             connection.sendall(_frame(13, OUTCOME.pack(made == STEPS, 1.0) + NUMBERS))

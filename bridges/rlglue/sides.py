@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,11 +30,13 @@ from dovetail.bridges.rlglue.seat import Numbering, SeatOptions, SeatView, repla
 from dovetail.env_servers.environment import Environment, Spec, Turn, sole_action
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment, Run
-from dovetail.experiments.sitting import Sitting
 from dovetail.peer.serving import serve_host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Space
+
+if TYPE_CHECKING:
+    from dovetail.experiments.sitting import Sitting
 
 EPISODES = 1 << 40
 """Episodes of a run that ends when the legacy experiment has had enough."""
@@ -223,6 +226,8 @@ class Player:
         self._view: SeatView | None = None
         self._open = False
         """Whether an episode is in progress."""
+        self._unheard = 0
+        """Episodes that are over, and whose results have not come yet."""
         self._seen: Any = None
 
     # -- the agent's side ------------------------------------------------------------------------
@@ -258,6 +263,7 @@ class Player:
     def start(self, observation: bytes) -> bytes:
         if self._open:  # cut off by the experiment
             self.turns.put(Turn.end([self._seen], [0.0], truncated=True))
+            self._unheard += 1
         self._open = True
         return self._ask(observation, 0, 0.0)
 
@@ -268,7 +274,12 @@ class Player:
         seen = self._seen if self._game is None else self._game.observation
         self.turns.put(Turn.end([seen], [wire.REWARD.unpack(reward)[0]]))
         self._open = False
-        self._look()
+        self._unheard += 1
+        limit = self._limit()
+        while self._unheard:  # the call returns once the agent has heard it, as over RL-Glue's wire
+            self._look(SLICE)
+            self._watch()
+            limit()
 
     def cleanup(self) -> None:
         self._leave()
@@ -309,8 +320,7 @@ class Player:
             assert self._layouts is not None
             self._seen = self._layouts[0].unpack(wire.unpacked(payload, at))
         self.turns.put(Turn.ask(0, self._seen, legal, reward))
-        table = self.table
-        end = time.monotonic() + (1e9 if table.patience is None else table.patience)
+        limit = self._limit()
         while True:
             try:
                 action = self.actions.get(timeout=SLICE)
@@ -318,27 +328,40 @@ class Player:
             except queue.Empty:
                 self._look()
                 self._watch()
-                if time.monotonic() > end:
-                    text = f"the agent {table.player} did not act within {table.patience:g} s"
-                    raise DovetailError(text) from None
+                limit()
         if self._view is not None:
             return wire.packed(self._view.pack(action))
         assert self._layouts is not None
         return wire.packed(self._layouts[1].pack(action))
 
-    def _look(self) -> None:
+    def _limit(self) -> Callable[[], None]:
+        """Return what raises once the agent has had its time."""
+        patience = self.table.patience
+        end = math.inf if patience is None else time.monotonic() + patience
+
+        def check() -> None:
+            if time.monotonic() > end:
+                raise DovetailError(
+                    f"the agent {self.table.player} did not answer within {patience:g} s"
+                )
+
+        return check
+
+    def _look(self, wait: float = 0.0) -> None:
         """Take what the broker has to say; raise if an episode or the run failed."""
         if self._failed:
             raise self._failed[0]
         if self._run is None:
             return
-        for each in self._run.poll(0.0) or ():
+        for each in self._run.poll(wait) or ():
+            self._unheard -= 1
             if each.reason not in ("terminated", "truncated"):
                 raise DovetailError(f"{self.table.player}: {each.message or each.reason}")
 
     def _leave(self) -> None:
         run, self._run = self._run, None
         self._open = False
+        self._unheard = 0
         if run is not None:
             with contextlib.suppress(DovetailError):
                 run.cancel()
