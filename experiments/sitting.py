@@ -265,6 +265,12 @@ class Sitting:
         cut = end.reason == "truncated"
         return end.observation, end.reward, not cut, cut, self._info()
 
+    def message(self, body: Any) -> Any:
+        """Send a message to the environment; return its answer."""
+        if self._run is None or self._lost():
+            raise DovetailError("the game takes messages between reset and close")
+        return self._run.message(body)
+
     def close(self) -> None:
         """Leave the game; an episode in progress is cancelled."""
         with self._place, self._closing, suppress(DovetailError):  # the broker may be gone
