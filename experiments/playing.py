@@ -197,7 +197,7 @@ class Playing:
             return True
         for episode in results:
             self._store.add(job.row, episode)
-            display.advance(episode)
+            display.advance(job.stage, episode)
         job.episodes += results
         if job.stopping is not None and results and not job.stopped:
             job.stopping.take(results)

@@ -13,6 +13,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -51,19 +52,19 @@ class Display:
             disable=self._plain,
         )
         self._all = self._bars.add_task(name, total=sum(stage.episodes for stage in stages))
-        self._task = self._all
-        self._began = 0.0
+        self._tasks: dict[int, TaskID] = {}
+        self._began: dict[int, float] = {}
 
     def begin(self, stage: Stage) -> None:
         """A stage begins."""
-        self._began = time.monotonic()
-        self._task = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
+        self._began[stage.number] = time.monotonic()
+        self._tasks[stage.number] = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
 
-    def advance(self, episode: Episode) -> None:
-        """An episode has ended."""
+    def advance(self, stage: Stage, episode: Episode) -> None:
+        """An episode of a stage has ended."""
         if not episode.will_retry:
             self._bars.advance(self._all)
-            self._bars.advance(self._task)
+            self._bars.advance(self._tasks[stage.number])
 
     def skip(self, stage: Stage) -> None:
         """A stage was played before."""
@@ -72,8 +73,8 @@ class Display:
 
     def finish(self, stage: Stage, episodes: Sequence[Episode]) -> None:
         """A stage is over; summarise it in one line."""
-        seconds = time.monotonic() - self._began
-        self._bars.remove_task(self._task)
+        seconds = time.monotonic() - self._began.pop(stage.number)
+        self._bars.remove_task(self._tasks.pop(stage.number))
         line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
         results = []
         for each in tally(episodes, stage.part.seats, rotate=stage.part.rotate):

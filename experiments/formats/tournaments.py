@@ -112,18 +112,26 @@ def _swiss(players: Sequence[str], meetings: Sequence[Meeting]) -> list[list[str
             reversed(order), key=lambda name: (byes[name], points[name], -players.index(name))
         )
         order.remove(idle)
-    return _paired(order, met) or _paired(order, set()) or []
+    return _paired(order, points, met) or _paired(order, points, set()) or []
 
 
-def _paired(order: list[str], met: set[frozenset[str]]) -> list[list[str]] | None:
-    """Pair players from the top, going back where the rest cannot be paired."""
+def _paired(
+    order: list[str], points: dict[str, float], met: set[frozenset[str]]
+) -> list[list[str]] | None:
+    """Pair players from the top, going back where the rest cannot be paired.
+
+    Among those with equal points the upper half meets the lower half.
+    """
     if not order:
         return []
     one, *rest = order
-    for other in rest:
+    level = [name for name in rest if points[name] == points[one]]
+    half = (len(level) + 1) // 2 - 1
+    candidates = [*level[half:], *reversed(level[: max(0, half)])] if level else []
+    for other in [*candidates, *(name for name in rest if name not in level)]:
         if frozenset((one, other)) in met:
             continue
-        left = _paired([name for name in rest if name != other], met)
+        left = _paired([name for name in rest if name != other], points, met)
         if left is not None:
             return [[one, other], *left]
     return None

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail import DovetailError
 from dovetail.experiments.file import read
-from dovetail.experiments.runner import execute
+from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import stages
 
 FILE = """
@@ -79,3 +79,210 @@ def test_a_tournament_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     path.write_text(FILE[: FILE.index("[[tournaments]]")])
     with pytest.raises(DovetailError, match="nothing to play"):
         read(path)
+
+
+def played(path: Path, text: str, out: Path, **options: object) -> Execution:
+    path.write_text(text)
+    return execute(path, in_process=True, out=out, **options)  # type: ignore[arg-type]
+
+
+def with_keys(keys: str) -> str:
+    return FILE.replace("episodes = 10", keys)
+
+
+DETERMINISTIC = FILE.replace("random", "td").replace(
+    'type = "alpha-beta"\nparameters = { depth = 3 }', 'type = "td"'
+)
+
+
+def test_deterministic_players_get_openings_and_others_do_not(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    found = played(path, DETERMINISTIC.replace("10", "20"), tmp_path)
+    one = found.played[0].episodes
+    assert [each.opening for each in one if each.index < 4] == [[]] * 4  # the trial
+    later = {each.index: each for each in one if each.index >= 4}
+    assert len({str(each.opening) for each in later.values()}) == 8
+    for index in range(4, 20, 2):
+        assert later[index].opening == later[index + 1].opening
+        assert later[index].seed == later[index + 1].seed
+    for other in found.played[1:]:  # one list for all pairings
+        lines = {each.index: each.opening for each in other.episodes if each.index >= 4}
+        assert lines == {index: each.opening for index, each in later.items()}
+    text = (tmp_path / "three" / "summary.txt").read_text()
+    assert "one - two: 20 games, 18 distinct: counted as 9 units" in text
+    dice = played(path, FILE, tmp_path / "dice")
+    assert all(each.opening == [] for each in dice.played[0].episodes)
+
+
+def test_openings_of_a_file_and_plies(tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("# first moves\n0 1\n\n[1, 2, 3]\n")
+    path = tmp_path / "three.toml"
+    found = played(path, with_keys(f"episodes = 8\nopenings = '{book}'"), tmp_path)
+    for each in found.played[0].episodes:
+        assert each.opening == ([[0], [1]] if each.index // 2 % 2 == 0 else [[1], [2], [3]])
+    found = played(path, with_keys("episodes = 8\nopenings = 3"), tmp_path / "plies")
+    assert {len(each.opening) for stage in found.played for each in stage.episodes} == {3}
+    book.write_text("1 2\nfour\n")
+    with pytest.raises(DovetailError, match=r"book.txt:2: 'four' is not an opening"):
+        played(path, with_keys(f"episodes = 8\nopenings = '{book}'"), tmp_path / "bad")
+    path.write_text(with_keys("episodes = 8\nopenings = [[9]]"))
+    with pytest.raises(DovetailError, match="opening, turn 0: action 9 is not legal"):
+        execute(path, in_process=True, out=tmp_path / "illegal")
+
+
+def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    keys = "episodes = 400\nsprt = { elo0 = 0, elo1 = 100, model = 'logistic' }"
+    text = with_keys(keys).replace('["one", "two", "searching"]', '["one", "searching"]')
+    found = played(path, text, tmp_path)
+    counts = [len(each.episodes) for each in found.played]
+    assert counts[0] < 100  # alpha-beta is far better than random
+    assert counts[0] % 2 == 0
+    summary = (tmp_path / "three" / "summary.txt").read_text()
+    assert "one - searching: LLR -" in summary
+    assert "H0 accepted" in summary
+    again = played(path, text, tmp_path / "again")
+    assert [len(each.episodes) for each in again.played] == counts
+
+
+def test_knockout_swiss_gauntlet_and_best_of(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    cup = played(path, with_keys("format = 'knockout'\nepisodes = 10"), tmp_path / "k")
+    assert cup.played[0].stage.part.seats == ["two", "searching"]
+    assert cup.played[1].stage.part.name == "all: one - searching (round 2)"
+    swiss = played(path, with_keys("format = 'swiss'\nepisodes = 4\nrounds = 3"), tmp_path / "s")
+    assert len(swiss.played) == 3
+    assert len({frozenset(each.stage.part.seats) for each in swiss.played}) == 3
+    gauntlet = played(path, with_keys("format = 'gauntlet'\nepisodes = 4"), tmp_path / "g")
+    seats = [each.stage.part.seats for each in gauntlet.played]
+    assert seats == [["one", "two"], ["one", "searching"]]
+    best = played(path, with_keys("episodes = 10\nbest_of = 3\nparallel = 3"), tmp_path / "b")
+    assert [len(each.episodes) for each in best.played][1:] == [2, 2]
+
+
+def test_players_of_a_game_for_one_meet_on_the_same_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "alone.toml"
+    text = """
+name = "alone"
+[environment]
+name = "2048"
+[agents.one]
+type = "random"
+[agents.two]
+type = "random"
+[[tournaments]]
+name = "alone"
+players = ["one", "two"]
+seats = 1
+episodes = 6
+max_turns = 60
+cap = 1000
+"""
+    found = played(path, text, tmp_path)
+    one, two = (sorted((e.index, e.seed) for e in each.episodes) for each in found.played)
+    assert one == two
+    summary = (tmp_path / "alone" / "summary.txt").read_text()
+    assert "capped" in summary
+    assert "Wilcoxon" in summary
+    with pytest.raises(DovetailError, match="set `seats` of the tournament 'alone'"):
+        played(path, text.replace("seats = 1", "seats = 2"), tmp_path)
+
+
+def test_four_players_rotate_and_are_rated(tmp_path: Path) -> None:
+    path = tmp_path / "four.toml"
+    agents = "".join(
+        f'[agents.p{k}]\ntype = "dominion-{kind}"\n'
+        for k, kind in enumerate(["money", "random", "greedy", "random"])
+    )
+    text = f"""
+name = "four"
+[environment]
+name = "dominion"
+configuration = {{ players = 4 }}
+{agents}
+[[tournaments]]
+name = "four"
+players = ["p0", "p1", "p2", "p3"]
+seats = 4
+episodes = 8
+"""
+    found = played(path, text, tmp_path)
+    (stage,) = found.played
+    seeds = {each.index: each.seed for each in stage.episodes}
+    assert seeds[0] == seeds[3] != seeds[4]
+    summary = (tmp_path / "four" / "summary.txt").read_text()
+    assert "95 % over 2 units, each an opening with" in summary
+
+
+LEAGUE = """
+name = "league"
+seed = 3
+[environment]
+name = "connect_four"
+configuration = { rows = 4, columns = 4, connect = 3 }
+[agents.first]
+type = "td"
+parameters = { hidden = 4 }
+[agents.dice]
+type = "random"
+[[leagues]]
+name = "league"
+learner = "first"
+pool = ["dice"]
+policy = "prioritised"
+episodes = 60
+block = 10
+snapshot_every = 20
+[[evaluations]]
+name = "against dice"
+seats = ["first", "dice"]
+episodes = 10
+[[tournaments]]
+name = "ladder"
+players = ["first@*", "dice"]
+episodes = 4
+"""
+
+
+def test_a_league_trains_one_seat_and_its_snapshots_make_a_ladder(tmp_path: Path) -> None:
+    path = tmp_path / "league.toml"
+    found = played(path, LEAGUE, tmp_path)
+    kinds = [each.stage.kind for each in found.played]
+    assert kinds.count("league") == 6
+    assert kinds.count("evaluation") == 4
+    assert kinds.count("tournament") == 10  # five players: four snapshots and dice
+    blocks = [each.stage for each in found.played if each.stage.kind == "league"]
+    assert [stage.first for stage in blocks] == [0, 10, 20, 30, 40, 50]
+    marks = ["first@0", "first@20", "first@40", "first@60"]
+    assert sorted(name for name in found.states if "@" in name) == marks
+    assert len({found.states[mark] for mark in marks}) == 4
+    assert found.states["first@60"] == found.states["first"]
+    assert {stage.part.seats[1] for stage in blocks} <= {"dice", *marks}
+    assert "first@40" in (tmp_path / "league" / "summary.txt").read_text()
+    again = played(path, LEAGUE, tmp_path / "again")
+    assert again.states == found.states
+
+
+def test_an_agent_that_is_frozen_in_a_phase_does_not_change(tmp_path: Path) -> None:
+    path = tmp_path / "frozen.toml"
+    text = (
+        LEAGUE[: LEAGUE.index("[[leagues]]")].replace('"random"', '"td"')
+        + """
+[[phases]]
+name = "one side"
+seats = ["first", "dice"]
+frozen = ["dice"]
+episodes = 10
+"""
+    )
+    found = played(path, text, tmp_path)
+    assert list(found.states) == ["first"]
+    with pytest.raises(DovetailError, match="freezes 'first', who has no seat"):
+        played(
+            path,
+            text.replace('["first", "dice"]', '["dice", "dice"]').replace(
+                'frozen = ["dice"]', 'frozen = ["first"]'
+            ),
+            tmp_path,
+        )

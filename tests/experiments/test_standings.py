@@ -1,0 +1,162 @@
+"""What a table says of games that repeat, of rounds, and of games cut short."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dovetail.experiments.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
+from dovetail.experiments.schedule import Played, Stage
+from dovetail.experiments.standings import Standings, standings
+from dovetail.experiments.statistics import tally
+from dovetail.experiments.statistics.scores import Sample, interval
+from dovetail.experiments.statistics.units import games, units
+from dovetail.experiments.table import percent, rating, standings_table, summary
+from dovetail.protocol.messages import Episode, SeatResult
+
+
+def game(
+    index: int, scores: list[float] | None, digest: str = "", opening: str = "", **fields: object
+) -> Episode:
+    """Return a game from the scores of the players; they change seats each time."""
+    n = len(scores) if scores else 2
+    outcome = scores and [scores[(seat - index) % n] for seat in range(n)]
+    given: dict[str, object] = {
+        "reason": "terminated" if scores else "truncated",
+        "seats": [SeatResult("x", k) for k in range(n)],
+        "digest": digest or f"{index}",
+        "opening": [[opening]] if opening else [],
+        **fields,
+    }
+    return Episode(1, index, index, 0, outcome=outcome, **given)  # type: ignore[arg-type]
+
+
+def table(episodes: list[Episode], **fields: object) -> Standings:
+    names = ["a", "b"]
+    cup = Tournament(name="cup", players=names, **fields)  # type: ignore[arg-type]
+    file = ExperimentFile(
+        "x",
+        EnvironmentPart("connect_four"),
+        {name: AgentPart("random") for name in names},
+        tournaments=[cup],
+    )
+    stage = Stage(0, cup.pairing(names, 0, 0), 0, len(episodes), 0)
+    return standings(file, cup, [Played(stage, episodes)])
+
+
+def test_sixty_games_of_two_deterministic_players_are_one_pair() -> None:
+    """The first player to move wins, always with the same moves."""
+    repeated = [
+        game(index, [1.0, 0.0] if index % 2 == 0 else [0.0, 1.0], digest=f"{index % 2}")
+        for index in range(60)
+    ]
+    found = table(repeated)
+    assert found.notes == ["a - b: 60 games, 2 distinct: no interval"]
+    assert [row.distinct.distinct for row in found.rows] == [2, 2]
+    assert not found.rows[0].score.known
+    assert rating(found.rows[0]) == "+0 (no interval)"
+    assert percent(found.rows[0].score) == "50.0% (no interval)"
+
+
+def test_one_player_who_wins_the_same_game_thirty_times_gets_no_rating() -> None:
+    repeated = [game(index, [1.0, 0.0], digest=f"{index % 2}") for index in range(60)]
+    found = table(repeated)
+    assert found.notes == ["a - b: 60 games, 2 distinct: no interval"]
+    assert rating(found.rows[0]) == "-"
+
+
+def test_openings_make_units() -> None:
+    """Six openings, each pair of games five times: six units, not thirty."""
+    scores = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    repeated = [
+        game(index, scores[index // 2 % 3], f"{index % 12}", f"{index // 2 % 6}")
+        for index in range(60)
+    ]
+    found = table(repeated)
+    assert found.notes == ["a - b: 60 games, 12 distinct: counted as 6 units"]
+    pairs = found.rows[0].pairs
+    assert pairs is not None
+    assert pairs.n == 6
+    assert found.rows[0].score.low == interval(Sample.of((2, 0, 2, 0, 2))).low
+    assert "over 6 units" in found.caption
+
+
+def test_equal_games_of_players_who_draw_at_random_count_in_full() -> None:
+    episodes = [game(index, [1.0, 0.0], f"{index % 2}{index > 5}") for index in range(20)]
+    found = units(games(episodes, 2, rotate=True), 2, rotate=True)
+    assert len(found.units) == 10
+    assert found.distinct.distinct == 4
+    assert found.distinct.effective == pytest.approx(400 / (9 + 9 + 49 + 49))
+    assert table(episodes).notes == []
+
+
+def test_a_pair_with_one_game_missing_is_in_no_interval() -> None:
+    episodes = [game(index, [1.0, 0.0]) for index in range(10) if index != 3]
+    found = units(games(episodes, 2, rotate=True), 2, rotate=True)
+    assert (len(found.units), found.unpaired) == (4, 1)
+    assert "1 finished games whose round is incomplete are in no interval" in table(episodes).notes
+
+
+def test_truncated_games_are_a_column_and_give_a_range() -> None:
+    episodes = [game(index, [1.0, 0.0] if index < 6 else None) for index in range(10)]
+    found = table(episodes)
+    row = found.rows[0]
+    assert (row.games, row.truncated, row.score.value) == (6, 4, 1.0)
+    assert row.range == (0.6, 1.0)
+    assert any("60.0% .. 100.0% if its 4 truncated games" in note for note in found.notes)
+    assert found.caption.endswith("T: truncated, left out")
+    assert "T" in [column.header for column in standings_table(found).columns]
+    drawn = table(episodes, truncated="draw")
+    assert (drawn.rows[0].games, drawn.rows[0].points) == (10, 8.0)
+
+
+def test_undefeated_players_have_one_end() -> None:
+    found = table([game(index, [1.0, 0.0]) for index in range(20)])
+    assert rating(found.rows[0]) == "at least +271"
+    assert rating(found.rows[1]) == "at most -271"
+    assert found.crosses["a", "b"] == (20.0, 20)
+
+
+def test_rotations_of_many_seats_are_one_unit() -> None:
+    scores = [[1.0, 0.5, 0.0], [0.0, 1.0, 0.5]]
+    episodes = [game(index, scores[index // 3 % 2]) for index in range(12)]
+    found = units(games(episodes, 3, rotate=True), 3, rotate=True)
+    assert len(found.units) == 4
+    assert found.units[0].points == (1.0, 0.5, 0.0)
+    assert found.units[1].points == (0.0, 1.0, 0.5)
+
+
+def test_a_tally_of_equal_games_has_no_interval() -> None:
+    same = [
+        Episode(
+            *(1, index, index, 0, "terminated"),
+            seats=[SeatResult("a", 1, 1.0), SeatResult("b", 2, -1.0)],
+            outcome=[1.0, 0.0],
+            digest="x",
+        )
+        for index in range(60)
+    ]
+    first, second = tally(same, ["a", "b"])
+    assert first.repeats
+    assert first.distinct.distinct == 1
+    assert percent(first.win_rate) == "100.0% (no interval)"
+    assert math.isnan(second.mean_return.low)
+    stage = Stage(0, Tournament(name="t", players=["a", "b"]).pairing(["a", "b"], 0, 0), 0, 60, 0)
+    assert summary("t", [(stage, first)]).caption == "t: a - b: 60 games, 1 distinct: no interval"
+
+
+def test_a_tally_counts_openings_that_repeat_once() -> None:
+    episodes = [
+        Episode(
+            *(1, index, index, 0, "terminated"),
+            seats=[SeatResult("a", 1, 1.0), SeatResult("b", 2, -1.0)],
+            outcome=[1.0, 0.0] if index % 4 else [0.0, 1.0],
+            digest=f"{index % 4}",
+            opening=[[index % 4]],
+        )
+        for index in range(60)
+    ]
+    first, _ = tally(episodes, ["a", "b"])
+    assert first.win_rate.value == 0.75
+    assert first.win_rate.low == interval(Sample.of((1, 0, 3))).low

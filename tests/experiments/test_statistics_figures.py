@@ -1,0 +1,376 @@
+"""Worked numbers of every formula, computed apart from it or by the program that it follows."""
+
+from __future__ import annotations
+
+import math
+
+import choix
+import numpy as np
+import pytest
+from scipy import stats
+
+from dovetail.experiments.statistics.censored import censored
+from dovetail.experiments.statistics.estimates import mean, paired, wilson
+from dovetail.experiments.statistics.ranked import ladder, plackett_luce, ranked
+from dovetail.experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
+from dovetail.experiments.statistics.scores import (
+    Sample,
+    as_elo,
+    at_any_time,
+    elo,
+    interval,
+    performance,
+    points,
+    superiority,
+)
+from dovetail.experiments.statistics.sprt import Model, Sprt
+from dovetail.experiments.statistics.units import distinct
+
+# -- two players: fastchess's own tests and what it printed -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "score", "about", "error", "low", "high", "nelo", "nerror", "los"),
+    [
+        (
+            *((96, 111, 136), 0.5583090, 40.702458, 30.427218, 10.586756, 71.441192),
+            *(49.768415, 36.768451, 0.996010),
+        ),
+        (
+            *((34, 54, 63, 64, 75), 0.5793103, 55.579780, 27.653430, 28.276160, 83.583019),
+            *(57.935600, 28.275376, 0.999970),
+        ),
+        (
+            *((1, 5, 30, 14, 4), 0.5694444, 48.568865, 38.105993, None, None),
+            *(84.968150, 65.525525, 0.994481),
+        ),
+    ],
+)
+def test_elo_as_fastchess_prints_it(
+    counts: tuple[float, ...],
+    score: float,
+    about: float,
+    error: float,
+    low: float | None,
+    high: float | None,
+    nelo: float,
+    nerror: float,
+    los: float,
+) -> None:
+    sample = Sample.of(counts)
+    found = performance(sample)
+    assert found is not None
+    assert sample.score == pytest.approx(score, abs=5e-8)
+    assert found.elo.value == pytest.approx(about, abs=1e-6)
+    assert found.elo_error == pytest.approx(error, abs=1e-6)
+    assert found.nelo.value == pytest.approx(nelo, abs=1e-6)
+    assert found.nelo_error == pytest.approx(nerror, abs=1e-6)
+    assert found.los == pytest.approx(los, abs=1e-6)
+    if low is not None:
+        assert (found.elo.low, found.elo.high) == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0, 0, 10), (10, 0, 0, 0, 0), (0, 0, 30, 0, 0)])
+def test_where_fastchess_prints_inf_or_nan_there_is_nothing(counts: tuple[float, ...]) -> None:
+    assert performance(Sample.of(counts)) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "low", "high", "least", "most"),
+    [
+        ((1, 5, 30, 14, 4), 0.5122828, 0.6240809, 8.5367, 88.0586),
+        ((0, 0, 30, 0, 0), None, None, -16.4887, 16.4887),
+        ((0, 0, 0, 0, 10), 0.8265290, 1.0, 271.2124, math.inf),
+    ],
+)
+def test_the_interval_that_is_printed(
+    counts: tuple[float, ...], low: float | None, high: float | None, least: float, most: float
+) -> None:
+    found = interval(Sample.of(counts))
+    if low is not None:
+        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-8)
+    rated = as_elo(found)
+    assert (rated.low, rated.high) == pytest.approx((least, most), abs=5e-5)
+
+
+def test_one_pair_has_no_interval() -> None:
+    assert not interval(Sample.of((0, 0, 0, 1, 0))).known
+    assert not as_elo(interval(Sample.of((0, 0, 0, 1, 0)))).known
+    assert math.isnan(superiority(Sample.of((0, 0, 0, 1, 0))))
+
+
+def test_an_interval_that_may_be_looked_at_at_any_time() -> None:
+    found = at_any_time(Sample.of((1, 5, 30, 14, 4)))
+    assert (found.low, found.high) == pytest.approx((0.4835909, 0.6527727), abs=5e-8)
+    assert not at_any_time(Sample.of((0, 0, 9, 0, 0))).known
+
+
+def test_elo_of_the_ends() -> None:
+    assert (elo(0.0), elo(0.5), elo(1.0)) == (-math.inf, 0.0, math.inf)
+    assert elo(0.75) == pytest.approx(190.848502)
+
+
+def test_points_by_place_share_the_mean_of_tied_places() -> None:
+    assert points([3.0, 1.0, 2.0, 0.0]) == [1.0, 1 / 3, 2 / 3, 0.0]
+    assert points([1.0, 1.0, 1.0]) == [0.5, 0.5, 0.5]
+    assert points([0.0, 1.0]) == [0.0, 1.0]
+
+
+# -- the sequential test ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "elo0", "elo1", "model", "ours", "fastchess"),
+    [
+        ((36027, 68692, 36433), 0, 2, "normalised", 0.923293, 0.923293),
+        ((21184, 40708, 21404), 0.5, 2.5, "logistic", -1.571889, -1.572032),
+        ((68526, 128429, 68965), 0, 2, "bayesian", -1.262156, -1.262643),
+        ((365, 16618, 36229, 16974, 390), 0, 2, "normalised", 2.250368, 2.250368),
+        ((223, 9863, 21279, 10037, 246), 0.5, 2.5, "logistic", -3.074126, -3.074423),
+    ],
+)
+def test_log_likelihood_ratios(
+    counts: tuple[float, ...],
+    elo0: float,
+    elo1: float,
+    model: Model,
+    ours: float,
+    fastchess: float,
+) -> None:
+    found = Sprt(elo0, elo1, model=model).llr(counts)
+    assert found == pytest.approx(ours, abs=1e-6)
+    assert found == pytest.approx(fastchess, abs=2e-3)  # fastchess stops its roots at 1e-3
+
+
+def test_bounds_and_verdicts() -> None:
+    test = Sprt(0, 2)
+    assert (test.lower, test.upper) == pytest.approx((-2.944439, 2.944439), abs=1e-6)
+    assert [test.verdict(x) for x in (-3.0, 2.9, 2.95)] == ["H0", "continues", "H1"]
+    assert test.llr([0, 0, 0, 0, 0]) == 0
+    assert Sprt(0, 2, model="bayesian").llr([0, 5, 5]) == 0
+    assert math.isfinite(test.llr([0, 0, 0, 0, 50]))
+
+
+@pytest.mark.parametrize(
+    "arguments", [(0, 250), (2, 0), (1, 1), (0, 2, 0.0), (0, 2, 0.05, 1.0), (0, 2, 0.6, 0.4)]
+)
+def test_what_makes_no_test_is_refused(arguments: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        Sprt(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not pairs"):
+        Sprt(0, 2, model="bayesian").llr([1, 1, 1, 1, 1])
+
+
+# -- many players -----------------------------------------------------------------------------------
+
+POINTS = np.array(
+    [
+        [0, 7.5, 9, 10.5, 12],
+        [4.5, 0, 7, 8, 10.5],
+        [3, 5, 0, 6.5, 9.5],
+        [1.5, 4, 5.5, 0, 7.5],
+        [0, 1.5, 2.5, 4.5, 0],
+    ]
+)
+PAIRS = {
+    ("a", "b"): (0, 1, 2, 2, 1),
+    ("a", "c"): (0, 0, 3, 1, 2),
+    ("a", "d"): (0, 0, 1, 2, 3),
+    ("a", "e"): (0, 0, 0, 1, 5),
+    ("b", "c"): (1, 1, 2, 1, 1),
+    ("b", "d"): (0, 1, 2, 2, 1),
+    ("b", "e"): (0, 0, 2, 1, 3),
+    ("c", "d"): (1, 0, 3, 1, 1),
+    ("c", "e"): (0, 1, 1, 2, 2),
+    ("d", "e"): (1, 0, 2, 2, 1),
+}
+MEETINGS = {pair: Sample.of(counts) for pair, counts in PAIRS.items()}
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"),
+    [
+        (0.0, [222.1798, 83.3576, 0.5723, -75.2963, -230.8134]),
+        (0.5, [208.3865, 78.5431, 0.4687, -71.0681, -216.3303]),
+    ],
+)
+def test_ratings_are_those_of_choix_and_ordo(prior: float, expected: list[float]) -> None:
+    found = SCALE * fit(POINTS, prior)
+    assert list(found) == pytest.approx(expected, abs=1e-4)
+    met = POINTS + POINTS.T > 0
+    theirs = SCALE * choix.ilsr_pairwise_dense(POINTS + prior / 2 * met, alpha=0)
+    assert list(found) == pytest.approx(list(theirs), abs=1e-4)
+
+
+def test_intervals_are_those_of_the_sandwich_over_pairs() -> None:
+    found = ratings("abcde", MEETINGS)
+    expected = {
+        "a": (175.350, 84.385),
+        "b": (42.429, 74.380),
+        "c": (5.583, 77.412),
+        "d": (-62.074, 76.868),
+        "e": (-161.287, 89.320),
+    }
+    for name, (middle, half) in expected.items():
+        each = found.elo[name]
+        assert (each.value, each.high - each.value) == pytest.approx((middle, half), abs=1e-3)
+        assert each.value - each.low == pytest.approx(half, abs=1e-3)
+    assert found.superiority("a", "b") == pytest.approx(0.98351, abs=1e-5)
+    assert found.superiority("b", "a") == pytest.approx(1 - 0.98351, abs=1e-5)
+
+
+def test_a_bootstrap_over_pairs_has_nearly_the_same_intervals() -> None:
+    found = bootstrap("abcde", MEETINGS, seed=1, repetitions=200)
+    sandwich = ratings("abcde", MEETINGS)
+    for name, each in found.items():
+        half = sandwich.elo[name].high - sandwich.elo[name].value
+        # Student's t at five degrees of freedom is 2.571 where the sandwich has 1.960.
+        assert (each.high - each.value) / half == pytest.approx(2.571 / 1.960, rel=0.2)
+
+
+def test_a_player_who_won_everything_has_a_finite_rating_with_one_end() -> None:
+    found = ratings("ab", {("a", "b"): Sample.of((0, 0, 0, 0, 5))})
+    assert found.undefeated == {"a"}
+    assert found.winless == {"b"}
+    assert 0 < found.elo["a"].value < 1000
+    with pytest.raises(ValueError, match="won or lost all games"):
+        fit(np.array([[0.0, 5.0], [0.0, 0.0]]), prior=0)
+
+
+def test_players_that_are_not_connected_are_rated_apart() -> None:
+    sample = Sample.of((0, 1, 2, 2, 1))
+    found = ratings("abcde", {("a", "b"): sample, ("c", "d"): sample})
+    assert found.components == [["a", "b"], ["c", "d"], ["e"]]
+    assert found.elo["a"].value + found.elo["b"].value == pytest.approx(0)
+    assert found.elo["a"].value == pytest.approx(found.elo["c"].value)
+    assert not found.elo["e"].known
+
+
+# -- many seats -------------------------------------------------------------------------------------
+
+PLACES = [
+    "1234",
+    "1324",
+    "2134",
+    "1224",
+    "1243",
+    "3124",
+    "1134",
+    "2314",
+    "1233",
+    "1423",
+    "4213",
+    "1234",
+]
+ORDERS = [dict(zip("abcd", map(int, places), strict=True)) for places in PLACES]
+
+
+@pytest.mark.parametrize(
+    ("ghost", "expected"),
+    [
+        (0.0, [181.2036, 68.3113, -7.6699, -241.8451]),
+        (1.0, [171.9318, 64.3795, -7.5519, -228.7594]),
+    ],
+)
+def test_plackett_luce_with_ties(ghost: float, expected: list[float]) -> None:
+    found = plackett_luce("abcd", [(order, 1.0) for order in ORDERS], ghost)
+    assert list(found.values()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_plackett_luce_is_that_of_choix() -> None:
+    """Each game twice; one with a tied pair once in either order."""
+    data = [
+        tuple(sorted(range(4), key=lambda player: (order["abcd"[player]], swap * player)))
+        for order in ORDERS
+        for swap in (1, -1)
+    ]
+    theirs = SCALE * choix.ilsr_rankings(4, data, alpha=0)
+    found = plackett_luce("abcd", [(order, 1.0) for order in ORDERS], 0.0)
+    assert list(found.values()) == pytest.approx(list(theirs), abs=1e-3)
+
+
+def test_ranked_players_have_intervals_over_units() -> None:
+    found = ranked("abcd", [[order] for order in ORDERS], seed=1)
+    assert found["a"].value == pytest.approx(171.9318, abs=1e-4)
+    for each in found.values():
+        assert each.low < each.value < each.high
+    twice = ranked("abcd", [[order] for order in ORDERS], seed=1)
+    assert twice == found
+    assert not ranked("abcd", [ORDERS], seed=1)["a"].known
+
+
+def test_a_ladder_depends_on_the_order_of_games() -> None:
+    forwards = [mu for mu, _ in ladder(ORDERS).values()]
+    backwards = [mu for mu, _ in ladder(ORDERS[::-1]).values()]
+    assert forwards == pytest.approx([33.945, 28.170, 25.883, 12.029], abs=1e-3)
+    assert backwards == pytest.approx([37.194, 29.382, 24.512, 9.660], abs=1e-3)
+
+
+# -- means, differences, rates ----------------------------------------------------------------------
+
+X = [0.61, 0.72, 0.48, 0.90, 0.67]
+Y = [0.50, 0.58, 0.45, 0.62, 0.55]
+
+
+def test_student_where_values_are_few() -> None:
+    found = mean(X)
+    assert (found.low, found.high) == pytest.approx((0.4847273, 0.8672727), abs=5e-8)
+    few = mean([1.0, 2.0])
+    assert (few.low, few.high) == pytest.approx((-4.853102, 7.853102), abs=1e-6)
+
+
+def test_a_paired_comparison() -> None:
+    found = paired(X, Y)
+    assert found.mean.value == pytest.approx(0.136)
+    assert (found.t, found.p) == pytest.approx((3.352154, 0.0285117), abs=1e-6)
+    assert (found.mean.low, found.mean.high) == pytest.approx((0.0233571, 0.2486429), abs=1e-7)
+    assert found.wilcoxon == pytest.approx(0.0625)
+    assert paired([1.0, 2.0], [1.0, 2.0]).p == 1
+    with pytest.raises(ValueError, match="same seeds"):
+        paired([1.0], [2.0])
+
+
+def test_wilson_is_that_of_scipy() -> None:
+    found = wilson(90, 100)
+    theirs = stats.binomtest(90, 100).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-7)
+    assert (found.low, found.high) == pytest.approx((0.8256343, 0.9447709), abs=1e-7)
+
+
+# -- capped values ----------------------------------------------------------------------------------
+
+LIVES = [120.0, 340, 95, 500, 210, 500, 60, 415, 500, 280]
+CUT = [life == 500 for life in LIVES]
+
+
+def test_means_of_capped_values() -> None:
+    found = censored(LIVES, CUT, 500)
+    assert found.mean is not None
+    assert (found.n, found.capped, found.limited, found.median) == (10, 3, 302.0, 280.0)
+    assert found.mean.value == pytest.approx(431.4286, abs=1e-4)
+    assert (found.mean.low, found.mean.high) == pytest.approx((223.0805, 1004.0613), abs=2e-4)
+    assert found.weibull == pytest.approx(0.44, abs=0.005)
+    geometric = censored(LIVES, CUT, 500, "geometric").mean
+    assert geometric is not None
+    assert (geometric.low, geometric.high) == pytest.approx((222.8393, 1004.7248), abs=2e-4)
+
+
+def test_where_all_are_capped_only_a_lower_end_is_known() -> None:
+    found = censored([500.0, 500.0], [True, True], 500)
+    assert found.mean is not None
+    assert found.mean.low == pytest.approx(1000 / 3.6889)
+    assert math.isinf(found.mean.high)
+    assert found.median is None
+
+
+def test_lives_of_another_shape_get_no_exponential_estimate() -> None:
+    values = [99.0, 100, 101, 100.5, 99.5, 102, 98, 100, 101, 100]
+    found = censored(values, [False] * 10, 500)
+    assert found.weibull < 0.05
+    assert found.mean is None
+
+
+def test_distinct_games_and_the_effective_number() -> None:
+    found = distinct(["x"] * 30 + ["y"] * 30)
+    assert (found.games, found.distinct, found.effective) == (60, 2, 2.0)
+    assert found.repeats
