@@ -135,7 +135,11 @@ int main(void) {
     int one = 1;
     where.sin_port = htons((uint16_t)(port ? atoi(port) : 4096));
     wire = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(wire, (struct sockaddr *)&where, sizeof where)) return perror("connect"), 1;
+    while (connect(wire, (struct sockaddr *)&where, sizeof where)) { /* the codecs try again, too */
+        close(wire);
+        sleep(1);
+        wire = socket(AF_INET, SOCK_STREAM, 0);
+    }
     setsockopt(wire, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     noise += (uint32_t)where.sin_port;
     say(2, in, 0);
