@@ -17,6 +17,20 @@ from dovetail.peer import options
 T = TypeVar("T", bound=type)
 
 
+def local(kind: type[Any], option: str) -> Any:
+    """Return the default of an environment's option; None if it has none.
+
+    What equals it may be something that only the local user may choose.
+    """
+    for field in msgspec.structs.fields(kind.Configuration):
+        if field.name == option:
+            if field.default is not msgspec.NODEFAULT:
+                return field.default
+            if field.default_factory is not msgspec.NODEFAULT:
+                return field.default_factory()
+    return None
+
+
 def preset(kind: T, given: dict[str, Any], owner: str) -> T:
     """Return an environment's class with other defaults; experiments may still set its options.
 
@@ -37,7 +51,10 @@ def preset(kind: T, given: dict[str, Any], owner: str) -> T:
     changed: list[tuple[str, type, Any]] = []
     for name in given:
         value = getattr(made, named[name])
-        default = msgspec.field(default_factory=partial(copy.copy, value), name=name)
+        if isinstance(value, str | int | float | bool | None):  # the options' table shows it
+            default = msgspec.field(default=value, name=name)
+        else:
+            default = msgspec.field(default_factory=partial(copy.copy, value), name=name)
         changed.append((named[name], fields[named[name]].type, default))
     # Later fields of a struct need defaults if earlier ones have them; by keyword they do not.
     configuration = msgspec.defstruct(

@@ -1,0 +1,359 @@
+"""Our games pass Gymnasium's checks, and Gymnasium's environments earn the same here as there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces as theirs
+from gymnasium.utils.env_checker import check_env
+from tests.bridges.places import GAMES, QUICK, broker
+
+import dovetail.gymnasium
+from dovetail import DovetailError, IllegalAction, InProcess
+from dovetail.agent_servers.agent import Agent, Decision
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.scripted import Scripted
+from dovetail.agent_servers.learning.sampling import sample
+from dovetail.bridges.gymnasium.incoming import Gymnasium
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.testing import check_environment
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
+
+
+def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    options.setdefault("configuration", GAMES[name])
+    return gymnasium.make(dovetail.gymnasium.ids()[name], **options)
+
+
+class Last(Agent):
+    """Plays the last legal action."""
+
+    def step(self, decision: Decision) -> Any:
+        assert decision.legal
+        return decision.legal[-1]
+
+
+# -- out -----------------------------------------------------------------------------------------
+
+
+def test_every_game_has_an_id() -> None:
+    ids = dovetail.gymnasium.ids()
+    assert set(GAMES) <= set(ids)
+    assert ids["2048"] == "dovetail/2048-v1"
+    assert "gymnasium" not in ids
+    assert all(each in gymnasium.registry for each in ids.values())
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_gymnasiums_own_check_passes(name: str) -> None:
+    env = make(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+    env = make(name, seat="alternate" if env.unwrapped._sitting.spec.seats > 1 else 0)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_a_vector_plays_what_its_parts_play(name: str) -> None:
+    def play(vector: gymnasium.vector.VectorEnv[Any, Any, Any]) -> list[Any]:
+        observations, info = vector.reset(seed=3)
+        rng = np.random.default_rng(1)
+        seen = [observations]
+        for _ in range(40):
+            masks = info["action_mask"]
+            actions = np.array([rng.choice(np.flatnonzero(m)) if m.any() else 0 for m in masks])
+            observations, rewards, ended, cut, info = vector.step(actions)
+            seen.append((observations, rewards, ended, cut))
+        vector.close()
+        return seen
+
+    def vector(mode: str) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+        return gymnasium.make_vec(
+            dovetail.gymnasium.ids()[name],
+            num_envs=3,
+            vectorization_mode=mode,
+            vector_kwargs={"context": "spawn"} if mode == "async" else {},
+            configuration=GAMES[name],
+        )
+
+    played = play(vector("sync"))
+    assert any(ended.any() for _, _, ended, _ in played[1:]) or name == "dominion"
+    if name == "connect_four":  # the processes take a while to start
+        assert repr(play(vector("async"))) == repr(played)
+    assert repr(play(vector("sync"))) == repr(played)
+
+
+def test_masks_and_the_end_are_in_info() -> None:
+    env: Any = make("connect_four", opponent=Last).unwrapped
+    _, info = env.reset(seed=1)
+    assert info["action_mask"].dtype == np.int8
+    assert info["action_mask"].tolist() == env.action_masks().astype(int).tolist() == [1] * 5
+    done = False
+    while not done:
+        assert env.action_space.sample(mask=info["action_mask"]) in np.flatnonzero(
+            env.action_masks()
+        )
+        _, reward, done, _, info = env.step(np.int64(0))
+        if not done:
+            assert reward == 0.0
+    assert (reward, info["outcome"], info["reason"]) == (1.0, [1.0, 0.0], "terminated")
+    assert not info["action_mask"].any()
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("illegal", "expected"),
+    [("forfeit", (-1.0, True, False)), ("truncate", (0.0, False, True))],
+)
+def test_an_illegal_action_ends_the_episode(
+    illegal: str, expected: tuple[float, bool, bool]
+) -> None:
+    env = make("connect_four", illegal=illegal)
+    for seed in range(3):
+        env.reset(seed=seed)
+        observation, *end, _ = env.unwrapped.step(7)
+        assert tuple(end) == expected
+        assert observation in env.observation_space
+    env.close()
+
+
+def test_an_illegal_action_may_be_replaced_or_raise() -> None:
+    env = make("connect_four", illegal="random")
+    env.reset(seed=1)
+    assert env.unwrapped.step(7)[2:4] == (False, False)
+    env.close()
+    env = make("connect_four", illegal="raise")
+    env.reset(seed=1)
+    with pytest.raises(IllegalAction):
+        env.unwrapped.step(7)
+    assert env.step(0)[2:4] == (False, False)
+    env.close()
+
+
+def test_the_other_seat_and_the_text() -> None:
+    env = make("connect_four", opponent=Last, seat=1, render_mode="ansi")
+    observation, _ = env.reset(seed=1)
+    assert observation[1].sum() == 1
+    assert "x" in str(env.render())
+    env.close()
+    with pytest.raises(DovetailError, match="seat 2 does not exist"):
+        make("connect_four", seat=2)
+
+
+def test_the_same_game_at_a_broker() -> None:
+    def play(env: gymnasium.Env[Any, Any]) -> list[Any]:
+        seen: list[Any] = []
+        for seed in (5, None, None):
+            _, info = env.reset(seed=seed)
+            done = False
+            while not done:
+                action = np.flatnonzero(info["action_mask"])[0]
+                observation, reward, done, _, info = env.step(action)
+                seen.append((observation.tolist(), reward))
+            env.reset()
+            env.step(0)  # and is abandoned
+        env.close()
+        return seen
+
+    here = play(make("connect_four"))
+    with broker([ConnectFour], [Random]) as address:
+        assert play(make("connect_four", connect=address)) == here
+
+
+# -- in ------------------------------------------------------------------------------------------
+
+FOREIGN: list[tuple[str, dict[str, Any]]] = [
+    ("CartPole-v0", {}),
+    ("CartPole-v1", {}),
+    ("MountainCar-v0", {}),
+    ("MountainCarContinuous-v0", {}),
+    ("Pendulum-v1", {"g": 9.81}),
+    ("Acrobot-v1", {}),
+    ("Blackjack-v1", {"sab": True}),
+    ("FrozenLake-v1", {}),
+    ("FrozenLake-v1", {"is_slippery": False, "map_name": "8x8"}),
+    ("FrozenLake8x8-v1", {}),
+    ("CliffWalking-v1", {"max_episode_steps": 100}),
+    ("CliffWalkingSlippery-v1", {"max_episode_steps": 100}),
+    ("Taxi-v4", {}),
+    ("tests/Every-v0", {}),
+]
+
+
+class Every(gymnasium.Env[Any, Any]):
+    """Observes and takes a value of every space, in an array that it uses again."""
+
+    def __init__(self, length: int = 6) -> None:
+        self.observation_space = theirs.Dict(
+            box=theirs.Box(-1, 1, (2, 2)),
+            several=theirs.MultiDiscrete([[2, 3], [4, 5]]),
+            bits=theirs.MultiBinary(3),
+            text=theirs.Text(4),
+            row=theirs.Sequence(theirs.Dict(a=theirs.Discrete(3), b=theirs.Box(0, 1)), stack=True),
+        )
+        self.action_space = theirs.Tuple(
+            [
+                theirs.Discrete(3, start=5),
+                theirs.Box(-1, 1, (2,)),
+                theirs.MultiDiscrete([[2, 3]]),
+            ]
+        )
+        self.length = length
+        self.reused = np.zeros((2, 2), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.time = 0
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert action in self.action_space
+        self.time += 1
+        reward = float(action[0] + action[1].sum() + action[2].sum())
+        return self._observe(), reward, False, self.time == self.length, {}
+
+    def _observe(self) -> Any:
+        value = self.observation_space.sample()
+        self.reused[:] = value["box"]
+        return {**value, "box": self.reused}
+
+
+gymnasium.register("tests/Every-v0", entry_point=Every)
+
+
+def bare(name: str, arguments: dict[str, Any], seed: int, choices: list[Any]) -> list[float]:
+    """Return the rewards of an episode in a loop of Gymnasium's own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = gymnasium.make(name, **arguments)
+    env.reset(seed=seed)
+    rewards = []
+    for action in choices:
+        _, reward, terminated, truncated, _ = env.step(action)
+        rewards.append(float(reward))
+    assert terminated or truncated
+    env.close()
+    return rewards
+
+
+class Wanderer(Agent):
+    """Plays at random and remembers its actions and rewards."""
+
+    actions: list[list[Any]] = []  # noqa: RUF012
+    rewards: list[list[float]] = []  # noqa: RUF012
+
+    def start(self, decision: Decision) -> Any:
+        self.actions.append([])
+        self.rewards.append([])
+        return self._choose(decision)
+
+    def step(self, decision: Decision) -> Any:
+        self.rewards[-1].append(decision.reward)
+        return self._choose(decision)
+
+    def _choose(self, decision: Decision) -> Any:
+        space = decision.seat.spec.action_spaces[0]
+        legal = decision.legal
+        action = sample(space, decision.rng) if legal is None else decision.rng.choice(legal)
+        self.actions[-1].append(action)
+        return action
+
+    def end(self, end: Any) -> None:
+        self.rewards[-1].append(end.reward)
+
+
+@pytest.mark.parametrize(("name", "arguments"), FOREIGN, ids=lambda each: str(each))
+def test_the_rewards_are_those_of_a_bare_loop(name: str, arguments: dict[str, Any]) -> None:
+    from dovetail.bridges.conversion import to_action
+
+    Wanderer.actions, Wanderer.rewards = [], []
+    with InProcess([Gymnasium], [Wanderer]) as experiment:
+        agent = experiment.create("wanderer")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = experiment.run(
+                "gymnasium",
+                [agent],
+                configuration={"id": name, "arguments": arguments},
+                episodes=3,
+                seed=1,
+                check=name != "Pendulum-v1",  # its observations leave their own bounds by rounding
+            ).wait()
+    assert len(results) == len(Wanderer.actions) == 3
+    env = Gymnasium(Gymnasium.Configuration(id=name, arguments=arguments))
+    spec = env.init()
+    for result, actions, rewards in zip(results, Wanderer.actions, Wanderer.rewards, strict=True):
+        choices = [to_action(env.env.action_space, spec.action_spaces[0], a) for a in actions]
+        assert bare(name, arguments, result.seed, choices) == rewards
+        assert result.outcome is None
+    assert {each.reason for each in results} <= {"terminated", "truncated"}
+    env.cleanup()
+
+
+def test_a_time_limit_truncates_and_masks_are_legal_actions() -> None:
+    with InProcess([Gymnasium], [Scripted, Random]) as experiment:
+        agent = experiment.create("random")
+        run = experiment.run("gymnasium", [agent], configuration={"id": "Taxi-v4"})
+        (result,) = run.wait()
+    assert (result.reason, result.turns) == ("truncated", 200)
+    taxi = Gymnasium(Gymnasium.Configuration(id="Taxi-v4"))
+    assert taxi.init().max_turns == 200
+    legal = taxi.start(3).seats[0].legal
+    assert isinstance(legal, list)
+    assert 0 < len(legal) < 6
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1"])
+def test_it_is_an_environment_like_ours(name: str) -> None:
+    check_environment(Gymnasium, {"id": name}, episodes=3)
+
+
+@pytest.mark.parametrize(
+    ("identity", "line"),
+    [
+        ("NoSuch-v0", "NoSuch-v0 cannot be made: .*NameNotFound"),
+        ("os:CartPole-v1", "'os:CartPole-v1' names a module, which only the program that serves"),
+        ("Hopper-v3", "Hopper-v3 cannot be made: ImportError"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_one_line(identity: str, line: str) -> None:
+    with InProcess([Gymnasium], [Random]) as experiment, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agent = experiment.create("random")
+        run = experiment.run("gymnasium", [agent], configuration={"id": identity})
+        with pytest.raises(DovetailError, match=line) as caught:
+            run.wait()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_line_gives_an_environment_its_options() -> None:
+    def words(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "dovetail", "env", *arguments]
+        wide = {**os.environ, "COLUMNS": "200"}
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, env=wide
+        )
+
+    shown = words("gymnasium", "--set", "id=Pendulum-v1", "--options")
+    assert '"Pendulum-v1"' in shown.stdout
+    for wrong, line in (
+        (["gymnasium", "--set", "ident=1"], "has no option 'ident'; it has arguments, id"),
+        (["gymnasium", "--set", "id=3"], "option 'id': Expected `str`, got `int`"),
+        (["dots", "rlgame", "--set", "rows=3"], "--set sets options of one environment"),
+    ):
+        refused = words(*wrong)
+        assert refused.returncode == 2
+        assert line in refused.stderr
+        assert refused.stderr.count("\n") == 1
