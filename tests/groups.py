@@ -23,6 +23,7 @@ PLACES = {
     "tests/agent_servers/test_recorded.py": "fast",
     "tests/agent_servers/test_scripted.py": "fast",
     "tests/bridges/test_conversion.py": "fast",
+    "tests/bridges/test_gdl.py": "learners",
     "tests/bridges/test_gymnasium.py": "processes",
     "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/rlglue": "processes",
