@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.conform import sessions, values
-from dovetail.conform.agent import covers
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.program import ANY, Program, brief, same
 from dovetail.protocol.legal import unmask
@@ -105,7 +104,9 @@ def open_and_spec(p: Program) -> None:
     if spec.get("name", "") not in ("", "conformer"):
         raise Failed("name conformer, or none", brief(spec))
     for name in ("observation_spaces", "action_spaces"):
-        if not all(covers({"space": "Discrete", "n": 3}, each) for each in spec[name] or [None]):
+        if not all(
+            values.covers({"space": "Discrete", "n": 3}, each) for each in spec[name] or [None]
+        ):
             raise Failed(f"Discrete(3) in {name}", brief(spec))
 
 
@@ -145,7 +146,7 @@ def spaces_of_every_kind(p: Program) -> None:
     for number, space in enumerate(values.SPACES):
         spec = opened(p, number + 1, space=space)
         for name in ("observation_spaces", "action_spaces"):
-            if not covers(space, (spec.get(name) or [None])[0]):
+            if not values.covers(space, (spec.get(name) or [None])[0]):
                 raise Failed(f"the space {brief(space)}", brief(spec.get(name)))
 
 

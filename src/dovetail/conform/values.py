@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from dovetail.conform.program import same
 from dovetail.protocol import codec, examples
 
 LEGAL: list[tuple[str, Any, int]] = [
@@ -80,3 +81,23 @@ def encodings() -> Iterator[tuple[str, bytes, Any]]:
 
 SPACES: list[dict[str, Any]] = msgspec.to_builtins(examples._SPACES)
 """A space of every kind, as it travels."""
+
+
+def covers(wanted: Any, got: Any) -> bool:
+    """Whether a space came back; fields with default values may be there or not."""
+    if not isinstance(wanted, dict) or not isinstance(got, dict):
+        return same(wanted, got)
+    if "element" in wanted:
+        rest = {key: each for key, each in wanted.items() if key != "element"}
+        return covers(wanted["element"], got.get("element")) and covers(rest, got)
+    if "spaces" in wanted:
+        inner = wanted["spaces"]
+        other = got.get("spaces")
+        if isinstance(inner, dict):
+            return isinstance(other, dict) and all(
+                covers(inner[key], other.get(key)) for key in inner
+            )
+        return isinstance(other, list) and all(map(covers, inner, other))
+    return all(same(got.get(key, wanted[key]), wanted[key]) for key in wanted) and (
+        got.get("space") == wanted["space"]
+    )

@@ -1,0 +1,13 @@
+"""What an agent program must do: the cases, a module for each subject."""
+
+from dovetail.conform.agent import (  # isort: skip  # the order of the cases
+    instances,
+    episodes,
+    repeats,
+    faults,
+    lookahead,
+    connections,
+)
+from dovetail.conform.agent.talk import CASES
+
+__all__ = ["CASES", "connections", "episodes", "faults", "instances", "lookahead", "repeats"]

@@ -1,0 +1,95 @@
+"""What the cases for agents say to the program, and the list of these cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.conform import sessions
+from dovetail.conform.case import Cases, Failed
+from dovetail.conform.program import Program, brief, same
+
+CASES = Cases("agent")
+case = CASES.case
+
+SPEC: dict[str, Any] = {
+    "type": "spec",
+    "match": 1,
+    "name": "trial",
+    "seats": 2,
+    "observation_spaces": [{"space": "Discrete", "n": 100}],
+    "action_spaces": [{"space": "Discrete", "n": 3}],
+}
+
+
+def create(p: Program, instance: int = 1, **fields: Any) -> None:
+    """Have an instance made."""
+    p.reply("create", instance=instance, agent="conformer", **fields)
+
+
+def init(match: int = 1, seat: int = 0, instance: int = 1, **spec: Any) -> dict[str, Any]:
+    """Return an ``init``."""
+    about = {**SPEC, "match": match, **spec}
+    taken = {"type": "init", "match": match, "seat": seat, "instance": instance, "spec": about}
+    return {**taken, "agent": "conformer"}
+
+
+def start(
+    episode: int, match: int = 1, seat: int = 0, turn: int = 0, **more: Any
+) -> dict[str, Any]:
+    """Return the first decision of an episode, with three legal actions by default."""
+    first = {"type": "start", "episode": episode, "match": match, "seat": seat, "turn": turn}
+    return {**first, "seed": 5, "observation": 0, "legal": [0, 1, 2], **more}
+
+
+def step(episode: int, turn: int, seat: int = 0, **more: Any) -> dict[str, Any]:
+    """Return a later decision."""
+    later = {"type": "step", "episode": episode, "seat": seat, "turn": turn}
+    return {**later, "observation": 0, "legal": [0, 1, 2], **more}
+
+
+def end(episode: int, seat: int = 0, match: int = 1, **more: Any) -> dict[str, Any]:
+    """Return an ``end``."""
+    return {"type": "end", "episode": episode, "seat": seat, "match": match, **more}
+
+
+def acts(p: Program, episode: int, turn: int, seat: int = 0, action: Any = 2) -> None:
+    """Check that the next message is this action."""
+    p.expect("action", episode=episode, turn=turn, seat=seat, action=action)
+
+
+def counters(
+    p: Program,
+    decisions: int,
+    ends: int,
+    reward: float,
+    instance: int = 1,
+    *allowed: tuple[str, dict[str, Any]],
+) -> None:
+    """Hold what an instance has counted; nothing but what is allowed may come before."""
+    found = p.only("message", {"instance": instance, "body": "counters"}, *allowed)
+    wanted = {"decisions": decisions, "ends": ends, "reward": reward}
+    if not same(found, wanted):
+        raise Failed(f"counters {brief(wanted)}", brief(found))
+
+
+def seated(p: Program, *seats: int, **fields: Any) -> None:
+    """Have instance 1 made and take seats of match 1."""
+    create(p, **fields)
+    p.send(*(init(seat=seat) for seat in seats or (0,)))
+
+
+def works(p: Program) -> None:
+    """Check that the program makes an agent which plays an episode."""
+    instance = 1000 + len(p.said)  # what was not used yet
+    create(p, instance)
+    p.send(init(instance, 0, instance), start(instance, instance))
+    acts(p, instance, 0)
+    p.send(end(instance, match=instance), {"type": "leave", "match": instance})
+    counters(p, 1, 1, 0.0, instance)
+
+
+def renewed(p: Program, *, resumed: bool) -> None:
+    """Break the connection; welcome the program again, in its session or in a new one."""
+    p.send(sessions.HELLO_FIRST)
+    p.resumes()
+    p.greet(p.session if resumed else "", resumed=resumed)
