@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: drill help venv demo test test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench bench-games bench-clients clients six-languages lock clean
+.PHONY: drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,11 @@ test-processes: $(STAMP) ## run the tests with sockets and programs
 
 test-clients: $(STAMP) ## build and test the clients that changed; one of them with LANG=go
 	DOVETAIL_CLIENT=$(CLIENT) $(PYTEST) tests/clients
+
+# The tests that exercise the contract and the broker; slow tests are left out, as in the other groups.
+COVERING := tests/broker tests/protocol tests/peer tests/cli/test_processes.py tests/cli/test_replay.py
+coverage: $(STAMP) ## measure branch coverage of protocol/ and broker/
+	$(BIN)/python -m pytest -n 2 -q $(COVERING) --cov --cov-report=term
 
 test-slow: $(STAMP) ## run the slow tests only
 	$(BIN)/python -m pytest -m slow

@@ -31,10 +31,6 @@ class Schedule:
         """Whether any episode is left to begin."""
         return bool(self._again) or self._next < self._last
 
-    def peek(self) -> int:
-        """Return the index of the next episode."""
-        return self._again[0] if self._again else self._next
-
     def take(self) -> int:
         """Return the index of the next episode and move on."""
         if self._again:
@@ -99,11 +95,6 @@ class Run:
     """Stepwise: episodes that the experiment has asked to begin."""
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended."""
-        return self.machine.state == "over"
 
     def modes(self) -> list[m.Mode]:
         """Return the mode of each of its agents."""

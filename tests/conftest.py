@@ -19,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the groups as markers."""
     for name, meaning in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}; run with `make test-{name}`")
+    config.addinivalue_line("markers", "rule(*numbers): the rules of SPEC.md that a test tries")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -133,6 +133,7 @@ def init(game: str, instance: int) -> list[m.Message]:
     return [m.Init(instance, 0, instance, spec, True), start]
 
 
+@pytest.mark.rule("S13.4")
 @pytest.mark.parametrize("name", plugins.names("agent"))
 def test_no_parameter_state_or_game_of_an_agent_names_an_import(name: str, watch: Watch) -> None:
     host = AgentHost([plugins.find("agent", name)])
@@ -170,6 +171,7 @@ def test_no_parameter_state_or_game_of_an_agent_names_an_import(name: str, watch
     assert NAMING.get(name) in {*tried, None}
 
 
+@pytest.mark.rule("S13.4")
 @pytest.mark.parametrize("name", plugins.names("environment"))
 def test_no_option_of_an_environment_names_an_import(name: str, watch: Watch) -> None:
     host = EnvironmentHost([plugins.find("environment", name)])
@@ -186,6 +188,7 @@ def test_no_option_of_an_environment_names_an_import(name: str, watch: Watch) ->
     assert NAMING.get(name) in {*tried, None}
 
 
+@pytest.mark.rule("S13.4")
 def test_an_agent_named_like_a_file_is_not_imported(watch: Watch) -> None:
     host = AgentHost([plugins.find("agent", "random")])
     for number, hostile in enumerate(watch.names):

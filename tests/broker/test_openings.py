@@ -21,6 +21,7 @@ def begun(**run: Any) -> Conversation:
     return table
 
 
+@pytest.mark.rule("S7.14", "S7.15")
 def test_a_line_is_played_before_any_seat_is_asked() -> None:
     table = begun(openings=[[[1], [0]]], clock=m.ClockRule(decision=1.0))
     environment, (first, second) = table.environment, table.agents
@@ -43,6 +44,7 @@ def test_a_line_is_played_before_any_seat_is_asked() -> None:
     assert table.records[-1].actions == [[tuple(pair) for pair in turn] for turn in actions]
 
 
+@pytest.mark.rule("S7.14")
 def test_every_round_has_the_next_line() -> None:
     table = begun(episodes=4, openings=[[[0]], [[1]]], rotate=True)
     environment = table.environment
@@ -71,6 +73,7 @@ def test_drawn_openings_follow_from_the_seed() -> None:
     table.agents[1].hears(m.AgentStart, turn=3)
 
 
+@pytest.mark.rule("S7.14")
 @pytest.mark.parametrize("line", [[[9]], [[0, 1]], [["x"]]])
 def test_a_line_that_is_not_legal_ends_the_episode(line: list[list[Any]]) -> None:
     table = begun(openings=[line])
@@ -92,6 +95,7 @@ def test_a_stepwise_run_starts_after_the_opening() -> None:
     assert (turn.turn, turn.to_act, turn.actions) == (1, [1], [(0, 1)])
 
 
+@pytest.mark.rule("S7.15")
 def test_each_agent_has_its_own_mode() -> None:
     table = begun(modes=["learn", "evaluate"])
     table.environment.turns(0, 1)

@@ -67,6 +67,7 @@ def test_a_request_may_be_refused_by_its_number_too(table: Conversation, maker: 
     table.experiment.hears(m.Error, id=2, code="crashed")
 
 
+@pytest.mark.rule("S12.4")
 def test_an_answer_that_cannot_be_read_ends_the_request(table: Conversation, maker: Voice) -> None:
     number = made(table, maker)
     table.experiment.says(m.Save(3, number))
@@ -87,6 +88,7 @@ def requests(number: int, **fields: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.rule("S7.2")
 @pytest.mark.parametrize("kind", range(5))
 def test_a_request_ends_by_its_limit_and_a_late_answer_is_dropped(
     table: Conversation, maker: Voice, kind: int
@@ -137,6 +139,7 @@ def test_cancel_names_what_to_cancel(table: Conversation) -> None:
     table.experiment.hears(m.Error, id=5, code="unknown")
 
 
+@pytest.mark.rule("S5.6")
 def test_a_request_that_comes_twice_is_done_once(table: Conversation, maker: Voice) -> None:
     create = m.ExperimentCreate(2, "td")
     table.experiment.says(create)
@@ -170,6 +173,7 @@ def test_a_request_of_a_program_that_is_gone_is_unavailable(
     table.experiment.hears(m.Error, id=3, code="unavailable", message="maker left")
 
 
+@pytest.mark.rule("S4.10")
 def test_a_program_at_work_may_be_silent_ten_times_as_long() -> None:
     table = Conversation(answer_timeout=None)
     maker = Voice(table, "agent", "maker", m.Offer("td"))
@@ -216,6 +220,7 @@ def test_an_episode_may_be_abandoned_for_the_next() -> None:
     table.experiment.hears(m.Done, finished=2, reason="finished")
 
 
+@pytest.mark.rule("S7.13")
 def test_a_watcher_hears_turns_results_and_the_end_as_words_that_may_be_lost() -> None:
     table = Conversation(episodes=2)
     watcher = Voice(table, "observer", "eyes")
@@ -239,6 +244,7 @@ def test_a_watcher_hears_turns_results_and_the_end_as_words_that_may_be_lost() -
     watcher.hears(m.Done, run=table.run, seq=0)
 
 
+@pytest.mark.rule("S7.10")
 def test_progress_comes_once_a_heartbeat_and_when_it_has_changed() -> None:
     table = Conversation(episodes=3)
     said: list[m.Progress] = []
@@ -254,3 +260,116 @@ def test_progress_comes_once_a_heartbeat_and_when_it_has_changed() -> None:
     beat(2.0)
     beat(3.0)
     assert said == [m.Progress(table.run, 0, 1, 3)]
+
+
+@pytest.mark.rule("S7.7")
+def test_an_agent_is_made_from_a_kept_state(table: Conversation, maker: Voice) -> None:
+    experiment = table.experiment
+    experiment.says(m.ExperimentCreate(2, "td", state_name="best"))
+    experiment.hears(m.Error, id=2, code="unknown", message="no state is saved under 'best'")
+    number = made(table, maker, 3)
+    experiment.says(m.Save(4, number, "best"))
+    maker.says(m.Saved(maker.hears(m.Save).id, b"wise"))
+    experiment.hears(m.Saved, id=4)
+    experiment.says(m.ExperimentCreate(5, "td", state_name="best"))
+    maker.hears(m.Create, state=b"wise")
+
+
+def test_an_agent_that_plays_cannot_be_cleaned_up(table: Conversation) -> None:
+    playing = next(each.number for each in table.core.instances if each.agent == "p0")
+    table.experiment.says(m.Cleanup(2, playing))
+    error = table.experiment.hears(m.Error, id=2, code="wrong-state")
+    assert "cancel the run first" in error.message
+    assert not table.agents[0].heard
+
+
+def test_a_message_goes_to_an_agent_or_to_the_environment_of_a_run(
+    table: Conversation, maker: Voice
+) -> None:
+    experiment = table.experiment
+    number = made(table, maker)
+    experiment.says(m.ExperimentMessage(3, number, body="how are you?"))
+    asked = maker.hears(m.AgentMessage, instance=number, body="how are you?")
+    maker.says(m.Reply(asked.id, "well"))
+    experiment.hears(m.Reply, id=3, body="well")
+    experiment.says(m.ExperimentMessage(4, run=table.run, body=[1]))
+    asked = table.environment.hears(m.EnvironmentMessage, match=table.spec.match, body=[1])
+    table.environment.says(m.Reply(asked.id, [2]))
+    experiment.hears(m.Reply, id=4, body=[2])
+    for number, (instance, run) in enumerate([(None, None), (999, None), (None, 999)], 5):
+        experiment.says(m.ExperimentMessage(number, instance, run))
+        experiment.hears(m.Error, id=number, code="unknown")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"agents": []}, "at least one agent"),
+        ({"episodes": 2, "seeds": [1]}, "1 seeds for 2 episodes"),
+        ({"modes": ["learn"]}, "1 modes for 2 agents"),
+        ({"stepwise": True, "concurrency": 2}, "concurrency must be 1"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_refused(
+    table: Conversation, fields: dict[str, Any], text: str
+) -> None:
+    asked: dict[str, Any] = {"agents": ["p0", "p1"], **fields}
+    table.experiment.says(m.Run(2, "game", **asked))
+    assert text in table.experiment.hears(m.Error, id=2).message
+
+
+def test_a_broker_that_stops_begins_no_more_runs(table: Conversation) -> None:
+    table.core.stop(table.now)
+    table.carry()
+    table.experiment.hears(m.Done, run=table.run)
+    table.experiment.says(m.Run(2, "game", ["p0", "p1"]))
+    assert "shutting down" in table.experiment.hears(m.Error, id=2).message
+
+
+def test_an_experiment_may_give_the_seeds() -> None:
+    table = Conversation(episodes=2, seeds=[11, 7]).opens()
+    table.environment.hears(m.EnvironmentStart, seed=11)
+    table.environment.turns(terminated=True)
+    table.environment.hears(m.EnvironmentStart, seed=7)
+
+
+@pytest.mark.rule("S6.15")
+def test_a_lookahead_is_passed_on_while_the_decision_is_owed() -> None:
+    table = Conversation(lookahead=True).opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    agent = table.agents[0]
+    agent.hears(m.Init, lookahead=True)
+    episode = agent.hears(m.AgentStart).episode
+    agent.says(m.AgentLookahead(1, episode, 0, 0, [[[0]]], seed=9))
+    asked = table.environment.hears(m.EnvironmentLookahead, seat=0, turn=0, lines=[[[0]]], seed=9)
+    table.environment.says(m.Reply(asked.id, []))
+    agent.hears(m.Reply, id=1)
+    agent.says(m.AgentLookahead(2, episode, 1, 0, [[[0]]]))
+    agent.hears(m.Error, id=2, code="wrong-state")
+
+
+@pytest.mark.rule("S6.17")
+def test_a_run_without_lookahead_refuses_it() -> None:
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    agent = table.agents[0]
+    agent.hears(m.Init)
+    agent.says(m.AgentLookahead(1, agent.hears(m.AgentStart).episode, 0, 0, [[[0]]]))
+    agent.hears(m.Error, id=1, code="unavailable")
+
+
+def test_a_watcher_may_stop_watching() -> None:
+    table = Conversation(episodes=2)
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1, 999))
+    watcher.hears(m.Error, id=1, code="unknown")
+    watcher.says(m.Watch(2, table.run))
+    watcher.says(m.Watch(3, table.run, on=False))
+    watcher.hears(m.Reply, id=2)
+    watcher.hears(m.Reply, id=3)
+    table.opens()
+    table.environment.hears(m.EnvironmentStart, watched=False)
+    table.environment.turns(0)
+    assert not watcher.heard

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
+from dovetail.broker.place import MEASURES
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box
 
@@ -38,6 +39,7 @@ def quiet(*voices: Voice) -> None:
 # -- turns and rewards ------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("S6.6")
 def test_a_seat_earns_the_sum_since_its_last_decision() -> None:
     table = begun()
     environment, (first, second) = table.environment, table.agents
@@ -75,6 +77,7 @@ def test_simultaneous_actions_go_out_together_in_the_order_of_to_act() -> None:
     table.environment.hears(m.EnvironmentStep, actions=[(1, 1), (0, 0)])
 
 
+@pytest.mark.rule("S6.5")
 def test_late_doubled_and_foreign_actions_are_counted_and_change_nothing() -> None:
     table = begun()
     environment, (first, second) = table.environment, table.agents
@@ -117,6 +120,7 @@ def test_answers_that_a_bridge_had_refused_are_added_up() -> None:
 # -- clocks -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("S6.13")
 def test_a_timeout_forfeits_and_every_seat_hears_whose_it_was() -> None:
     table = begun(clock=m.ClockRule(decision=1.0))
     table.environment.turns(0)
@@ -139,6 +143,7 @@ def test_an_answer_that_is_late_before_anybody_looked_is_late_all_the_same() -> 
     over(table, reason="timeout", blame=0)
 
 
+@pytest.mark.rule("S6.13")
 def test_a_timeout_can_cost_a_random_action_and_the_late_answer_is_ignored() -> None:
     table = begun(clock=m.ClockRule(decision=1.0, episode=60.0), on_timeout="random")
     table.environment.turns(0, legal=(2,))
@@ -157,6 +162,7 @@ def test_a_timeout_can_cost_a_random_action_and_the_late_answer_is_ignored() -> 
     assert (record.result.seats[0].breaches, record.breached) == (1, [[0, 0]])
 
 
+@pytest.mark.rule("S6.13")
 def test_a_timeout_can_truncate() -> None:
     table = begun(clock=m.ClockRule(episode=2.0), on_timeout="truncate")
     table.environment.turns(1)
@@ -166,6 +172,7 @@ def test_a_timeout_can_truncate() -> None:
     assert [end.reward for end in ends] == [0.0, 0.0]
 
 
+@pytest.mark.rule("S6.12", "S7.8")
 def test_without_a_clock_a_silent_seat_stalls_and_plays_again_once_it_is_heard() -> None:
     table = begun(answer_timeout=3.0, episodes=2)
     table.environment.turns(0)
@@ -180,6 +187,7 @@ def test_without_a_clock_a_silent_seat_stalls_and_plays_again_once_it_is_heard()
 # -- actions that are not legal ---------------------------------------------------------------------
 
 
+@pytest.mark.rule("S6.5", "S6.13")
 @pytest.mark.parametrize(
     ("action", "legal", "text"),
     [
@@ -201,6 +209,7 @@ def test_an_action_that_is_not_legal_forfeits(action: Any, legal: Any, text: str
     assert [seat.total for seat in table.records[0].result.seats] == [5.0, -5.0]
 
 
+@pytest.mark.rule("S6.13")
 def test_an_illegal_action_can_cost_a_random_one_or_the_episode() -> None:
     table = begun(on_illegal="random")
     table.environment.turns(0, legal=b"\x04")
@@ -295,6 +304,7 @@ def test_an_agent_that_leaves_is_to_blame() -> None:
     quiet(table.agents[1])
 
 
+@pytest.mark.rule("S6.3")
 @pytest.mark.parametrize(
     ("turn", "text"),
     [
@@ -315,6 +325,7 @@ def test_a_turn_that_contradicts_itself_is_the_environments_failure(turn: Any, t
     assert text in table.environment.hears(m.Error, code="invalid", id=None).message
 
 
+@pytest.mark.rule("S6.3")
 def test_a_turn_about_foreign_seats_is_the_environments_failure() -> None:
     for to_act in ((3,), (0, 0), (-1,), ()):
         table = begun()
@@ -322,6 +333,7 @@ def test_a_turn_about_foreign_seats_is_the_environments_failure() -> None:
         table.agents[0].hears(m.End, reason="environment-failed")
 
 
+@pytest.mark.rule("S6.3")
 def test_a_checked_run_holds_turns_against_the_spec() -> None:
     for view, text in (
         (m.View(0, 1, [0], 3.0), "reward 3 of seat 0 is not in -1 .. 1"),
@@ -334,6 +346,7 @@ def test_a_checked_run_holds_turns_against_the_spec() -> None:
         assert text in table.records[0].result.message
 
 
+@pytest.mark.rule("S6.12")
 def test_a_silent_environment_is_replaced_by_another() -> None:
     table = begun(answer_timeout=2.0, retries=1)
     other = Voice(table, "environment", "others", m.Offer("game"))
@@ -393,3 +406,19 @@ def test_a_run_may_be_cut_short_and_its_experiment_may_leave() -> None:
         agent.hears(m.End, reason="cancelled", blame=None, outcome=None)
         agent.hears(m.Leave)
     table.environment.hears(m.Close)
+
+
+def test_what_an_agent_measured_is_averaged_into_the_result() -> None:
+    table = begun()
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0, measures={"loss": 1.0, "rate": 0.5})
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStep)
+    many = {f"name {number}": 1.0 for number in range(2 * MEASURES)}
+    table.agents[0].acts(0, measures={"loss": 3.0, **many})
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True)
+    measured = table.experiment.hears(m.Episode).seats[0].measures
+    assert (measured["loss"], measured["rate"], len(measured)) == (2.0, 0.5, MEASURES)

@@ -26,6 +26,7 @@ def core() -> Core:
 AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
 
 
+@pytest.mark.rule("S4.3", "S4.4")
 def test_a_name_is_held_by_who_is_present(core: Core) -> None:
     assert answer(core, "a", AGENT).name == "north"
     for other in (m.Hello(1, "agent", "north"), m.Hello(1, "observer", "north")):
@@ -47,6 +48,7 @@ def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None
         assert name not in error.message
 
 
+@pytest.mark.rule("S4.4")
 @pytest.mark.parametrize("name", ["north", "south"])
 def test_a_name_of_one_who_is_away_is_taken_over(core: Core, name: str) -> None:
     first = answer(core, "a", AGENT)
@@ -70,6 +72,7 @@ def test_taking_over_ends_what_the_old_session_was_in() -> None:
     assert done.message == "p0 (p0) was replaced by another 'p0'"
 
 
+@pytest.mark.rule("S4.3")
 def test_names_that_the_broker_chooses_are_unique(core: Core) -> None:
     number = int(answer(core, "a", m.Hello(1, "agent")).name.removeprefix("agent-"))
     taken = {f"agent-{number + ahead}" for ahead in range(1, 4)}
@@ -80,6 +83,7 @@ def test_names_that_the_broker_chooses_are_unique(core: Core) -> None:
     assert not names & taken
 
 
+@pytest.mark.rule("S4.6")
 def test_the_same_hello_twice_gets_the_same_welcome(core: Core) -> None:
     first = answer(core, "a", AGENT)
     assert answer(core, "a", AGENT, 2.0) == first
@@ -90,6 +94,7 @@ def test_the_same_hello_twice_gets_the_same_welcome(core: Core) -> None:
     assert answer(core, "a", m.Hello(1, "agent", resume=first.session), 5.0).resumed
 
 
+@pytest.mark.rule("S4.5", "S14.1")
 @pytest.mark.parametrize(
     ("hello", "code"),
     [
@@ -104,6 +109,7 @@ def test_a_hello_that_makes_no_sense_is_refused(core: Core, hello: m.Hello, code
     assert core.role("a") is None
 
 
+@pytest.mark.rule("S13.1")
 def test_the_access_token_is_asked_for() -> None:
     core = Core(Settings(token="open sesame"), b"")
     for token in (None, "", "open", "\ud800"):
@@ -114,6 +120,7 @@ def test_the_access_token_is_asked_for() -> None:
 # -- delivery ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("S4.12", "S5.5")
 def test_what_is_lost_is_sent_again_in_order() -> None:
     table = Conversation().opens()
     agent, environment = table.agents[0], table.environment
@@ -206,6 +213,7 @@ def test_an_unanswered_request_is_asked_again_and_a_reply_kept_for_its_experimen
     table.experiment.hears(m.Reply, id=2)
 
 
+@pytest.mark.rule("S4.7")
 def test_a_session_is_over_when_its_grace_is() -> None:
     table = Conversation().opens()
     agent = table.agents[0]

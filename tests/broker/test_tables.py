@@ -383,6 +383,7 @@ def chain(machine: str, state: str, what: str) -> list[str]:
     return text.split(",") if text else []
 
 
+@pytest.mark.rule("S10.1")
 @pytest.mark.parametrize(("machine", "state", "what"), CELLS)
 def test_the_broker_does_what_the_table_says(machine: str, state: str, what: str) -> None:
     table, of = TABLES[machine]
@@ -430,6 +431,7 @@ def test_a_new_connection_may_only_say_hello(message: m.Message) -> None:
     assert world.core.tables.connections["new"].machine.state == SESSION["new"]["hello"]
 
 
+@pytest.mark.rule("S10.1")
 def test_every_row_of_every_table_is_tried() -> None:
     tried = {("seat", "seated", "init")}  # by changing hands
     tried.add(("session", "new", "hello"))  # by every peer

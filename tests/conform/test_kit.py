@@ -55,6 +55,7 @@ def test_a_wrong_client_is_caught(name: str) -> None:
     assert foreseen or "Traceback" not in result.stderr, result.stderr
 
 
+@pytest.mark.rule("S15.1", "S15.2")
 @pytest.mark.timeout(400)  # seventy programs, one after another on a busy machine
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_a_client_that_ignores_bad_frames_and_never_resumes_passes_level_1(role: Any) -> None:
@@ -63,6 +64,7 @@ def test_a_client_that_ignores_bad_frames_and_never_resumes_passes_level_1(role:
     assert {each.name: (each.expected, each.got) for each in one if not each.passed} == {}
 
 
+@pytest.mark.rule("S15.2")
 def test_level_2_has_what_level_1_leaves_out() -> None:
     for role in kit.CASES:
         one, two = kit.select(role, level=1), kit.select(role, level=2)

@@ -23,6 +23,7 @@ def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.rule("S8.5")
 @pytest.mark.parametrize("check", CHECKS)
 def test_it_passes(check: str, case: tuple[str, dict[str, Any]]) -> None:
     kind: type[Environment] = plugins.find("environment", case[0])

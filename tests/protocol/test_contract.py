@@ -116,6 +116,8 @@ def test_every_numbered_message_is_called_so() -> None:
         assert re.match(r"\n\*.*broker → [a-z ]*, numbered\.\*", about), kind
 
 
+RULE = re.compile(r"S\d+\.\d+")
+TESTS = Path(__file__).parents[1]
 RULES = re.findall(r"^\*\*\[(S\d+\.\d+)\]\*\*", SPEC, re.MULTILINE)
 
 
@@ -139,7 +141,7 @@ def test_the_kit_names_rules_and_tries_what_binds_peers() -> None:
 
 
 BROKERS = {
-    *("S3.5", "S3.8"),  # how to read the document; ZeroMQ's own
+    *("S3.5", "S3.8"),
     *("S4.4", "S4.5", "S4.7", "S4.10", "S4.12"),
     *("S6.3", "S6.5", "S6.6", "S6.12", "S6.13"),
     *("S7.8", "S7.9", "S7.12", "S7.14", "S7.15"),
@@ -148,6 +150,24 @@ BROKERS = {
     *("S13.1", "S13.2", "S13.3", "S13.4", "S13.5", "S14.1", "S15.2"),
 }
 """Rules that the broker keeps, which this repository's own tests try, or that nothing can try."""
+
+
+def test_every_rule_is_tried_by_the_kit_or_by_a_test() -> None:
+    kits = {rule for cases in kit.CASES.values() for each in cases for rule in each.rules.split()}
+    marks = re.compile(r"@pytest\.mark\.rule\(([^)]*)\)")
+    texts = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
+    tests = {each for text in texts for mark in marks.findall(text) for each in RULE.findall(mark)}
+    assert kits | tests <= {*RULES}, "rules that do not exist"
+    assert not UNTRIED.keys() & (kits | tests)
+    assert {*RULES} == kits | tests | UNTRIED.keys(), "name them with @pytest.mark.rule"
+
+
+UNTRIED = {
+    "S3.5": "how to read the document",
+    "S3.8": "what ZeroMQ does",
+    "S13.2": "advice",
+}
+"""Rules that nothing can try, and why."""
 
 
 def test_limits_in_the_spec_are_the_default_ones() -> None:

@@ -86,6 +86,7 @@ def test_the_walk_agrees_with_msgpack_on_cut_and_longer_frames(
     assert walked(frame) == (None if is_one_value(frame) else "malformed")
 
 
+@pytest.mark.rule("S13.5")
 @given(TREES)
 def test_limits_are_exact(tree: Any) -> None:
     frame = msgpack.packb(tree)

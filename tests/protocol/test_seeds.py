@@ -32,6 +32,7 @@ def test_the_examples_in_the_source_are_right() -> None:
     assert doctest.testmod(seeds).failed == 0
 
 
+@pytest.mark.rule("S8.6")
 @given(st.integers(), st.lists(st.integers() | st.text(max_size=5), max_size=3))
 def test_the_rule_of_the_spec(master: int, path: list[int | str]) -> None:
     text = "/".join([str(master), *map(str, path)])

@@ -1,0 +1,46 @@
+"""The constructors of turns say what the fields would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail.protocol.messages import Turn, View
+
+
+def test_an_ask_is_one_seats_and_shows_who_else_earned() -> None:
+    earned = View(0, reward=2.0)
+    found = Turn.ask(1, "seen", [0, 2], -1.0, others=[earned])
+    assert found == Turn(to_act=[1], seats=[View(1, "seen", [0, 2], -1.0), earned])
+
+
+def test_a_simultaneous_turn_asks_each_seat_that_sees_something() -> None:
+    found = Turn.simultaneous({0: "a", 2: "b"}, legal={2: [1]}, rewards={0: 0.5})
+    assert found == Turn(to_act=[0, 2], seats=[View(0, "a", None, 0.5), View(2, "b", [1], 0.0)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        ({"winners": [1]}, [0.0, 1.0]),
+        ({"winners": [0, 1]}, [0.5, 0.5]),
+        ({"outcome": [0.25, 0.75]}, [0.25, 0.75]),
+        ({}, None),
+    ],
+)
+def test_the_winners_share_the_outcome(fields: dict[str, Any], outcome: Any) -> None:
+    found = Turn.end(["a", "b"], [-1.0, 1.0], **fields)
+    assert found.outcome == outcome
+    assert [(view.observation, view.reward) for view in found.seats] == [("a", -1.0), ("b", 1.0)]
+    assert (found.to_act, found.terminated, found.truncated) == ([], True, False)
+
+
+def test_a_limit_truncates() -> None:
+    found = Turn.end([None], [0.0], truncated=True)
+    assert (found.terminated, found.truncated) == (False, True)
+
+
+def test_every_seat_has_a_reward() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        Turn.end(["a", "b"], [1.0])
