@@ -23,7 +23,8 @@ def serve(
     An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
     experiments create instances with parameters and seeds.
 
-    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN say where the broker is.
+    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN
+    say where the broker is.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.

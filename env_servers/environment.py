@@ -85,7 +85,8 @@ class Environment:
         raise NotImplementedError
 
     def afterstates(self, seat: int) -> Any:
-        """Return an array with one row per legal action, in their order: what ``seat`` would observe."""
+        """Return an array with one row per legal action, in their order: what ``seat`` would
+        observe."""
         raise NotImplementedError
 
     def text(self, seat: int | None = None) -> str:

@@ -15,7 +15,8 @@ def previews(
 ) -> list[Preview]:
     """Return what each line leads to.
 
-    A line that continues from the one before it is played from there, so depth-first order is cheap.
+    A line that continues from the one before it is played from there, so depth-first order is
+    cheap.
 
     Args:
         root: a fork of the episode; it stays as it is.

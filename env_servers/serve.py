@@ -20,7 +20,8 @@ def serve(
 ) -> None:
     """Serve environments until the broker leaves or the program is told to stop.
 
-    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN say where the broker is.
+    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN
+    say where the broker is.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.

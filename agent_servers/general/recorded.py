@@ -38,8 +38,8 @@ class _Place(Struct):
 class Recorded(Agent[RecordedParameters]):
     """Plays what was played at its seat in an episode of a broker's journal.
 
-    With the seeds and the opponents of then it makes the same game; against another opponent it follows the record as
-    long as its actions are legal.
+    With the seeds and the opponents of then it makes the same game; against another opponent it
+    follows the record as long as its actions are legal.
 
     Raises:
         DovetailError: the journal cannot be read or has no such episode.

@@ -59,14 +59,17 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SB3(Agent[SB3Parameters]):
-    """Seats a policy trained with Stable-Baselines3, if that is installed (``pip install dovetail[sb3]``).
+    """Seats a policy trained with Stable-Baselines3, if that is installed (``pip install
+    dovetail[sb3]``).
 
-    It plays and does not learn.  What a seat observes goes to ``predict`` as it is, so the policy must have been
-    trained on the same observations; its number is the action.  Stable-Baselines3 unpickles what it loads, which can
-    run code: only files that the program's own user registered are loaded, and those should be from people you trust.
+    It plays and does not learn. What a seat observes goes to ``predict`` as it is, so the policy
+    must have been trained on the same observations; its number is the action. Stable-Baselines3
+    unpickles what it loads, which can run code: only files that the program's own user registered
+    are loaded, and those should be from people you trust.
 
     Raises:
-        DovetailError: there is no such package, algorithm or policy, or the file is none of that algorithm.
+        DovetailError: there is no such package, algorithm or policy, or the file is none of that
+            algorithm.
     """
 
     name = "sb3"

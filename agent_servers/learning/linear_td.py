@@ -1,7 +1,7 @@
 """What players have in common that search with a linear evaluation and learn its weights by TD(0).
 
-Two studies do so: Amazons (section 5) and dots and boxes.  The value of a position is the sum of weights times
-features; after each step the weights move by ``rate * (target - value) * features``.
+Two studies do so: Amazons (section 5) and dots and boxes. The value of a position is the sum of
+weights times features; after each step the weights move by ``rate * (target - value) * features``.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class LinearTD(Agent[P]):
             self.snapshots.append(self.weights.copy())
 
     def message(self, body: Any) -> Any:
-        """Answer ``weights`` and ``snapshots``; the latter one row per ``snapshot_every`` updates."""
+        """Answer ``weights`` and ``snapshots``; the latter one row per ``snapshot_every``
+        updates."""
         if body == "weights":
             return self.weights
         if body == "snapshots":

@@ -1,4 +1,5 @@
-"""A network with one hidden layer and one output, made for learning from one row at a time; and one without.
+"""A network with one hidden layer and one output, made for learning from one row at a time; and one
+without.
 
 All weights lie in one vector, so that an update or a trace of all layers is one operation.
 """
@@ -174,7 +175,8 @@ class Network:
 
 
 class Linear:
-    """A linear function of a row with the interface of ``Network``: a network without a hidden layer.
+    """A linear function of a row with the interface of ``Network``: a network without a hidden
+    layer.
 
     The first weights are zero.
 

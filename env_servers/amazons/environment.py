@@ -51,9 +51,9 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 class Amazons(Environment):
     """Amazons: two seats move queens that shoot arrows, until one cannot move.
 
-    Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows; with
-    ``action = "steps"`` a fourth plane has the amazon that must shoot.  Actions: see ``rules``.
-    Rewards: 1 to the winner and -1 to the loser at the end.  There is no chance in it.
+    Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
+    with ``action = "steps"`` a fourth plane has the amazon that must shoot. Actions: see ``rules``.
+    Rewards: 1 to the winner and -1 to the loser at the end. There is no chance in it.
     """
 
     name = "amazons"

@@ -132,7 +132,8 @@ def clear(board: Array, columns: int, source: int, target: int) -> bool:
 
 @njit(cache=True)
 def play(board: Array, rows: int, columns: int, seat: int, move: int) -> int:
-    """Make a whole move; return 0 if it is not legal, 1, or 2 if the other seat cannot move then."""
+    """Make a whole move; return 0 if it is not legal, 1, or 2 if the other seat cannot move
+    then."""
     squares = rows * columns
     source, target = move // (squares * squares), move // squares % squares
     if move < 0 or source >= squares or board[source] != seat + 1:

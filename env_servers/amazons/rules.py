@@ -1,7 +1,7 @@
 """The rules of Amazons (W. Zamkauskas 1988) on a board of any size (the study, section 1).
 
-In turn, each player moves one amazon as a chess queen moves, and that amazon then shoots an arrow as
-far as a queen moves; nothing passes over amazons and arrows, and an arrow's square stays closed.
+In turn, each player moves one amazon as a chess queen moves, and that amazon then shoots an arrow
+as far as a queen moves; nothing passes over amazons and arrows, and an arrow's square stays closed.
 Who cannot move loses.
 
 Squares are numbered row by row from the top.  A move is ``(source * squares + target) * squares +

@@ -284,8 +284,8 @@ class Dominion(Environment):
 def layout(players: int) -> list[str]:
     """Return what each number of an observation counts.
 
-    Piles not in the game have -1 in the supply.  ``others`` are named by how many seats after one's own
-    they sit.
+    Piles not in the game have -1 in the supply. ``others`` are named by how many seats after one's
+    own they sit.
     """
     names = [
         f"{place}: {card.name}"

@@ -1,12 +1,12 @@
 """The rules of Dominion for two to four players with the study's cards (section 1).
 
 A turn has an action phase, in which action cards are played, and a buy phase, in which all
-treasures in hand count and cards are bought into the discard pile; then everything is discarded and five
-cards are drawn.  The game ends when the Provinces or any three piles are gone; most points win.
+treasures in hand count and cards are bought into the discard pile; then everything is discarded and
+five cards are drawn. The game ends when the Provinces or any three piles are gone; most points win.
 
 Every decision is one action: ``kind`` plays a card, ``17 + kind`` buys one, ``34 + kind`` trashes
-one, ``PASS`` ends the phase, the trashing or the buying.  What leaves no choice is done without asking:
-treasures count by themselves, and a phase in which nothing can be done is skipped.
+one, ``PASS`` ends the phase, the trashing or the buying. What leaves no choice is done without
+asking: treasures count by themselves, and a phase in which nothing can be done is skipped.
 """
 
 from __future__ import annotations

@@ -166,7 +166,8 @@ class Dots(Environment):
         board.mover = seat
 
     def text(self, seat: int | None = None) -> str:
-        """Return the grid: A's and B's boxes are named, and each line that is left has its number."""
+        """Return the grid: A's and B's boxes are named, and each line that is left has its
+        number."""
         board = self.board
         rows, columns = board.grid.rows, board.grid.columns
         width = len(str(board.grid.lines - 1))

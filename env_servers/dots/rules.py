@@ -1,8 +1,8 @@
 """The rules of dots and boxes on a grid of any size.
 
-Players draw lines between neighbouring dots in turn; the player who draws the fourth line of a box owns
-it and draws again.  When all lines are drawn, the most boxes win (study *TD learning for dots and
-boxes*).
+Players draw lines between neighbouring dots in turn; the player who draws the fourth line of a box
+owns it and draws again. When all lines are drawn, the most boxes win (study *TD learning for dots
+and boxes*).
 
 Lines are numbered: first the horizontal ones, row by row from the top, then the vertical ones, row
 by row.  Boxes are numbered row by row.

@@ -68,10 +68,10 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 class RLGame(Environment):
     """RLGame: two seats race pawns from base to base and lose those that cannot move.
 
-    Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square outside the
-    bases a flag for either player's pawn there, four flags each for the share of pawns in base, and one each for who
-    has won by entering; or, as an option, float32 planes.  Actions: move numbers, see ``rules``.  The game has
-    no chance.
+    Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
+    outside the bases a flag for either player's pawn there, four flags each for the share of pawns
+    in base, and one each for who has won by entering; or, as an option, float32 planes. Actions:
+    move numbers, see ``rules``. The game has no chance.
     """
 
     name = "rlgame"

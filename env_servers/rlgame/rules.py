@@ -1,13 +1,13 @@
 """The rules of RLGame on a board of any size (the study *Redesign of RLGame*, chapter 3).
 
-White's base is the a x a corner at (0, 0), Black's the one opposite.  A base counts as one square:
-its pawns leave it to any free square orthogonally beside it.  On the board a pawn steps to a free
+White's base is the a x a corner at (0, 0), Black's the one opposite. A base counts as one square:
+its pawns leave it to any free square orthogonally beside it. On the board a pawn steps to a free
 orthogonal neighbour, but never so that its distance from its own corner, ``max(x, y)`` for White,
-falls.  Pawns that cannot move are lost.  Who puts a pawn into the enemy's base, or takes the enemy's last
-pawn, wins.
+falls. Pawns that cannot move are lost. Who puts a pawn into the enemy's base, or takes the enemy's
+last pawn, wins.
 
-Square (x, y) has the number ``x * n + y``.  Moves are numbered ``4 * square + direction`` with the directions
-(1, 0), (-1, 0), (0, 1), (0, -1), and ``4 * n * n + e`` for the exit ``e`` of the base.
+Square (x, y) has the number ``x * n + y``. Moves are numbered ``4 * square + direction`` with the
+directions (1, 0), (-1, 0), (0, 1), (0, -1), and ``4 * n * n + e`` for the exit ``e`` of the base.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class Board:
         base: squares along a side of a base.
         pawns: pawns of each player.
         first: the player who begins; 0 is White.
-        loss: ``ordered`` looks at the pawns one after the other, each number's Black pawn before White's, and
-            a lost pawn's square is free at once (the study's program); ``simultaneous`` takes all
-            that are blocked together.
+        loss: ``ordered`` looks at the pawns one after the other, each number's Black pawn before
+            White's, and a lost pawn's square is free at once (the study's program);
+            ``simultaneous`` takes all that are blocked together.
         base_pawns: whether pawns in a base whose exits are all occupied are lost too.
 
     >>> board = Board()

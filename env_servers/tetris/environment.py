@@ -52,9 +52,9 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 class Tetris(Environment):
     """Tetris with one decision a piece: one seat chooses a rotation and a column.
 
-    Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``, its
-    number in ZSLJTOI.  Actions: ``rotation * width + column``.  Reward: the rows that were cleared.
-    Chance: the pieces.
+    Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
+    its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the rows that were
+    cleared. Chance: the pieces.
     """
 
     name = "tetris"
@@ -158,7 +158,8 @@ class Tetris(Environment):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the board's squares from the top, and a margin above with a square for each placement."""
+        """Return the board's squares from the top, and a margin above with a square for each
+        placement."""
         board = self.board
         height, width = board.height, board.width
         cells = [Cell(float(c), float(r + 4)) for r in range(height) for c in range(width)]

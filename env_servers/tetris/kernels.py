@@ -1,7 +1,7 @@
 """Tetris' inner loops, compiled: drops, and the eight features of Dellacherie and Thiery.
 
-A wall is an int64 array of rows from the bottom, four more than the board is high; bit c of a row is
-column c.
+A wall is an int64 array of rows from the bottom, four more than the board is high; bit c of a row
+is column c.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def features(
         tall: the piece's height in its rotation.
         cleared: rows that were cleared.
         eroded: cells of the piece that vanished.
-        out: landing height, eroded cells, row transitions, column transitions, holes, cumulative wells,
-            hole depth, rows with holes; shape (8,), float64.
+        out: landing height, eroded cells, row transitions, column transitions, holes, cumulative
+            wells, hole depth, rows with holes; shape (8,), float64.
     """
     full = (1 << width) - 1
     high = top(wall)

@@ -1,8 +1,8 @@
 """The rules of Tetris with one decision a piece: a rotation and a column (the study, section 1).
 
-The piece falls straight down from above the wall and stays where it comes to rest.  Full rows
-vanish, also when the piece reached above the board; the game is over when the wall is then higher than the
-board (MdpTetris' simplified rules).  The score is the number of rows.
+The piece falls straight down from above the wall and stays where it comes to rest. Full rows
+vanish, also when the piece reached above the board; the game is over when the wall is then higher
+than the board (MdpTetris' simplified rules). The score is the number of rows.
 
 Placements are numbered ``rotation * width + column``, the column of the piece's left edge.
 """

@@ -79,11 +79,13 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
 
 
 class AmazonsPlayer(LinearTD[AmazonsParameters]):
-    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts; it learns its weights.
+    """Amazons by alpha-beta over twelve features, with the study's simulated rollouts; it learns
+    its weights.
 
-    The features are the study's, section 4.2: of the searching player and of the opponent, mobility, amazons in
-    corners, with one free direction, unhindered, trapped, and one in each quadrant; all from 0 to 1.
-    It plays the environment ``amazons`` with whole moves as actions, on any board.
+    The features are the study's, section 4.2: of the searching player and of the opponent,
+    mobility, amazons in corners, with one free direction, unhindered, trapped, and one in each
+    quadrant; all from 0 to 1. It plays the environment ``amazons`` with whole moves as actions, on
+    any board.
     """
 
     name = "amazons-player"

@@ -1,12 +1,12 @@
 """Search and evaluation of Amazons, compiled.
 
-A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of player 0 and 1, 3 an arrow, 4
-the border.  A move is ``source << 20 | target << 10 | arrow`` in squares of that array.  Player 0 is
-who searches; all values are that player's.
+A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of player 0 and 1, 3
+an arrow, 4 the border. A move is ``source << 20 | target << 10 | arrow`` in squares of that array.
+Player 0 is who searches; all values are that player's.
 
 ``geometry`` is what does not change: int32, rows: the eight directions (one row of 8), then per
-square 1 for a corner, and its quadrant or -1.  ``rule`` are the numbers of an evaluation: the twelve weights,
-what divides mobility, the value of a won game, and 1 if mobility counts arrows too.
+square 1 for a corner, and its quadrant or -1. ``rule`` are the numbers of an evaluation: the twelve
+weights, what divides mobility, the value of a won game, and 1 if mobility counts arrows too.
 """
 
 from __future__ import annotations
@@ -244,8 +244,8 @@ def value(
 ) -> float:
     """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
-    ``lines[1]`` gets the line of best play: its length, then its moves.  The search keeps its own stack: numba
-    cannot keep compiled functions that call themselves.
+    ``lines[1]`` gets the line of best play: its length, then its moves. The search keeps its own
+    stack: numba cannot keep compiled functions that call themselves.
     """
     low, high, best = np.empty(LINE), np.empty(LINE), np.empty(LINE)
     places = np.empty((LINE, 2), np.int64)

@@ -139,7 +139,8 @@ class Search:
     def root(
         self, position: Position, depth: int, top: int = 1, *, prune: bool = True
     ) -> tuple[Array, Array]:
-        """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds below."""
+        """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds
+        below."""
         self._ready(position)
         self._killers[:] = 0
         count = kernels.root(

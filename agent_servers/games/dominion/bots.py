@@ -1,4 +1,5 @@
-"""The five scripted players of the Dominion study (section 3): what they buy, and what they play."""
+"""The five scripted players of the Dominion study (section 3): what they buy, and what they
+play."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class DominionMoney(DominionBot):
 
 
 class DominionGreedy(DominionBot):
-    """Dominion: the most expensive card; a Smithy only from the opening hand (the study's Greedy)."""
+    """Dominion: the most expensive card; a Smithy only from the opening hand (the study's
+    Greedy)."""
 
     name = "dominion-greedy"
 
@@ -103,7 +105,8 @@ class DominionGreedy(DominionBot):
 
 
 class DominionBlacksmith(DominionBot):
-    """Dominion: treasures, Smithies and Provinces, victory cards at the end (the study's Blacksmith)."""
+    """Dominion: treasures, Smithies and Provinces, victory cards at the end (the study's
+    Blacksmith)."""
 
     name = "dominion-blacksmith"
 

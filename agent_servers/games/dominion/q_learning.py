@@ -1,8 +1,8 @@
 """The learner of the Dominion study: tabular Q-learning of what to buy, with forced exploration.
 
-Its states are a few clamped counts, its actions the cards to buy, and which cards it plays is a fixed rule
-(sections 2.1 to 2.7).  An entry is updated when the next purchase comes, over what can then
-really be bought.
+Its states are a few clamped counts, its actions the cards to buy, and which cards it plays is a
+fixed rule (sections 2.1 to 2.7). An entry is updated when the next purchase comes, over what can
+then really be bought.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Version = Literal[
     "15-2", "16-2", "17-2", "18-2", "19-2", "20-2", "21-2", "22-2", "23-2",
 ]
 # fmt: on
-"""11 and 13 are described nowhere in the study; 14.1 to 14.4 are 14.0 with other bounds (option ``bounds``)."""
+"""11 and 13 are described nowhere in the study; 14.1 to 14.4 are 14.0 with other bounds (option
+``bounds``)."""
 OTHERS = (
     *("Chapel", "Bazaar", "Adventurer", "Conspirator", "Festival"),
     *("Moneylender", "Village", "Woodcutter", "Workers village"),
@@ -54,7 +55,8 @@ LEAST = {"Copper": 7}
 
 
 def cards(version: Version) -> tuple[str, ...]:
-    """Return the cards that a version adds to the first: 15 the Chapel, and each later one a card more."""
+    """Return the cards that a version adds to the first: 15 the Chapel, and each later one a card
+    more."""
     number = int(version.split("-")[0].split(".")[0])
     return OTHERS[: max(0, number - 14)]
 
@@ -62,7 +64,8 @@ def cards(version: Version) -> tuple[str, ...]:
 def features(version: Version) -> dict[str, int]:
     """Return the upper bound of each part of a state, the fastest in the index first (table 2.7).
 
-    From version 15 on the bounds are those that the study prints for version 23, for 4 players and for 2.
+    From version 15 on the bounds are those that the study prints for version 23, for 4 players and
+    for 2.
     """
     rows: dict[str, tuple[int | None, ...]] = {  # turn, to end, Copper, Smithy, Silver, Gold
         "0": (39, 9, None, 5, 9, 11),
@@ -249,7 +252,8 @@ class _Purchase(Pending):
 
 
 class DominionQ(Agent[DominionQParameters]):
-    """Dominion: learns what to buy by Q-learning with forced exploration (the study's RL player)."""
+    """Dominion: learns what to buy by Q-learning with forced exploration (the study's RL
+    player)."""
 
     name = "dominion-q"
     Memory = _Purchase
@@ -321,7 +325,8 @@ class DominionQ(Agent[DominionQParameters]):
         return PASS if column == len(self.coder.kinds) else BUY + self.coder.kinds[column]
 
     def save(self) -> bytes:
-        """Return the entries that were ever tried, and counters; the others follow from the seed."""
+        """Return the entries that were ever tried, and counters; the others follow from the
+        seed."""
         settings = _Settings(entries(self.table), self.episodes)
         return pack(self.name, 3, self.parameters, self.seed, settings)
 
@@ -351,7 +356,8 @@ def _points(observation: Any, seats: int) -> tuple[int, int]:
 
 
 def play(seen: Seen, legal: Sequence[int]) -> int:
-    """Return the card to play, by a fixed rule (section 2.3): what gives actions, then one other."""
+    """Return the card to play, by a fixed rule (section 2.3): what gives actions, then one
+    other."""
     hand = [kind for kind in range(KINDS) if kind in legal]
     for name in ("Village", "Workers village", "Bazaar", "Festival"):
         if NUMBER[name] in hand:

@@ -75,8 +75,9 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
 class DotsPlayer(LinearTD[DotsParameters]):
     """Dots and boxes by alpha-beta over the study's seven features; it learns their weights.
 
-    The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and always 1.
-    The step size is ``learning_rate / N``, N counting how often the same features were met.
+    The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and
+    always 1. The step size is ``learning_rate / N``, N counting how often the same features were
+    met.
     """
 
     name = "dots-player"

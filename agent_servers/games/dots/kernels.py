@@ -1,7 +1,8 @@
 """Search of dots and boxes, compiled.
 
-Player 0 is who searches; all values are that player's.  ``drawn`` is a bit for each line.  ``beside[line]`` are the
-one or two boxes beside a line, -1 for none; ``edges[box]`` counts the lines around a box.
+Player 0 is who searches; all values are that player's. ``drawn`` is a bit for each line.
+``beside[line]`` are the one or two boxes beside a line, -1 for none; ``edges[box]`` counts the
+lines around a box.
 """
 
 from __future__ import annotations
@@ -91,11 +92,13 @@ def value(
 ) -> float:
     """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
-    The depth counts turns: a player who completes a box draws again within the same turn, so that no position is
-    valued in the middle of a chain.  Who acts says whether a position is maximised, not its depth.
+    The depth counts turns: a player who completes a box draws again within the same turn, so that
+    no position is valued in the middle of a chain. Who acts says whether a position is maximised,
+    not its depth.
 
-    ``best_line`` gets the line of best play: its length, then its lines.  ``keys`` and ``stored`` are the table of
-    positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0 exact, 1).
+    ``best_line`` gets the line of best play: its length, then its lines. ``keys`` and ``stored``
+    are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0
+    exact, 1).
     """
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)

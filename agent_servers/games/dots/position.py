@@ -98,7 +98,8 @@ class Search:
     def line(
         self, position: Position, mover: int, turns: int, floor: float = -np.inf
     ) -> tuple[float, list[int]]:
-        """Return the minimax value to player 0, exact above ``floor``, and the lines of best play."""
+        """Return the minimax value to player 0, exact above ``floor``, and the lines of best
+        play."""
         self._keys[:, 2] = -1
         return self._line_of(position, mover, turns, floor)
 

@@ -1,4 +1,5 @@
-"""2048: n-tuple networks that learn by TD(0) over afterstates, as an agent and in compiled games."""
+"""2048: n-tuple networks that learn by TD(0) over afterstates, as an agent and in compiled
+games."""
 
 from dovetail.agent_servers.games.game_2048.agent import NTuple2048
 from dovetail.agent_servers.games.game_2048.saved import NTupleParameters

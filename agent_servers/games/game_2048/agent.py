@@ -29,9 +29,10 @@ class _Pending(Struct):
 class NTuple2048(Agent[NTupleParameters]):
     """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
 
-    It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of the next
-    decision's best move, and towards 0 at the end.  All chance is the game's, so it does not explore.
-    ``python -m dovetail.agent_servers.games.game_2048 train`` trains it where the games run.
+    It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
+    the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
+    not explore. ``python -m dovetail.agent_servers.games.game_2048 train`` trains it where the
+    games run.
     """
 
     name = "ntuple-2048"

@@ -58,7 +58,8 @@ def update(
 
 @njit(cache=True, nogil=True)
 def slide(tiles: Array, rows: int, columns: int, move: int, out: Array) -> int:
-    """Write the board after a move, before a tile appears; return the reward, or -1 if nothing moves.
+    """Write the board after a move, before a tile appears; return the reward, or -1 if nothing
+    moves.
 
     Args:
         tiles: before it.
@@ -147,9 +148,10 @@ def play(
 ) -> None:
     """Play games, each move that of the largest reward plus value, and learn from them.
 
-    The value of the board after a slide moves towards the next move's reward and value, and towards 0 at the
-    end: TD(0) over afterstates (Szubert and Jaskowski 2014).  If ``coherent``, each weight's share of a step
-    is the size of the sum of its errors over the sum of their sizes (Beal and Smith 1999; Jaskowski 2018).
+    The value of the board after a slide moves towards the next move's reward and value, and towards
+    0 at the end: TD(0) over afterstates (Szubert and Jaskowski 2014). If ``coherent``, each
+    weight's share of a step is the size of the sum of its errors over the sum of their sizes (Beal
+    and Smith 1999; Jaskowski 2018).
 
     Args:
         seeds: uint64, one a game.
@@ -158,7 +160,8 @@ def play(
         weights: float32, of its shape; changed unless ``rate`` is 0.
         rate: of the whole network; each look takes an equal part.
         coherent: whether weights have rates of their own.
-        sums, sizes: float32, of the weights' shape, or (0, 0) if not coherent: errors and their sizes so far.
+        sums, sizes: float32, of the weights' shape, or (0, 0) if not coherent: errors and their
+            sizes so far.
         out: int64, shape (games, 3): score, largest exponent, moves.
     """
     looks = places.shape[0]

@@ -1,9 +1,9 @@
 """n-tuple networks for 2048: which squares each table looks at.
 
-``lines`` is the 17 four-tuples of Szubert and Jaskowski (2014), each with a table of its own.  ``fives`` and ``sixes``
-sample symmetrically (the same paper): each table is looked up for every turn and mirror image of the board.  The
-squares of ``sixes`` are those of Yeh et al. (2016); ``fives`` are parts of them and of blocks, small enough that a
-saved agent fits in a message.
+``lines`` is the 17 four-tuples of Szubert and Jaskowski (2014), each with a table of its own.
+``fives`` and ``sixes`` sample symmetrically (the same paper): each table is looked up for every
+turn and mirror image of the board. The squares of ``sixes`` are those of Yeh et al. (2016);
+``fives`` are parts of them and of blocks, small enough that a saved agent fits in a message.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ SIXES = (
     (4, 5, 6, 8, 9, 10),
 )
 EXPONENTS: dict[Name, int] = {"lines": 16, "fives": 14, "sixes": 15}
-"""Tiles that a network tells apart, the free square among them; larger ones count as the largest."""
+"""Tiles that a network tells apart, the free square among them; larger ones count as the
+largest."""
 
 
 def lines(rows: int, columns: int) -> list[list[int]]:

@@ -1,4 +1,5 @@
-"""What an n-tuple network of 2048 is saved as: by the agent, and by training for the agent to load."""
+"""What an n-tuple network of 2048 is saved as: by the agent, and by training for the agent to
+load."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Whole games of Tetris with a linear evaluation, compiled, and the features of Bertsekas and Tsitsiklis.
+"""Whole games of Tetris with a linear evaluation, compiled, and the features of Bertsekas and
+Tsitsiklis.
 
-Feature sets, by number: 0 ``dt``, the eight of ``env_servers.tetris.features``; 1 ``dt-diversity``, with
-pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: the nine, then Bertsekas and Tsitsiklis'.
+Feature sets, by number: 0 ``dt``, the eight of ``env_servers.tetris.features``; 1 ``dt-diversity``,
+with pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: the nine, then Bertsekas and
+Tsitsiklis'.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ def bertsekas(wall: Array, width: int, out: Array) -> None:
     Args:
         wall: rows from the bottom.
         width: of the board.
-        out: column heights (width), absolute differences of neighbours (width - 1), the largest height, the
-            holes, 1; shape (2 width + 2,), float64.
+        out: column heights (width), absolute differences of neighbours (width - 1), the largest
+            height, the holes, 1; shape (2 width + 2,), float64.
     """
     holes = _heights(wall, width, out)
     highest = 0.0
@@ -101,9 +103,11 @@ def describe(
     kind: int,
     out: Array,
 ) -> None:
-    """Write a set's features of a wall after a drop; arguments as ``env_servers.tetris.kernels.features``.
+    """Write a set's features of a wall after a drop; arguments as
+    ``env_servers.tetris.kernels.features``.
 
-    ``out`` has room for ``size(ALL, width)`` numbers whatever the set; those beyond the set are scratch.
+    ``out`` has room for ``size(ALL, width)`` numbers whatever the set; those beyond the set are
+    scratch.
     """
     if kind == BERTSEKAS:
         bertsekas(wall, width, out)

@@ -1,9 +1,10 @@
 """Linear evaluations of Tetris: published weights, and the files that training writes.
 
-Sources: ``dellacherie`` Fahey 2003; ``bcts`` Thiery and Scherrer 2009 as MdpTetris publishes them (the
-same as ``dt-8``); ``dt-10`` and ``dt-20`` Gabillon, Ghavamzadeh and Scherrer 2013, learned on 10 x 10 and 20 x 10
-boards by classification-based modified policy iteration, given to two decimals there.  No weights of Bertsekas and
-Tsitsiklis' 22 features are published that we know; those of ``bertsekas`` were learned here (docs/agents/tetris.md).
+Sources: ``dellacherie`` Fahey 2003; ``bcts`` Thiery and Scherrer 2009 as MdpTetris publishes them
+(the same as ``dt-8``); ``dt-10`` and ``dt-20`` Gabillon, Ghavamzadeh and Scherrer 2013, learned on
+10 x 10 and 20 x 10 boards by classification-based modified policy iteration, given to two decimals
+there. No weights of Bertsekas and Tsitsiklis' 22 features are published that we know; those of
+``bertsekas`` were learned here (docs/agents/tetris.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The generalised feature network (Ch. Eftychiou 2020): units that genes choose, over any 2-D board."""
+"""The generalised feature network (Ch. Eftychiou 2020): units that genes choose, over any 2-D
+board."""
 
 from dovetail.agent_servers.general.feature_network.agent import (
     FeatureNetwork,

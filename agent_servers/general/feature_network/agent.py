@@ -1,4 +1,5 @@
-"""An agent that plays by a feature network, in any game whose afterstates are boards of two dimensions."""
+"""An agent that plays by a feature network, in any game whose afterstates are boards of two
+dimensions."""
 
 from __future__ import annotations
 
@@ -39,9 +40,10 @@ class FeatureNetworkParameters(Struct, frozen=True, forbid_unknown_fields=True):
 def boards(afterstates: Any, observation: Any) -> Array:
     """Return the boards of each action: int64, shape (actions, planes, rows, columns).
 
-    Afterstates of shape (actions, planes, rows, columns) are taken as they are.  Of shape (actions, rows,
-    columns) they make three planes: what changed, if the observation is or holds a board of that shape, else
-    the afterstate; then the afterstate twice, so that genes mean nearly the same as with Tetris' three boards.
+    Afterstates of shape (actions, planes, rows, columns) are taken as they are. Of shape (actions,
+    rows, columns) they make three planes: what changed, if the observation is or holds a board of
+    that shape, else the afterstate; then the afterstate twice, so that genes mean nearly the same
+    as with Tetris' three boards.
 
     Raises:
         DovetailError: they have another shape.
@@ -67,8 +69,8 @@ def boards(afterstates: Any, observation: Any) -> Array:
 class FeatureNetwork(Agent[FeatureNetworkParameters]):
     """Takes the action whose board the network values most; the first of equals.
 
-    The network is the study's: a weighted sum of units, each a small program chosen by genes.  It knows no
-    game, and never changes while it plays: ``tetris_learning.train`` searches for genomes.
+    The network is the study's: a weighted sum of units, each a small program chosen by genes. It
+    knows no game, and never changes while it plays: ``tetris_learning.train`` searches for genomes.
     """
 
     name = "feature-network"

@@ -1,9 +1,10 @@
 """Units of the feature network and the real numbers that choose them (the study, 4.2 and 4.3).
 
-Where the study is silent: the Heaviside step of 0 is 0; a number on a threshold belongs to the upper
-bin; a gene outside [0, 1] counts as the nearer end; if both flip and loop are chosen the loop is off (it is
-"without flip"); boards of another shape have filters 1 x width, height x 1 and 3 x 3, and games with
-``p`` planes divide the first gene evenly among them, so that 3 planes of 20 x 10 give the study's 32 genes.
+Where the study is silent: the Heaviside step of 0 is 0; a number on a threshold belongs to the
+upper bin; a gene outside [0, 1] counts as the nearer end; if both flip and loop are chosen the loop
+is off (it is "without flip"); boards of another shape have filters 1 x width, height x 1 and 3 x 3,
+and games with ``p`` planes divide the first gene evenly among them, so that 3 planes of 20 x 10
+give the study's 32 genes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Unit:
     ends: int = 0
     """0 or 1: what stands above and below, corners included (square only)."""
     flip: Flip | None = None
-    """Add the mirrored filter's output: vertical is left-right, horizontal top-bottom (square only)."""
+    """Add the mirrored filter's output: vertical is left-right, horizontal top-bottom (square
+    only)."""
     loop: Direction | None = None
     """Count from each cell that fires along this direction (square without flip only)."""
     count: int = 0
@@ -68,9 +70,10 @@ class Network:
         """Return the units as arrays for compiled code.
 
         Returns:
-            int64 (units, 13): plane, shape, sides, ends, flip (0 none), loop (0 none), count, middle,
-            the bias as the least whole sum that fires, and four of a filter's sums as bits (``bits.py``);
-            int64 (units, filter): filters, 0 where a shape has fewer entries;
+            int64 (units, 13): plane, shape, sides, ends, flip (0 none), loop (0 none), count,
+                middle,
+            the bias as the least whole sum that fires, and four of a filter's sums as bits
+            (``bits.py``); int64 (units, filter): filters, 0 where a shape has fewer entries;
             float64 (units, 2): biases and weights.
         """
         numbers = np.zeros((len(self.units), 13), np.int64)
@@ -134,7 +137,8 @@ def decode(genome: Sequence[float] | NDArray[Any], planes: int, rows: int, colum
     """Return the network that a genome stands for.
 
     Args:
-        genome: for each unit ``genes(rows, columns)`` numbers from 0 to 1, in the order of the study.
+        genome: for each unit ``genes(rows, columns)`` numbers from 0 to 1, in the order of the
+            study.
         planes: boards that the game offers for each action.
         rows: of a board.
         columns: of a board.
@@ -178,7 +182,8 @@ def _unit(row: list[float], planes: int, rows: int, columns: int) -> Unit:
 
 
 def encode(network: Network) -> NDArray[np.float64]:
-    """Return a genome that decodes to a network: each choice in the middle of its bin, 0.5 if silent."""
+    """Return a genome that decodes to a network: each choice in the middle of its bin, 0.5 if
+    silent."""
     each, entries = genes(network.rows, network.columns), _entries(network.rows, network.columns)
     out = np.full((len(network.units), each), 0.5)
     for row, unit in zip(out, network.units, strict=True):

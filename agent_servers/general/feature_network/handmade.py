@@ -1,16 +1,17 @@
 """Units set by hand after Dellacherie's features (the study, 4.4 and 4.6).
 
-Each looks at one of Tetris' three boards: 0 the piece's cells, 1 the board with it, 2 the board after full
-rows are cleared.  On boards without a cell above the top:
+Each looks at one of Tetris' three boards: 0 the piece's cells, 1 the board with it, 2 the board
+after full rows are cleared. On boards without a cell above the top:
 
 - landing height, row transitions and cumulative wells are Dellacherie's exactly;
 - the study's column transitions are his, plus the columns whose top cell is free, minus those whose is full;
 - the study's holes are only free cells right under a full one.  With the loop down they are his;
 - with that filter alone, twice its sum plus the width is his column transitions, exactly;
 - eroded cells (rows cleared times cells of the piece that vanish) no sum of units can give, for each unit sees
-  one board: let piece A have four cells in a row, piece B one cell, and let both lead to the same full board.  If the
-  row is full the features differ by 3, if a cell of the row is free by 0, but the piece's board, the
-  only one on which A and B differ, is the same both times.  Completed rows stand in for it, as in the study.
+  one board: let piece A have four cells in a row, piece B one cell, and let both lead to the same
+  full board. If the row is full the features differ by 3, if a cell of the row is free by 0, but
+  the piece's board, the only one on which A and B differ, is the same both times. Completed rows
+  stand in for it, as in the study.
 """
 
 from __future__ import annotations
@@ -60,12 +61,14 @@ def direct_holes(weight: float = -4.0) -> Unit:
 
 
 def holes(weight: float = -4.0) -> Unit:
-    """Return the number of free cells with a full one anywhere above: runs of them, down from each roof."""
+    """Return the number of free cells with a full one anywhere above: runs of them, down from each
+    roof."""
     return Unit(AFTER, "square", UNDER, -0.5, weight, loop="down", count=0)
 
 
 def wells(weight: float = -1.0) -> Unit:
-    """Return the cumulative wells: from each free cell between full ones, the free cells down from it."""
+    """Return the cumulative wells: from each free cell between full ones, the free cells down from
+    it."""
     shaft = (0, 0, 0, 1, -1, 1, 0, 0, 0)
     return Unit(AFTER, "square", shaft, -1.5, weight, sides=1, loop="down", count=0)
 
@@ -78,8 +81,8 @@ def columns_in_all(rows: int, weight: float = -1.0) -> Unit:
 def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
     """Return a network of units set by hand, with Dellacherie's weights or learned ones.
 
-    ``study`` is the study's six units; ``exact`` has five of the six features exactly, and completed rows;
-    ``learned`` is the study's units with the weights ``LEARNED``.
+    ``study`` is the study's six units; ``exact`` has five of the six features exactly, and
+    completed rows; ``learned`` is the study's units with the weights ``LEARNED``.
 
     Raises:
         DovetailError: the game does not offer three boards for each action.

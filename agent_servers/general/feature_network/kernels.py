@@ -1,7 +1,7 @@
 """The feature network over whole numbers, compiled; equal to ``reference``.
 
-The loop is one sweep over the board that carries the length of each run, so a unit looks at each cell a
-fixed number of times whatever its genes are.
+The loop is one sweep over the board that carries the length of each run, so a unit looks at each
+cell a fixed number of times whatever its genes are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The feature network in plain numpy, step by step as the study describes it (4.2); slow.
 
-Filters are correlated without reversal, stride 1.  A square's board gets one cell on each side, left and right
-first, then above and below across the widened board, so that corners are of the latter.
+Filters are correlated without reversal, stride 1. A square's board gets one cell on each side, left
+and right first, then above and below across the widened board, so that corners are of the latter.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ STEPS: dict[Direction, tuple[int, int]] = {
 
 
 def longest(rows: int, columns: int) -> int:
-    """Return the most steps that the loops of one unit can take: from every cell, across the board."""
+    """Return the most steps that the loops of one unit can take: from every cell, across the
+    board."""
     return rows * columns * max(rows, columns)
 
 
 def walk(board: Array, fired: Array, direction: Direction, count: int) -> int:
-    """Return the cells counted from every cell that fires, itself first, until another value or the edge.
+    """Return the cells counted from every cell that fires, itself first, until another value or the
+    edge.
 
     Each step moves one cell on and none leaves the board, so at most ``longest`` cells are counted.
     """

@@ -1,4 +1,5 @@
-"""Tabular Q-learning for any environment with discrete actions, and the core that ``dominion-q`` shares."""
+"""Tabular Q-learning for any environment with discrete actions, and the core that ``dominion-q``
+shares."""
 
 from dovetail.agent_servers.general.q_learning.agent import QLearning
 

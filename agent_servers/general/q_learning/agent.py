@@ -74,15 +74,15 @@ class _Settings(Struct, forbid_unknown_fields=True):
 class QLearning(Agent[QLearningParameters]):
     """Learns the value of each action in each state, in a table.
 
-    With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state now, each decision
-    does, before it chooses::
+    With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state
+    now, each decision does, before it chooses::
 
         Q(s, a) <- Q(s, a) + rate * (r + discount * max Q(s', legal actions) - Q(s, a))
 
-    The end has ``r`` alone as the target; where an episode was cut short (truncated), the best action that was ever
-    tried in the last state stands for what would have followed. All seats share one table. In ``evaluate`` mode
-    nothing changes. An interrupted episode (cancelled, environment-failed, disconnected, crashed) teaches no last
-    step.
+    The end has ``r`` alone as the target; where an episode was cut short (truncated), the best
+    action that was ever tried in the last state stands for what would have followed. All seats
+    share one table. In ``evaluate`` mode nothing changes. An interrupted episode (cancelled,
+    environment-failed, disconnected, crashed) teaches no last step.
     """
 
     name = "q-learning"
@@ -223,7 +223,8 @@ class QLearning(Agent[QLearningParameters]):
         return {"states": rows, "tried": table.tried(), "episodes": self.episodes}
 
     def save(self) -> bytes:
-        """Return the entries that were ever tried, and counters.  Episodes in progress are not among them."""
+        """Return the entries that were ever tried, and counters. Episodes in progress are not among
+        them."""
         found = None if self.learner is None else entries(self.learner.table)
         return pack(self.name, 1, self.parameters, self.seed, _Settings(self.episodes, found))
 

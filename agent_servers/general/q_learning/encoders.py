@@ -44,7 +44,8 @@ def whole(observation: Any, seat: Seat) -> bytes:
 
 
 def bucketed(parts: Sequence[Component]) -> Encode:
-    """Return a function that numbers states by components, the first of them fastest (mixed radix)."""
+    """Return a function that numbers states by components, the first of them fastest (mixed
+    radix)."""
 
     def encode(observation: Any, seat: Seat) -> int:
         flat = np.asarray(observation).reshape(-1)

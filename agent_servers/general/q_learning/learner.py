@@ -1,7 +1,7 @@
 """The core of Q-learning: an entry is updated when the same seat's next decision comes.
 
-Over the actions that are then legal (Watkins 1989; the delayed form and forced exploration are those of the Dominion
-study, sections 2.1 and 2.6).
+Over the actions that are then legal (Watkins 1989; the delayed form and forced exploration are
+those of the Dominion study, sections 2.1 and 2.6).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def explore(
 ) -> int:
     """Return the place of the action to take while learning.
 
-    One of those visited fewer than ``min_visits`` times, at random (forced exploration, section 2.6 of the Dominion
-    study); if there is none, with probability ``epsilon`` any, else the best.
+    One of those visited fewer than ``min_visits`` times, at random (forced exploration, section 2.6
+    of the Dominion study); if there is none, with probability ``epsilon`` any, else the best.
     """
     rare = [place for place, count in enumerate(visits) if count < min_visits]
     if rare:
@@ -127,7 +127,8 @@ class Learner:
         return column
 
     def end(self, pending: Pending, target: float) -> bool:
-        """Update the last decision of an episode towards ``target``; return whether there was one."""
+        """Update the last decision of an episode towards ``target``; return whether there was
+        one."""
         if pending.row < 0:
             return False
         self._update(pending, target)

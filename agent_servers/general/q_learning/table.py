@@ -22,7 +22,8 @@ _MASK = (1 << 64) - 1
 
 
 def _fractions(seed: int, first: int, count: int) -> Array:
-    """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape (count,)."""
+    """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape
+    (count,)."""
     z = np.arange(count, dtype=np.uint64) + np.uint64(first & _MASK)
     z += np.uint64(1)
     z *= np.uint64(0x9E3779B97F4A7C15)
@@ -34,8 +35,8 @@ def _fractions(seed: int, first: int, count: int) -> Array:
 class Table:
     """A value and a visit count for each action in each state.
 
-    A dense table has a row for each state number; a sparse one makes a row when a state is first met. First values
-    follow from the seed and the entry alone, so that both kinds hold the same.
+    A dense table has a row for each state number; a sparse one makes a row when a state is first
+    met. First values follow from the seed and the entry alone, so that both kinds hold the same.
 
     Args:
         who: the agent, as errors name it.

@@ -170,7 +170,8 @@ class Evaluated(Searcher[E]):
 class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
     """Looks ahead by alpha-beta and plays one of the best actions, drawn at random.
 
-    At the horizon it knows the rewards so far and what ``evaluation`` says.  With ``prune`` false it is plain minimax.
+    At the horizon it knows the rewards so far and what ``evaluation`` says. With ``prune`` false it
+    is plain minimax.
     """
 
     name = "alpha-beta"
@@ -210,10 +211,11 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
 
 
 class Rollouts(Evaluated[RolloutsParameters]):
-    """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that won.
+    """Ranks actions by alpha-beta, plays the best out by search on both sides, and takes one that
+    won.
 
-    The Amazons study's player, for any game: five candidates, depth 2 everywhere; at random among those that won, or
-    among all five if none did.
+    The Amazons study's player, for any game: five candidates, depth 2 everywhere; at random among
+    those that won, or among all five if none did.
     """
 
     name = "rollouts"

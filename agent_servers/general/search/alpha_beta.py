@@ -1,7 +1,7 @@
 """Alpha-beta with iterative deepening, for two seats or one, also where a seat moves again.
 
-Values are always the same seat's, so a position is maximised or minimised by who acts in it, not by its
-depth; windows are never negated.  That keeps pruning sound when a player moves again, where
+Values are always the same seat's, so a position is maximised or minimised by who acts in it, not by
+its depth; windows are never negated. That keeps pruning sound when a player moves again, where
 programs that assume alternation go wrong (the study of dots and boxes gave it up for that reason).
 """
 
@@ -60,11 +60,11 @@ class AlphaBeta:
         seat: for whom values are.
         evaluate: at the horizon.
         prune: False is plain minimax, for comparison.
-        table: whether positions that were reached are remembered; right only where the observation of the
-            seat to act is the whole position.
+        table: whether positions that were reached are remembered; right only where the observation
+            of the seat to act is the whole position.
         limit: positions to expand at the most; 0 for no limit.
-        quiescence: plies beyond the horizon in which actions are followed that earn something at once or end the
-            game; the seat that acts may also leave it at the position's worth.
+        quiescence: plies beyond the horizon in which actions are followed that earn something at
+            once or end the game; the seat that acts may also leave it at the position's worth.
         exact: how many root actions get their exact value, the best ones.
     """
 
@@ -198,7 +198,8 @@ class AlphaBeta:
         worth: float,
         enough: Callable[[], bool] | None,
     ) -> Inner:
-        """Return the value beyond the horizon: ``worth``, or what follows from actions that change rewards."""
+        """Return the value beyond the horizon: ``worth``, or what follows from actions that change
+        rewards."""
         maximise = node.seat == self.seat
         best = worth
         children = yield from self._expand(node, node.legal)

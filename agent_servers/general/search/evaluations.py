@@ -11,7 +11,8 @@ from dovetail.agent_servers.general.search.tree import Node
 
 
 def open_fours(node: Node, seat: int) -> float:
-    """Value a position of Connect Four by its lines of four that only one side has discs in, from -0.5 to 0.5.
+    """Value a position of Connect Four by its lines of four that only one side has discs in, from
+    -0.5 to 0.5.
 
     A line with k own discs counts k * k, the opponent's negatively.
 

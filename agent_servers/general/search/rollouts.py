@@ -23,14 +23,16 @@ def search(
     rollout_actions: int = 0,
     table: bool,
 ) -> Generator[Expand, list[Node], int]:
-    """Return one of the best actions whose rollout was won, or if none was, one of the best; at random.
+    """Return one of the best actions whose rollout was won, or if none was, one of the best; at
+    random.
 
     Args:
         start: the decision.
         rng: draws among equals.
         evaluate: at the horizons, for the seat that searches.
         depth: plies of the search that ranks the actions.
-        candidates: how many of the best are played out; equals at the last place are drawn at random.
+        candidates: how many of the best are played out; equals at the last place are drawn at
+            random.
         rollout_depth: plies of search in the rollouts, by the seat that acts.
         rollout_actions: of a rollout at most, then rewards decide; 0 plays to the end.
         table: whether searches remember positions.

@@ -1,8 +1,8 @@
 """Positions of a search, and the two ways to come by them: by rules at hand, or by asking.
 
-A search is a generator: it yields ``Expand`` and gets the positions that the actions lead to.  ``LocalRules``
-answers from an environment in this program, ``asked`` turns the questions into ``Lookahead`` for the
-environment's own; the search itself is the same.
+A search is a generator: it yields ``Expand`` and gets the positions that the actions lead to.
+``LocalRules`` answers from an environment in this program, ``asked`` turns the questions into
+``Lookahead`` for the environment's own; the search itself is the same.
 """
 
 from __future__ import annotations

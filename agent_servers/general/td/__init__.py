@@ -1,4 +1,5 @@
-"""TD(lambda) over afterstates with a small network: ``td``, ``td-batch`` and the RLGame study's ``td-rlgame``."""
+"""TD(lambda) over afterstates with a small network: ``td``, ``td-batch`` and the RLGame study's
+``td-rlgame``."""
 
 from dovetail.agent_servers.general.td.agent import TD, RLGameTD, TDBatch
 from dovetail.agent_servers.general.td.parameters import RLGameParameters, TDParameters

@@ -55,27 +55,28 @@ class TD(BatchAgent[TDParameters]):
         e <- discount * trace_decay * e + gradient of V(s) by w
         w <- w + learning_rate * (r + discount * V(s') - V(s)) * e
 
-    At the end the target is ``r`` alone; if the episode was truncated, ``V`` of the last observation
-    stands for what would have followed.  Each seat of each episode has its own ``s`` and ``e``,
-    all share ``w``: an agent with all seats has one network for both, two agents have one each.
+    At the end the target is ``r`` alone; if the episode was truncated, ``V`` of the last
+    observation stands for what would have followed. Each seat of each episode has its own ``s`` and
+    ``e``, all share ``w``: an agent with all seats has one network for both, two agents have one
+    each.
 
-    With the target ``opponent`` and the agent in both seats of a zero-sum game, ``s'`` is the position after the other
-    seat's next action, and its value and the trace change their sign.
+    With the target ``opponent`` and the agent in both seats of a zero-sum game, ``s'`` is the
+    position after the other seat's next action, and its value and the trace change their sign.
 
-    Dutch traces (van Seijen et al. 2016) subtract from the gradient what the trace holds of it already; true
-    online TD(lambda) of the same paper is exact for linear functions (``hidden`` 0, ``output`` linear),
-    for a network it takes the gradient in place of the features.
+    Dutch traces (van Seijen et al. 2016) subtract from the gradient what the trace holds of it
+    already; true online TD(lambda) of the same paper is exact for linear functions (``hidden`` 0,
+    ``output`` linear), for a network it takes the gradient in place of the features.
 
     After a random action the trace is cut: ``e`` becomes zero and starts again at the position
     that the action made, so that no later reward is credited to what came before it.  The update
     just before still takes place, towards the best action instead of the random one (Watkins'
     Q(lambda)); to drop it would lose the reward ``r``, and most of the data when epsilon is high.
 
-    With ``symmetric`` each episode is learned as one of its images, so that what is learned on one side
-    of a board holds on the others.
+    With ``symmetric`` each episode is learned as one of its images, so that what is learned on one
+    side of a board holds on the others.
 
-    In ``evaluate`` mode it plays the best action by averaged weights and nothing changes.  An interrupted episode
-    (cancelled, environment-failed, disconnected, crashed) teaches no last step.
+    In ``evaluate`` mode it plays the best action by averaged weights and nothing changes. An
+    interrupted episode (cancelled, environment-failed, disconnected, crashed) teaches no last step.
     """
 
     name = "td"
@@ -117,7 +118,8 @@ class TD(BatchAgent[TDParameters]):
             self._images[seat.match] = [np.array(each.observation) for each in found]
 
     def step_batch(self, decisions: Sequence[Decision]) -> list[int]:
-        """Answer decisions by one forward pass; what they teach is added up and applied after it."""
+        """Answer decisions by one forward pass; what they teach is added up and applied after
+        it."""
         evaluated = [each for each in decisions if each.mode == "evaluate"]
         learned = [each for each in decisions if each.mode != "evaluate"]
         if not evaluated:
@@ -288,7 +290,8 @@ class TD(BatchAgent[TDParameters]):
     def _learn(
         self, network: Network | Linear, pending: Pending, index: int, target: float, last: float
     ) -> _Change:
-        """Bring the trace up to a row of the last forward pass, and return the change of the weights.
+        """Bring the trace up to a row of the last forward pass, and return the change of the
+        weights.
 
         Args:
             network: that made the pass.
@@ -329,10 +332,11 @@ class TD(BatchAgent[TDParameters]):
 
 
 class TDBatch(TD):
-    """The learner ``td`` for many episodes at once: decisions that wait together share one forward pass.
+    """The learner ``td`` for many episodes at once: decisions that wait together share one forward
+    pass.
 
-    What a batch teaches is added up and applied after it, so while it learns, results depend on which decisions
-    come together; ``td`` plays one episode after another and repeats exactly.
+    What a batch teaches is added up and applied after it, so while it learns, results depend on
+    which decisions come together; ``td`` plays one episode after another and repeats exactly.
     """
 
     name = "td-batch"
@@ -342,10 +346,11 @@ class TDBatch(TD):
 class RLGameTD(TD):
     """The setting of the RLGame study: ``td`` with its network, traces, rates and exploration.
 
-    Half as many hidden units as inputs, sigmoids in both layers, discount 0.95, lambda 0.5, replacing traces,
-    a tenth of the actions at random, and step sizes of one over each layer's inputs as its library has them.  The output
-    is the logistic function stretched to -1..1, so that it reaches what a loser gets: rewards of the environment must lie
-    there too (RLGame's ``win_reward = 1.0``).
+    Half as many hidden units as inputs, sigmoids in both layers, discount 0.95, lambda 0.5,
+    replacing traces, a tenth of the actions at random, and step sizes of one over each layer's
+    inputs as its library has them. The output is the logistic function stretched to -1..1, so that
+    it reaches what a loser gets: rewards of the environment must lie there too (RLGame's
+    ``win_reward = 1.0``).
     """
 
     name = "td-rlgame"

@@ -30,7 +30,8 @@ class Pending:
         self.seat = 0
         """That took the last action."""
         self.sign = 1
-        """How errors reach back from ``row``: 1; -1 to an action of the other seat; 0 not at all."""
+        """How errors reach back from ``row``: 1; -1 to an action of the other seat; 0 not at
+        all."""
         self.heard = [0.0, 0.0]
         """The rewards of both seats since the last action, for the target ``opponent``."""
 
