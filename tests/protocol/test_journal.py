@@ -45,19 +45,3 @@ def test_a_journal_that_is_not_there_or_not_one_is_named(path: Path) -> None:
         list(read(path))
     with pytest.raises(DovetailError, match=r"cannot write the journal .*: Is a directory"):
         Journal(path.parent)
-    good = Journal(path)
-    good.write([played()])
-    good.close()
-    whole = path.read_bytes()
-    path.write_bytes(whole + (3).to_bytes(4, "big") + b"bad")
-    found = read(path)
-    next(found)
-    with pytest.raises(DovetailError, match=f"is damaged at byte {len(whole)}"):
-        next(found)
-
-
-def test_a_journal_can_force_each_episode_to_the_device(path: Path) -> None:
-    journal = Journal(path, sync=True)
-    journal.write([played()])
-    assert len(list(read(path))) == 1
-    journal.close()
