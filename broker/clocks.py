@@ -17,7 +17,10 @@ class SeatClock:
         answer_timeout: bounds an answer where the rule does not; None waits for ever.
     """
 
-    __slots__ = ("_patience", "_rule", "deadline", "last", "left", "seconds", "sent", "timed")
+    __slots__ = (
+        *("_patience", "_rule", "_stood", "deadline", "last", "left", "seconds", "sent"),
+        *("standing", "timed"),
+    )
 
     def __init__(self, rule: ClockRule, answer_timeout: float | None) -> None:
         self._rule = rule
@@ -32,14 +35,34 @@ class SeatClock:
         self.sent = 0.0
         self.deadline = FOREVER
         """When the answer that is owed is overdue."""
+        self.standing = False
+        """Whether it counts nothing, in the middle of a decision."""
+        self._stood = (0.0, 0.0)
+        """When it was stopped, and the deadline then."""
 
     def ask(self, now: float) -> None:
         """Start: a decision is sent."""
         self.sent = now
         self.deadline = now + (self._allowance() if self.timed else self._patience)
 
+    def stop(self, now: float) -> None:
+        """Count nothing until ``go``."""
+        if not self.standing:
+            self.standing = True
+            self._stood = now, self.deadline
+            self.deadline = FOREVER
+
+    def go(self, now: float) -> None:
+        """Count again, if it was stopped, as if no time had passed."""
+        if self.standing:
+            self.standing = False
+            since, deadline = self._stood
+            self.sent += now - since
+            self.deadline = deadline + now - since
+
     def answer(self, now: float) -> bool:
         """Stop: the answer came, or is overdue; return whether it is in time."""
+        self.go(now)
         in_time = now <= self.deadline or not self.timed
         took = now - self.sent
         self.last = took

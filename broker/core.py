@@ -237,6 +237,51 @@ class Core:
         messages, out.messages = out.messages, []
         return records, messages
 
+    # -- its state, to continue elsewhere ---------------------------------------------------------
+
+    def _owners(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """Return the parts and their fields that hold state; timers follow from it."""
+        return [
+            (self.tables, ("settings", "counters", "stopping", "connections", "sessions", "next")),
+            (self.instances, ("_all", "_at")),
+            (self._watching, ("peers",)),
+            (self.runs, ("_runs", "_matches", "_served")),
+            (self._episodes, ("_all",)),
+            (self._requests, ("_all",)),
+            (self, ("_heartbeat",)),
+        ]
+
+    def state(self) -> list[Any]:
+        """Return all that it knows, but the kept states."""
+        return [getattr(part, name) for part, names in self._owners() for name in names]
+
+    def take_over(self, state: list[Any]) -> None:
+        """Continue with what ``state`` of another core returned."""
+        values = iter(state)
+        for part, names in self._owners():
+            for name in names:
+                value = next(values)
+                if isinstance(value, dict):  # which others may share
+                    held = getattr(part, name)
+                    held.clear()
+                    held.update(value)
+                else:
+                    setattr(part, name, value)
+
+    def rewatch(self) -> None:
+        """Watch every deadline again, in an order that depends on nothing but the state."""
+        self._timers.heap.clear()
+        self.runs.rewatch()
+        self._episodes.rewatch()
+        self._requests.rewatch()
+
+    def restarted(self, now: float) -> None:
+        """Take the news that the program ended and was started again: no connection is left."""
+        self._sessions.restarted(now)
+        self._episodes.restarted(now)
+
+    # -- for the shell ---------------------------------------------------------------------------
+
     def deadline(self) -> float:
         """Return when ``tick`` must be called at the latest."""
         heap = self._timers.heap

@@ -258,7 +258,7 @@ class Episode:
             ending = self._breach(place, "illegal-action", what)
         self.owing -= 1
         if self.owing:
-            self._wait()
+            self.wait()
         return ending
 
     def crashed(self, seat: int, message: str) -> Ending:
@@ -282,7 +282,7 @@ class Episode:
             if ending is not None:
                 return ending
             self.owing -= 1
-        self._wait()
+        self.wait()
         return None
 
     def step(self, now: float) -> m.EnvironmentStep:
@@ -293,10 +293,14 @@ class Episode:
         self.deadline = now + self._patience
         return m.EnvironmentStep(self.number, self.latest.turn, actions)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         """Wait for the seats that still have to answer."""
         clocks = [self.places[number].clock for number in self.latest.to_act]
-        self.deadline = min(clock.deadline for clock in clocks)
+        self.deadline = min((clock.deadline for clock in clocks), default=FOREVER)
+
+    def restart(self, now: float) -> None:
+        """Give the environment its whole time again."""
+        self.deadline = now + self._patience
 
     # -- breaches --------------------------------------------------------------------------------
 

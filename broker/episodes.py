@@ -170,6 +170,24 @@ class Episodes:
             ending = episode.failed(error.message)
         self._end(run, play, ending, now)
 
+    # -- when the broker was started again --------------------------------------------------------
+
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for _, play in self._all.values():
+            self._tables.timers.rewatch(play, self._overdue)
+
+    def restarted(self, now: float) -> None:
+        """Stop the clocks of every peer that must come back first."""
+        for _, play in self._all.values():
+            play.stop(now)
+
+    def back(self, peer: Peer, now: float) -> None:
+        """Start the clocks of a peer again that has come back."""
+        for _, play in self._all.values():
+            if play.stopped and play.go(peer, now):
+                self._tables.timers.rewatch(play, self._overdue)
+
     # -- what a run has done ---------------------------------------------------------------------
 
     def decide(self, play: Play, now: float) -> None:

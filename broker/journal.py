@@ -41,16 +41,19 @@ class Appended:
         title: what it begins with if it is new.
         end: where the next write goes; what is beyond is cut off.
         sync: see ``Sync``.
+        mode: who may read it.
 
     Raises:
         DovetailError: another process writes this file.
         OSError: it cannot be written.
     """
 
-    def __init__(self, path: Path, title: bytes, end: int, sync: Sync) -> None:
+    def __init__(
+        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o644
+    ) -> None:
         self.path = path
         self.sync = sync
-        self._file = lock(path)
+        self._file = lock(path, mode)
         try:
             self._end = end
             if end == 0:
@@ -93,16 +96,25 @@ class Appended:
                 os.fdatasync(self._file)
             time.sleep(BATCH / 2)
 
-    def close(self) -> None:
-        """Force everything to the device and close."""
+    def force(self) -> None:
+        """Force everything to the device.
+
+        Raises:
+            OSError: it refuses.
+        """
+        os.fsync(self._file)
+
+    def close(self, *, force: bool = True) -> None:
+        """Force everything to the device, unless it is of no use any more, and close."""
         self._closed = True
         self._dirty.set()
         with contextlib.suppress(OSError):
-            os.fsync(self._file)
+            if force:
+                self.force()
         os.close(self._file)
 
 
-def lock(path: Path) -> int:
+def lock(path: Path, mode: int = 0o644) -> int:
     """Open a file that only one process at a time may write; return its descriptor.
 
     Raises:
@@ -110,7 +122,7 @@ def lock(path: Path) -> int:
         OSError: it cannot be opened.
     """
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), os.stat(path)):
@@ -184,20 +196,27 @@ class Journal:
                 found[each.record.name] = each.record.state
         return found
 
-    def write(self, records: Sequence[AnyRecord]) -> None:
-        """Append records; what could not be written is tried again by the next call.
+    def add(self, records: Sequence[AnyRecord]) -> None:
+        """Have ``flush`` append records."""
+        for record in records:
+            record.time = time.time()
+            self._waiting.append(pack(self.number + len(self._waiting) + 1, codec.encode(record)))
+
+    def flush(self) -> None:
+        """Append what was added; what could not be written is tried again by the next call.
 
         Raises:
-            OSError: the disk refuses, and nothing of ``records`` counts as written.
+            OSError: the disk refuses, and nothing of it counts as written.
         """
-        now = time.time()
-        for record in records:
-            record.time = now
-            self._waiting.append(pack(self.number + len(self._waiting) + 1, codec.encode(record)))
         if self._waiting:
             self._file.append(b"".join(self._waiting))
             self.number += len(self._waiting)
             self._waiting.clear()
+
+    def write(self, records: Sequence[AnyRecord]) -> None:
+        """Append records; errors as of ``flush``."""
+        self.add(records)
+        self.flush()
 
     def close(self, following: int = 0) -> None:
         """Force everything to the device and close.

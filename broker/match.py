@@ -157,11 +157,44 @@ class Play:
     asked: int
     """The ``seq`` of the environment's last ``start`` or ``step``."""
     timer: float = FOREVER
+    stopped: bool = False
+    """Whether any clock stands still until a peer is back."""
 
     @property
     def deadline(self) -> float:
         """When the first answer that is owed is overdue."""
         return self.episode.deadline
+
+    def stop(self, now: float) -> None:
+        """Let no clock run that a peer is on which is away by the broker's own fault."""
+        episode = self.episode
+        if episode.machine.state == "transition":
+            if self.match.environment.away:
+                self.stopped = True
+                episode.deadline = FOREVER
+            return
+        for number in episode.latest.to_act:
+            place = episode.places[number]
+            if place.machine.state == "deciding" and self.match.sitters[number].instance.peer.away:
+                self.stopped = True
+                place.clock.stop(now)
+        episode.wait()
+
+    def go(self, peer: Peer, now: float) -> bool:
+        """Let the clocks run again that a peer is on; return whether there is one."""
+        episode = self.episode
+        if episode.machine.state == "transition":
+            if self.match.environment is not peer:
+                return False
+            episode.restart(now)
+            self.stopped = False
+            return True
+        held = [s for s in self.match.sitters if s.instance.peer is peer]
+        for sitter in held:
+            episode.places[sitter.number].clock.go(now)
+        episode.wait()
+        self.stopped = any(place.clock.standing for place in episode.places)
+        return bool(held)
 
     def decide(self, now: float) -> None:
         """Ask the seats that must act."""

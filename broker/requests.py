@@ -277,6 +277,11 @@ class Requests:
         cleanup = m.Cleanup(self._tables.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
 
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for request in self._all.values():
+            self._tables.timers.rewatch(request, self._overdue)
+
     def abandon(self, peer: Peer, what: str) -> None:
         """Give up all that was asked of a peer, or by it, that is gone."""
         for request in list(self._all.values()):

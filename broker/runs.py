@@ -326,6 +326,11 @@ class Runs:
         self._close(run, match)
         self._advance(run, now)
 
+    def rewatch(self) -> None:
+        """Watch the deadline of each match that is being opened again."""
+        for match in self._matches.values():
+            self._tables.timers.rewatch(match, self._not_opened)
+
     # -- all of them -----------------------------------------------------------------------------
 
     def report(self) -> None:

@@ -11,6 +11,7 @@ from types import FrameType
 
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
+from dovetail.broker.live import Live
 from dovetail.broker.server import Server
 from dovetail.peer.address import ADDRESS
 
@@ -25,6 +26,7 @@ def serve(
     *,
     settings: Settings | None = None,
     journal: Journal | None = None,
+    durable: bool = False,
     finish: float = 3.0,
     ready: Callable[[Server], None] | None = None,
     stop: threading.Event | None = None,
@@ -33,6 +35,9 @@ def serve(
 
     No new episode begins; those in progress may continue for ``finish`` seconds and are cancelled
     then, or at once upon a second signal.  Everybody is told, and the journal is flushed.
+
+    With ``durable``, what is in progress survives the death of this program: the next ``serve``
+    with the same journal continues it.
 
     Raises:
         DovetailError: the address cannot be bound.
@@ -45,7 +50,7 @@ def serve(
         signals += 1
         stop.set()
 
-    server = Server(bind, settings, journal)
+    server = Server(bind, settings, journal, Live(journal) if durable and journal else None)
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]

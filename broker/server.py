@@ -20,6 +20,7 @@ import zmq
 
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.journal import Journal
+from dovetail.broker.live import Live, decoders
 from dovetail.broker.outbox import Address
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
@@ -34,6 +35,8 @@ HIGH_WATER = 1_000_000
 DRAIN = 1024
 """ZeroMQ messages read before the answers go out."""
 RETRY_JOURNAL = 1.0
+STALL = 1.0
+"""Seconds after which a wait of at most ``SLEEP`` milliseconds has been a stop of this program."""
 YIELDS = 20
 """How often the loop looks again before it sleeps."""
 SLEEP = 50
@@ -63,27 +66,42 @@ class Server:
         bind: str | None = None,
         settings: Settings | None = None,
         journal: Journal | None = None,
+        live: Live | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        self.core = Core(self.settings, secrets.token_bytes(16))
         self.journal = journal
-        if journal is not None:
-            self.core.tables.states.update(journal.states)
-            self.core.tables.next = journal.next
+        self._live = live
+        self._secret = secrets.token_bytes(16)
+        self._offset = 0.0
+        """What the core's time is ahead of this system's."""
+        self._last = time.monotonic()
+        self._begin()
         self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._sleep = -1
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
-        self._decoders: dict[str | None, codec.Decoder[Any]] = {
-            role: codec.Decoder(accepts, self.settings.limits)
-            for role, accepts in codec.AT_BROKER.items()
-        }
-        self._decoders[None] = codec.Decoder(codec.BEFORE_HELLO, self.settings.limits)
+        self._decoders = decoders(self.settings.limits)
         self._context: zmq.Context[Any] | None = None
         self._socket: zmq.Socket[bytes] | None = None
         if bind is not None:
             self._bind(bind)
+
+    def _begin(self) -> None:
+        """Make a core, or the one again that another broker had when it was killed."""
+        live, journal = self._live, self.journal
+        restored = None if live is None else live.restore(self.settings)
+        if restored is not None:
+            self.core, self._secret, then = restored
+            self._offset = then - time.monotonic()
+            self._last = then
+        else:
+            self.core = Core(self.settings, self._secret)
+            if journal is not None:
+                self.core.tables.states.update(journal.states)
+                self.core.tables.next = journal.next
+        if live is not None:
+            live.begin(self.core, self._secret, self._now())
 
     def _bind(self, bind: str) -> None:
         context = self._context = zmq.Context()
@@ -92,7 +110,6 @@ class Server:
         socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
         socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
         socket.setsockopt(zmq.MAXMSGSIZE, self.settings.limits.frame)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
         socket.setsockopt(zmq.LINGER, 1000)
         try:
             socket.bind(bind)
@@ -123,10 +140,14 @@ class Server:
     def pump(self, timeout: float) -> None:
         """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
         core = self.core
-        now = time.monotonic()
+        now = self._now()
+        live = self._live
         if self._local:
             while self._local:
                 local, messages = self._local.popleft()
+                if live is not None:
+                    frames = [codec.encode(message) for message in messages]
+                    live.events.append((now, [live.name(local), *frames]))
                 for message in messages:
                     core.receive(local, message, now)
             timeout = 0.0
@@ -135,8 +156,22 @@ class Server:
         elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
+            if live is not None:
+                live.events.append((now,))
             core.tick(now)
         self._commit(now)
+        if live is not None and live.full and not self._held:
+            self._renew(live, now)
+        self._last = time.monotonic() + self._offset
+
+    def _now(self) -> float:
+        """Return the core's time; a time in which this program stood still does not count."""
+        now = time.monotonic() + self._offset
+        if now - self._last > STALL:
+            self._offset -= now - self._last
+            now = self._last
+        self._last = now
+        return now
 
     def _read(self, timeout: float, now: float) -> None:
         socket = self._socket
@@ -150,11 +185,14 @@ class Server:
             parts = receive(socket)
         else:
             return
-        arrived = time.monotonic()
-        decoders = self._decoders
+        arrived = self._now()
+        readers = self._decoders
+        live = self._live
         for _ in range(DRAIN):
             connection = parts[0]
-            decode = decoders[core.role(connection)].decode
+            if live is not None:
+                live.events.append((arrived, parts))
+            decode = readers[core.role(connection)].decode
             for index in range(1, len(parts)):
                 try:
                     message = decode(parts[index])
@@ -163,7 +201,7 @@ class Server:
                     continue
                 core.receive(connection, message, arrived)
                 if type(message) is m.Hello:
-                    decode = decoders[core.role(connection)].decode
+                    decode = readers[core.role(connection)].decode
             if not waiting(socket):
                 return
             parts = receive(socket)
@@ -193,14 +231,26 @@ class Server:
                     return
                 out = self._held + out
                 self._held = []
-            if self.journal is not None and (records or self._retry):
+            journal, live = self.journal, self._live
+            if journal is not None and (records or self._retry or live is not None):
+                journal.add(records)
                 try:
-                    self.journal.write(records)
+                    if live is not None and live.events:
+                        live.flush()
+                    journal.flush()
                     self._retry = 0.0
                 except OSError as error:
                     self._hold(out, error, now)
                     return
             self._tell(out, now)
+
+    def _renew(self, live: Live, now: float) -> None:
+        """Replace what was written of what is in progress by a snapshot."""
+        try:
+            live.begin(self.core, self._secret, now)
+        except OSError as error:
+            live.postpone()
+            log.warning("cannot write a snapshot beside %s: %s", live.path, error.strerror)
 
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Keep back everything until the journal can be written again."""
@@ -258,20 +308,27 @@ class Server:
         except zmq.ZMQError as error:
             if error.errno not in (errno.EHOSTUNREACH, errno.EAGAIN):
                 raise
+            if self._live is not None:
+                self._live.events.append((now, connection, None))
             self.core.lost(connection, now)
 
     # -- the end ---------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Start no new episodes."""
-        self.core.stop(time.monotonic())
+        now = self._now()
+        if self._live is not None:
+            self._live.events.append((now, None, None))
+        self.core.stop(now)
 
     def close(self) -> None:
         """End everything in progress, tell every peer, and close socket and journal."""
-        now = time.monotonic()
+        now = self._now()
         self.core.close(now)
         self._retry = 0.0
         self._commit(now)
+        if self._live is not None:
+            self._live.close(discard=not self._held)
         if self._socket is not None and self._context is not None:
             self._socket.close()
             self._context.term()

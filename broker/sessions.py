@@ -54,6 +54,15 @@ class Sessions:
         try:
             self._check(known, hello)
             peer = self._resumed(hello)
+            if peer is not None and peer.away and hello.seen > peer.outbox.seq:
+                # A loss of power took what this broker knew last; it cannot continue where the peer is.
+                self._forget(
+                    peer,
+                    "grace over",
+                    "knows more than the broker, whose journal lost its end",
+                    now,
+                )
+                peer = None
             if peer is not None:
                 self._resume(address, peer, hello.seen, now)
                 return
@@ -154,6 +163,7 @@ class Sessions:
         peer.outbox.connect(address)
         self._welcome(peer, resumed=True)
         peer.outbox.replay(seen)
+        self._runs.episodes.back(peer, now)
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> None:
         settings = self._tables.settings
@@ -205,6 +215,22 @@ class Sessions:
         if any(isinstance(each, TURNS) for each in asking):
             return False
         return not asking or silence >= AT_WORK * patience
+
+    # -- when the broker was started again --------------------------------------------------------
+
+    def restarted(self, now: float) -> None:
+        """Wait for every peer to come back, but for those in the program that has ended.
+
+        A peer notices after some heartbeats of silence only, so that it has longer than usual.
+        """
+        settings = self._tables.settings
+        for address, peer in list(self._tables.connections.items()):
+            if peer.outbox.reliable:
+                self._forget(peer, "bye", "ended with the broker's program", now)
+            else:
+                self.lost(address, now)
+        for peer in self._tables.sessions.values():
+            peer.lost = now + max(0.0, settings.peer_timeout - settings.grace)
 
     # -- the end of a session --------------------------------------------------------------------
 

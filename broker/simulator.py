@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.live import Event, decoders, feed, replay
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import AnyRecord
 
 
@@ -52,6 +54,14 @@ class Faults:
     """Longest way of a frame."""
     absence: float = 12.0
     """Longest time until a program reconnects, or another takes the place of a dead one."""
+    kill: float = 0.0
+    """The broker dies before, in the middle of, or after writing down and sending; another starts."""
+    outage: float = 6.0
+    """Longest time until it does."""
+    snapshot: float = 0.02
+    """The broker takes a snapshot."""
+    disk: float = 0.0
+    """The disk refuses, for up to a second."""
 
 
 @dataclass(eq=False, slots=True)
@@ -87,10 +97,18 @@ class Simulator:
         self._wires: list[Wire] = []
         self._by_connection: dict[int, Wire] = {}
         self._connections = itertools.count(1)
-        self._decoders = {role: codec.Decoder(a) for role, a in codec.AT_BROKER.items()}
-        self._hello: codec.Decoder[Any] = codec.Decoder(m.Hello)
+        self._readers = decoders(self.settings.limits)
         self.core = Core(self.settings, b"simulated")
         self.records: list[AnyRecord] = []
+        self._taken: list[Event] = []
+        self._written: list[Event] = []
+        self._snapshot = snapshot.write(self.core, {})
+        self._recorded = 0
+        self._began = 0.0
+        self._lag = self._down = self._broken = 0.0
+        self._held: list[tuple[Any, m.Message]] = []
+        self._waiting: list[AnyRecord] = []
+        self.kills = 0
 
     _random: random.Random = field(init=False)
     _order: itertools.count[int] = field(init=False)
@@ -98,10 +116,28 @@ class Simulator:
     _wires: list[Wire] = field(init=False)
     _by_connection: dict[int, Wire] = field(init=False)
     _connections: itertools.count[int] = field(init=False)
-    _decoders: dict[str, codec.Decoder[Any]] = field(init=False)
-    _hello: codec.Decoder[Any] = field(init=False)
+    _readers: dict[str | None, codec.Decoder[Any]] = field(init=False)
     core: Core = field(init=False)
     records: list[AnyRecord] = field(init=False)
+    """The journal."""
+    kills: int = field(init=False)
+    """How often the broker died."""
+    _taken: list[Event] = field(init=False)
+    """What the core took in and is not written down."""
+    _written: list[Event] = field(init=False)
+    _snapshot: bytes = field(init=False)
+    _recorded: int = field(init=False)
+    """The length of the journal at the time of the snapshot."""
+    _began: float = field(init=False)
+    """The core's time at the snapshot."""
+    _lag: float = field(init=False)
+    """How far the core's clock is behind: the time in which there was no broker."""
+    _down: float = field(init=False)
+    """Until when there is none."""
+    _broken: float = field(init=False)
+    """Until when the disk refuses."""
+    _held: list[tuple[Any, m.Message]] = field(init=False)
+    _waiting: list[AnyRecord] = field(init=False)
 
     # -- programs --------------------------------------------------------------------------------
 
@@ -129,14 +165,14 @@ class Simulator:
         connection, wire.connection = wire.connection, 0
         del self._by_connection[connection]
         if self._random.random() < 0.5:
-            self._at(self._wait(1.0), lambda: self.core.lost(connection, self.now))
+            self._at(self._wait(1.0), lambda: self._lost(connection))
         self._at(self._wait(self.faults.absence), lambda: self._connect(wire))
 
     def _die(self, wire: Wire) -> None:
         connection, wire.connection = wire.connection, 0
         del self._by_connection[connection]
         wire.alive = False
-        self._at(self._wait(1.0), lambda: self.core.lost(connection, self.now))
+        self._at(self._wait(1.0), lambda: self._lost(connection))
         if self._random.random() < 0.8:
 
             def replace() -> None:
@@ -183,17 +219,15 @@ class Simulator:
             out.append(frame)
         return out
 
+    def _lost(self, connection: int) -> None:
+        self._taken.append((self._time(), connection, None))
+        self.core.lost(connection, self._time())
+
     def _arrive(self, connection: int, frame: bytes) -> None:
-        if connection not in self._by_connection:
+        if connection not in self._by_connection or self.now < self._down:
             return
-        role = self.core.role(connection)
-        decoder = self._hello if role is None else self._decoders[role]
-        try:
-            message = decoder.decode(frame)
-        except ProtocolError as error:
-            self.core.refuse(connection, error, self.now)
-        else:
-            self.core.receive(connection, message, self.now)
+        self._taken.append((self._time(), [connection, frame]))
+        feed(self.core, self._readers, connection, [frame], self._time())
 
     def _deliver(self, connection: int, frame: bytes) -> None:
         wire = self._by_connection.get(connection)
@@ -218,17 +252,26 @@ class Simulator:
         """Let time pass until a condition holds; return whether it did within ``longest`` seconds."""
         end = self.now + longest
         while not until():
-            due = min(self._events[0][0] if self._events else end, self.core.deadline())
+            wakes = max(self.core.deadline() + self._lag, self._down)
+            due = min(self._events[0][0] if self._events else end, wakes)
             if due >= end:
                 return until()
             self.now = max(self.now, due)
             if self._events and self._events[0][0] <= self.now:
                 heapq.heappop(self._events)[2]()
-            if self.core.deadline() <= self.now:
-                self.core.tick(self.now)
-                self._reconnect_silent()
-            self._flush()
+            due = self.core.deadline()
+            if due + self._lag <= self.now and self.now >= self._down:
+                time = max(due, self._time())
+                self._taken.append((time,))
+                self.core.tick(time)
+            self._reconnect_silent()
+            if self.now >= self._down:
+                self._commit()
         return True
+
+    def _time(self) -> float:
+        """Return the core's time."""
+        return self.now - self._lag
 
     def _reconnect_silent(self) -> None:
         for wire in self._wires:
@@ -236,9 +279,72 @@ class Simulator:
                 del self._by_connection[wire.connection]
                 self._connect(wire)
 
-    def _flush(self) -> None:
+    def _commit(self) -> None:
+        """Write down, then tell, unless something goes wrong."""
         records, out = self.core.take()
-        self.records += records
-        for connection, message in out:
+        self._waiting += records
+        self._held += out
+        if self.faulty and self._random.random() < self.faults.disk:
+            self._broken = self.now + self._wait(1.0)
+        if self.now < self._broken:
+            self._at(self._broken - self.now, lambda: None)
+            return
+        if not self._held and not self._waiting:
+            return
+        if self.faulty and self._random.random() < self.faults.kill:
+            self._kill(self._random.randrange(4))
+            return
+        self._write(len(self._waiting))
+        self._send(len(self._held))
+        if self._random.random() < self.faults.snapshot:
+            self._take_snapshot()
+
+    def _take_snapshot(self) -> None:
+        self._snapshot = snapshot.write(self.core, {})
+        self._written.clear()
+        self._recorded = len(self.records)
+        self._began = max(self._began, self._time())
+
+    def _write(self, records: int) -> None:
+        self._written += self._taken
+        self._taken.clear()
+        self.records += self._waiting[:records]
+        del self._waiting[:records]
+
+    def _send(self, messages: int) -> None:
+        for connection, message in self._held[:messages]:
             assert isinstance(connection, int)
             self._to_peer(connection, codec.encode(message))
+        del self._held[:messages]
+
+    def _kill(self, stage: int) -> None:
+        """End the broker before, between, or after its writing and sending; start another."""
+        if stage >= 1:
+            self._write(self._random.randrange(len(self._waiting) + 1))
+        if stage >= 2:
+            self._write(len(self._waiting))
+            self._send(self._random.randrange(len(self._held) + 1))
+        self.kills += 1
+        self._taken.clear()
+        self._waiting.clear()
+        self._held.clear()
+        before, self._by_connection = self._by_connection, {}
+        for wire in before.values():
+            wire.connection = 0
+        outage = self._wait(self.faults.outage)
+        self.core = Core(self.settings, b"simulated")
+        snapshot.read(self._snapshot, self.core, lambda name: None)
+        records, now = replay(self.core, self._readers, self._written, lambda address: address)
+        self.records += records[len(self.records) - self._recorded :]
+        now = max(now, self._began)
+        self._lag = self.now + outage - now
+        self._down = self.now + outage
+        self.core.restarted(now)
+        self.records += self.core.take()[0]
+        self._take_snapshot()
+        for wire in before.values():
+            self._at(outage + self._wait(4.0), lambda w=wire: self._return(w))  # type: ignore[misc]
+
+    def _return(self, wire: Wire) -> None:
+        if not wire.connection:
+            self._connect(wire)

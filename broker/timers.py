@@ -39,6 +39,11 @@ class Timers:
         if timed.deadline < timed.timer:
             self._push(timed, partial(overdue, timed))
 
+    def rewatch(self, timed: T, overdue: Callable[[T, float], None]) -> None:
+        """Watch what an earlier heap, cleared since, may have watched."""
+        timed.timer = FOREVER
+        self.watch(timed, overdue)
+
     def _push(self, timed: Timed, overdue: Callable[[float], None]) -> None:
         timed.timer = timed.deadline
         heapq.heappush(self.heap, (timed.timer, next(self._order), timed, overdue))

@@ -43,7 +43,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     count = len(list(read(path)))
     records = [each for each in entries(path) if isinstance(each, Written)]
     assert damage(path) == []
-    for bit in range(0, len(whole) * 8, 5):
+    for bit in range(0, len(whole) * 8, 23):
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
         bad.write_bytes(flipped)

@@ -173,10 +173,18 @@ SCHEDULES = [
     Faults(death=0.03, delay=2.0),
     Faults(repeat=0.3, delay=0.5, rubbish=0.1),
 ]
+KILLS = [
+    Faults(kill=0.02),
+    Faults(kill=0.05, cut=0.03, repeat=0.05, disk=0.02),
+    Faults(kill=0.02, cut=0.02, death=0.01, rubbish=0.02, snapshot=0.2),
+    Faults(kill=0.1, outage=1.0, snapshot=0.0),
+    Faults(kill=0.03, delay=1.0, absence=4.0, disk=0.1),
+]
+"""The broker dies, too."""
 
 
-def play(seed: int, reference: Reference) -> str:
-    faults = SCHEDULES[seed % len(SCHEDULES)]
+def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -> str:
+    faults = schedules[seed % len(schedules)]
     simulator = Simulator(seed, faults)
     ledgers: list[tuple[Ledger, object]] = []
 
@@ -234,6 +242,24 @@ def test_invariants_hold_under_random_schedules(reference: Reference) -> None:
     reasons = Counter(play(seed, reference) for seed in range(600))
     assert reasons["finished"] > 100
     assert reasons["failed"] > 10, "the schedules are too kind to test anything"
+
+
+def deaths(reference: Reference, seeds: range) -> None:
+    for gentle in (0, 3):  # nothing else dies or is away for long: every run ends with its results
+        ends = {play(seed, reference, KILLS) for seed in seeds if seed % 5 == gentle}
+        assert ends == {"finished"}
+    others = Counter(play(seed, reference, KILLS) for seed in seeds if seed % 5 not in (0, 3))
+    assert others["finished"] > len(seeds) // 4
+
+
+def test_invariants_hold_if_the_broker_dies(reference: Reference) -> None:
+    deaths(reference, range(200))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_invariants_hold_if_the_broker_dies_a_thousand_times(reference: Reference) -> None:
+    deaths(reference, range(1000, 3000))
 
 
 @pytest.mark.slow

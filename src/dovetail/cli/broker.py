@@ -43,6 +43,13 @@ def broker(
             "the system, batch loses a second at most, always loses nothing and is slow."
         ),
     ] = Sync.none,
+    durable: Annotated[
+        bool,
+        typer.Option(
+            help="Continue the runs in progress if the broker is killed and started again with the same "
+            "journal."
+        ),
+    ] = True,
     token: Token = None,
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
@@ -92,6 +99,7 @@ def broker(
         bind,
         settings=Settings(token=token, heartbeat=heartbeat, peer_timeout=peer_timeout, grace=grace),
         journal=None if journal == "none" else Journal(Path(journal), sync=sync.value),
+        durable=durable,
         finish=finish,
         ready=ready,
     )

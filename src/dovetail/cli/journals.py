@@ -97,8 +97,14 @@ def compact(journal: JournalPath) -> None:
     import os
 
     from dovetail.broker.journal import lock
+    from dovetail.broker.live import place
     from dovetail.protocol.journal import Written, entries
 
+    if (live := place(journal)).exists():
+        raise DovetailError(
+            f"{live} has runs in progress that refer to this journal; start a broker with it, and end "
+            "that with Ctrl-C"
+        )
     if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
         raise DovetailError(f"{journal} is damaged at {damage[0]}; run `dovetail journal repair`")
     before = journal.stat().st_size

@@ -1,0 +1,176 @@
+"""Objects that refer to one another, as bytes and back; a closed list of classes, and no code.
+
+This is what a snapshot of the broker's state is written with.  The bytes are data: only classes
+that the caller names are made, their fields are set, and nothing is imported, called or evaluated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec.msgpack import Ext
+
+from dovetail.protocol import codec
+
+_REFERENCE, _RAW, _VALUE, _FIXED, _LARGE, _STRUCT = range(1, 7)
+_PLAIN = (type(None), bool, int, float, str, bytes)
+_CONTAINERS: dict[type, str] = {list: "list", dict: "dict", set: "set", deque: "deque"}
+
+
+class Graph:
+    """Writes and reads the objects of some classes.
+
+    Args:
+        classes: by the name that stands for them.
+        fixed: objects that are there already on both sides, by name; they are written as the name.
+        absent: makes what stands for a fixed object that this side does not have.
+    """
+
+    def __init__(
+        self,
+        classes: Mapping[str, type],
+        fixed: Mapping[str, Any],
+        absent: Callable[[str], Any] | None = None,
+    ) -> None:
+        self._absent = absent
+        self._classes = dict(classes)
+        self._names = {kind: name for name, kind in classes.items()}
+        self._fields = {name: _fields(kind) for name, kind in classes.items()}
+        self._fixed = dict(fixed)
+        self._fixed_names = {id(each): name for name, each in fixed.items()}
+
+    def encode(self, root: Any) -> bytes:
+        """Return everything that can be reached from an object.
+
+        Raises:
+            TypeError: an object is of a class that is not in the list.
+        """
+        nodes: list[Any] = []
+        numbers: dict[int, int] = {}
+        reached: list[Any] = []
+        """Keeps what is numbered alive, so that no other object gets the same ``id``."""
+
+        def value(each: Any) -> Any:
+            kind = type(each)
+            if kind in _PLAIN:
+                if kind is int and not -(1 << 63) <= each < 1 << 64:
+                    return Ext(_LARGE, str(each).encode())
+                return each
+            if kind is tuple:
+                return [value(part) for part in each]
+            fixed = self._fixed_names.get(id(each))
+            if fixed is not None:
+                return Ext(_FIXED, fixed.encode())
+            if kind is msgspec.Raw:
+                return Ext(_RAW, bytes(each))
+            if kind in self._names and issubclass(kind, msgspec.Struct):
+                fields = [within(getattr(each, part)) for part in kind.__struct_fields__]
+                return Ext(_STRUCT, codec.encode([self._names[kind], *fields]))
+            if kind not in _CONTAINERS and kind not in self._names:
+                return Ext(_VALUE, codec.encode(each))
+            number = numbers.get(id(each))
+            if number is None:
+                number = numbers[id(each)] = len(reached)
+                reached.append(each)
+            return Ext(_REFERENCE, number.to_bytes(4, "big"))
+
+        def within(each: Any) -> Any:
+            """Write what belongs to a message by value: nothing else refers to it."""
+            if type(each) is list:
+                return {"list": [within(part) for part in each]}
+            if type(each) is dict:
+                return {"dict": [[within(key), within(part)] for key, part in each.items()]}
+            if type(each) is tuple:
+                return [within(part) for part in each]
+            return value(each)
+
+        top = value(root)
+        while len(nodes) < len(reached):
+            each = reached[len(nodes)]
+            kind = type(each)
+            container = _CONTAINERS.get(kind)
+            if container == "dict":
+                nodes.append([container, *([value(k), value(v)] for k, v in each.items())])
+            elif container is not None:
+                nodes.append([container, *map(value, each)])
+            else:
+                name = self._names[kind]
+                names = self._fields[name]
+                if names is None:
+                    attributes = vars(each).items()
+                    nodes.append([name, *([key, value(part)] for key, part in attributes)])
+                else:
+                    nodes.append([name, *(value(getattr(each, part)) for part in names)])
+        return codec.encode([top, nodes])
+
+    def decode(self, data: bytes) -> Any:
+        """Return the object that ``encode`` was given.
+
+        Raises:
+            ValueError: the bytes are not such objects.
+        """
+        top, nodes = msgspec.msgpack.decode(data)
+        made = [self._make(node[0]) for node in nodes]
+
+        def value(each: Any) -> Any:
+            if type(each) is list:
+                return tuple(value(part) for part in each)
+            if type(each) is dict:
+                if "list" in each:
+                    return [value(part) for part in each["list"]]
+                return {value(key): value(part) for key, part in each["dict"]}
+            if type(each) is not Ext:
+                return each
+            if each.code == _REFERENCE:
+                return made[int.from_bytes(each.data, "big")]
+            if each.code == _STRUCT:
+                name, *fields = msgspec.msgpack.decode(each.data)
+                return self._classes[name](*map(value, fields))
+            if each.code == _LARGE:
+                return int(each.data)
+            if each.code == _RAW:
+                return msgspec.Raw(bytes(each.data))
+            if each.code == _FIXED:
+                name = bytes(each.data).decode()
+                if name not in self._fixed and self._absent is not None:
+                    return self._absent(name)
+                return self._fixed[name]
+            return msgspec.msgpack.decode(each.data, ext_hook=codec.extension)
+
+        for each, (name, *parts) in zip(made, nodes, strict=True):
+            if name in ("list", "deque"):
+                each.extend(map(value, parts))
+            elif name == "dict":
+                each.update((value(key), value(part)) for key, part in parts)
+            elif name == "set":
+                each.update(map(value, parts))
+            else:
+                names = self._fields[name]
+                pairs = parts if names is None else zip(names, parts, strict=True)
+                for field, part in pairs:
+                    object.__setattr__(each, field, value(part))
+        return value(top)
+
+    def _make(self, name: str) -> Any:
+        for container, named in _CONTAINERS.items():
+            if name == named:
+                return container()
+        if name not in self._classes:
+            raise ValueError(f"a {name!r} is not in the list of classes")
+        return object.__new__(self._classes[name])
+
+
+@cache
+def _fields(kind: type) -> list[str] | None:
+    """Return the names of a class's fields, or None if its objects have a ``__dict__``."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    slots = [
+        slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ()) if slot[:2] != "__"
+    ]
+    return slots or None

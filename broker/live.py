@@ -1,0 +1,282 @@
+"""What is in progress, on disk: the state of the core now and then, and all that it took in since.
+
+The core is a function of what it takes in.  The shell writes that down before it sends what
+follows from it, so a broker that is killed and started again reaches the same state, down to
+the number of the last frame to each peer; for the peers it is as if their connections had broken.
+The file is a ``logfile``: first a snapshot, then what each commit took in.  It is private, since
+whoever knows the secret in it can take over a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail._version import __version__
+from dovetail.broker import snapshot
+from dovetail.broker.core import Core, Settings
+from dovetail.broker.journal import Appended, Journal, Sync
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.journal import AnyRecord
+from dovetail.protocol.logfile import Damage, pack, scan
+
+log = logging.getLogger("dovetail.broker")
+
+TITLE = b"dovetail live 1\n"
+GROWTH = 8 << 20
+"""Bytes after which a new snapshot takes the place of the old one and what followed it."""
+
+Decoders = Mapping[str | None, codec.Decoder[Any]]
+Event = tuple[Any, ...]
+"""``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
+None)``: a connection was lost.  ``(now, None, None)``: no more episodes are begun."""
+
+
+class Head(msgspec.Struct):
+    """The first record: a snapshot, and what else a core is made of."""
+
+    version: str
+    secret: bytes
+    now: float
+    records: int
+    """The number of the last record in the journal at that time."""
+    state: bytes
+
+
+class Absent:
+    """Stands for a peer in the program that ended."""
+
+    reliable = True
+
+
+def decoders(limits: m.Limits) -> dict[str | None, codec.Decoder[Any]]:
+    """Return what reads the frames of a peer, by its role; None before its ``hello``."""
+    found: dict[str | None, codec.Decoder[Any]] = {
+        role: codec.Decoder(accepts, limits) for role, accepts in codec.AT_BROKER.items()
+    }
+    found[None] = codec.Decoder(codec.BEFORE_HELLO, limits)
+    return found
+
+
+def feed(core: Core, readers: Decoders, address: Any, frames: Iterable[bytes], now: float) -> None:
+    """Let a core take in the frames of one ZeroMQ message."""
+    decode = readers[core.role(address)].decode
+    for frame in frames:
+        try:
+            message = decode(frame)
+        except ProtocolError as error:
+            core.refuse(address, error, now)
+            continue
+        core.receive(address, message, now)
+        if type(message) is m.Hello:
+            decode = readers[core.role(address)].decode
+
+
+def replay(
+    core: Core, readers: Decoders, events: Iterable[Event], known: Callable[[Any], Any]
+) -> tuple[list[AnyRecord], float]:
+    """Let a core take in again what it took in before; return its records and the last time.
+
+    Args:
+        core: as it was before the first of the events.
+        readers: of frames, by role.
+        events: in order.
+        known: returns the address that stands for one in an event.
+    """
+    records: list[AnyRecord] = []
+    now = 0.0
+    for event in events:
+        now = event[0]
+        if len(event) == 1:
+            core.tick(now)
+        elif len(event) == 3:
+            if event[1] is None:
+                core.stop(now)
+            else:
+                core.lost(known(event[1]), now)
+        else:
+            address, *frames = event[1]
+            feed(core, readers, known(address), frames, now)
+        records += core.take()[0]
+    return records, now
+
+
+class Live:
+    """The file of what is in progress, beside a journal.
+
+    Args:
+        journal: whose runs these are.
+
+    ``core`` and ``start`` hold what was in progress when the last broker ended, if anything was.
+
+    Raises:
+        DovetailError: another broker uses it.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.path = place(journal.path)
+        self.events: list[Event] = []
+        """What the core took in since the last ``flush``."""
+        self._journal = journal
+        self._sync: Sync = journal.sync
+        self._addresses: dict[int, tuple[Any, str]] = {}
+        self._file: Appended | None = None
+        self._number = self._size = 0
+        self._limit = GROWTH
+
+    # -- to continue -----------------------------------------------------------------------------
+
+    def restore(self, settings: Settings) -> tuple[Core, bytes, float] | None:
+        """Return the core that the last broker had, its secret and its time; None if there is none.
+
+        What it had decided and not yet written to the journal is written now.
+
+        Args:
+            settings: of this broker.
+
+        Raises:
+            OSError: the file cannot be read, or the journal not be written.
+        """
+        if not self.path.exists():
+            return None
+        head, events = self._read()
+        if head is None:
+            return None
+        core = Core(settings, head.secret)
+        absent: dict[str, Absent] = {}
+
+        def known(address: Any) -> Any:
+            if isinstance(address, bytes):
+                return address
+            return absent.setdefault(address, Absent())
+
+        core.tables.states.update(self._journal.states_until(head.records))
+        snapshot.read(head.state, core, known)
+        records, now = replay(core, decoders(core.tables.settings.limits), events, known)
+        self._journal.write(records[max(0, self._journal.number - head.records) :])
+        core.tables.states.update(self._journal.states)
+        core.tables.settings = settings
+        now = max(now, head.now)
+        core.restarted(now)
+        self._journal.write(core.take()[0])
+        return core, head.secret, now
+
+    def _read(self) -> tuple[Head | None, list[Event]]:
+        head: Head | None = None
+        events: list[Event] = []
+        for each in scan(self.path, TITLE):
+            if isinstance(each, Damage):
+                if not each.torn:
+                    log.warning("%s is damaged at %s", self.path, each)
+                break
+            if head is None:
+                head = msgspec.msgpack.decode(each.data, type=Head)
+            else:
+                events += map(tuple, msgspec.msgpack.decode(each.data))
+        if head is not None and head.version != version():
+            aside = self.path.with_name(self.path.name + ".old")
+            self.path.replace(aside)
+            log.warning(
+                "the runs in progress end: a different version of dovetail recorded them; "
+                "start that version with %s renamed to %s to finish them",
+                *(aside, self.path),
+            )
+            return None, []
+        return head, events
+
+    # -- to write --------------------------------------------------------------------------------
+
+    def name(self, local: Any) -> str:
+        """Return what stands in the file for a peer in this program."""
+        known = self._addresses.get(id(local))
+        if known is None:
+            known = self._addresses[id(local)] = local, f"local {len(self._addresses)}"
+        return known[1]
+
+    def begin(self, core: Core, secret: bytes, now: float) -> None:
+        """Take a snapshot in the place of the one before and of all that followed it.
+
+        Args:
+            core: which has nothing left to say.
+            secret: from which it makes session tokens.
+            now: its time.
+
+        Raises:
+            OSError: it cannot be written; the file before is as it was.
+        """
+        names = {name: local for local, name in self._addresses.values()}
+        state = snapshot.write(core, names)
+        head = Head(version(), secret, now, self._journal.number, state)
+        data = pack(1, msgspec.msgpack.encode(head))
+        new = self.path.with_name(self.path.name + ".new")
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()
+        file = Appended(new, TITLE, 0, self._sync, mode=0o600)
+        try:
+            file.append(data)
+            file.force()
+            new.replace(self.path)
+        except OSError:
+            file.close()
+            raise
+        if self._file is not None:
+            self._file.close(force=False)
+        self._file = file
+        self.events.clear()
+        self._number, self._size = 1, len(data)
+        self._limit = len(data) + max(GROWTH, 4 * len(data))
+
+    def flush(self) -> None:
+        """Write down what the core took in.
+
+        Raises:
+            OSError: the disk refuses; the next call tries again.
+        """
+        assert self._file is not None
+        data = pack(self._number + 1, msgspec.msgpack.encode(self.events))
+        self._file.append(data)
+        self._number += 1
+        self._size += len(data)
+        self.events.clear()
+
+    def postpone(self) -> None:
+        """Try the next snapshot later."""
+        self._limit = self._size + GROWTH
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time for a snapshot."""
+        return self._size > self._limit
+
+    def close(self, *, discard: bool) -> None:
+        """Close the file; ``discard`` removes it, since nothing is in progress any more."""
+        if self._file is not None:
+            self._file.close()
+        if discard:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+
+def place(journal: Path) -> Path:
+    """Return where a broker keeps what is in progress, beside its journal."""
+    return journal.with_name(journal.name + ".live")
+
+
+@cache
+def version() -> str:
+    """Return what the state of a core depends on: the code that makes it."""
+    digest = hashlib.sha256()
+    for module in (snapshot, codec):
+        for source in sorted(Path(str(module.__file__)).parent.glob("*.py")):
+            digest.update(source.read_bytes())
+    return f"{__version__} {digest.hexdigest()[:16]}"

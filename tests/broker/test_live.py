@@ -1,0 +1,212 @@
+"""What is in progress survives the broker: its file, and the state that is read from it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.broker import live as live_module
+from dovetail.broker import snapshot
+from dovetail.broker.core import Core, Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.live import Live, place
+from dovetail.broker.server import Local, Server
+from dovetail.protocol import messages as m
+from dovetail.protocol.journal import EpisodeRecord, read
+
+
+def again(core: Core) -> Core:
+    """Return a core with the state of another, by way of bytes."""
+    other = Core(Settings(), b"")
+    snapshot.read(snapshot.write(core, {}), other, lambda name: name)
+    other.tables.states.update(core.tables.states)
+    return other
+
+
+def outcome(table: Conversation) -> list[tuple[Any, ...]]:
+    return [
+        (r.result.reason, r.result.outcome, [s.total for s in r.result.seats], r.actions)
+        for r in table.records
+    ]
+
+
+def game(monkeypatch: pytest.MonkeyPatch, step: int | None) -> list[tuple[Any, ...]]:
+    """Play, with a restart of the broker before one of the messages."""
+    table = Conversation(clock=m.ClockRule(decision=5.0), episodes=2)
+    count = 0
+    says = Voice.says
+
+    def counted(voice: Voice, message: m.Message) -> None:
+        nonlocal count
+        if count == step:
+            table.core = again(table.core)
+        count += 1
+        says(voice, message)
+
+    monkeypatch.setattr(Voice, "says", counted)
+    table.opens()
+    for episode in range(2):
+        table.environment.hears(m.EnvironmentStart)
+        table.environment.turns(0)
+        if not episode:
+            table.agents[0].hears(m.Init)
+        table.agents[0].hears(m.AgentStart)
+        table.agents[0].acts(1)
+        table.environment.hears(m.EnvironmentStep, actions=[(0, 1)])
+        table.environment.turns(1, 0, rewards=[0.5, 0.0])
+        if not episode:
+            table.agents[1].hears(m.Init)
+        table.agents[1].hears(m.AgentStart)
+        table.agents[1].acts(0)
+        table.agents[0].hears(m.AgentStep, reward=0.5)
+        table.agents[0].acts(1)
+        table.environment.hears(m.EnvironmentStep)
+        table.environment.turns(terminated=True, outcome=[1.0, 0.0], rewards=[1.0, -1.0])
+        for agent in table.agents:
+            agent.hears(m.End)
+    return outcome(table)
+
+
+def test_a_snapshot_at_any_message_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        expected = game(patch, None)
+    assert len(expected) == 2
+    for step in range(9):
+        with monkeypatch.context() as patch:
+            assert game(patch, step) == expected, step
+
+
+def test_what_is_not_a_state_is_refused() -> None:
+    core = Core(Settings(), b"")
+    data = snapshot.write(core, {})
+    assert b"broker.Settings" in data
+    with pytest.raises(ValueError, match="not in the list"):
+        snapshot.read(data.replace(b"broker.Settings", b"broker.Setting_"), core, lambda name: name)
+
+
+def test_clocks_stand_still_until_a_peer_is_back() -> None:
+    table = Conversation(clock=m.ClockRule(decision=5.0)).opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.at(3.0)
+    table.core = again(table.core)
+    table.core.restarted(table.now)
+    table.at(9.0)  # beyond the decision's deadline, within the grace period
+    table.agents[0].returns()
+    table.agents[0].hears(m.Init)
+    start = table.agents[0].hears(m.AgentStart)
+    table.at(10.9)  # 3 s before and 1.9 s after
+    assert not table.records
+    table.agents[0].acts(0, to=start)
+    table.environment.returns()
+    table.environment.hears(m.EnvironmentStep, actions=[(0, 0)])
+
+
+def test_a_peer_that_knows_more_begins_again() -> None:
+    """After a loss of power the file may end before what a peer has heard."""
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart)
+    old = again(table.core)
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    start = table.agents[0].hears(m.AgentStart)
+    assert start.seq > 0
+    table.core = old
+    table.core.restarted(table.now)
+    voice = table.agents[0]
+    assert not voice.connects(m.Hello(1, "agent", resume=voice.token, seen=start.seq)).resumed
+
+
+class Shell:
+    """A server without a socket, driven by hand: an environment and an experiment in bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.journal = Journal(path)
+        self.live = Live(self.journal)
+        self.server = Server(None, Settings(), self.journal, self.live)
+
+    def die(self) -> None:
+        """End as a killed process does."""
+        for file in (self.journal._file, self.live._file):
+            assert file is not None
+            os.close(file._file)
+
+
+def test_the_file_is_private_and_goes_with_an_orderly_end(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "games")
+    path = place(tmp_path / "games")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    shell.server.close()
+    assert not path.exists()
+
+
+def test_peers_in_the_program_end_with_it(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "games")
+    shell.server.post(Local(), [m.Hello(1, "experiment", "trial")])
+    shell.server.pump(0.0)
+    number = shell.server.core.tables.next
+    assert shell.server.core.tables.sessions
+    shell.die()
+    second = Shell(tmp_path / "games")
+    assert second.server.core.tables.next >= number
+    assert not second.server.core.tables.sessions
+    second.server.close()
+
+
+def test_time_in_which_the_broker_stood_still_does_not_count(monkeypatch: Any) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    server = Server(None, Settings(heartbeat=1.0))
+    local = Local()
+    local.reliable = False  # as over a socket
+    server.post(local, [m.Hello(1, "agent", "slow")])
+    server.pump(0.0)
+    (peer,) = server.core.tables.sessions.values()
+    now += 0.5
+    server.pump(0.0)
+    for _ in range(3):
+        now += 25.0  # stopped, or suspended
+        server.pump(0.0)
+        server.pump(0.0)
+    assert not peer.away
+    for _ in range(35):
+        now += 1.0
+        server.pump(0.0)
+    assert peer.away
+    server.close()
+
+
+def test_another_version_does_not_read_it(
+    tmp_path: Path, monkeypatch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    Shell(tmp_path / "games").die()
+    monkeypatch.setattr(live_module, "version", lambda: "0.0.0 other")
+    shell = Shell(tmp_path / "games")
+    assert "a different version of dovetail recorded them" in caplog.text
+    assert (tmp_path / "games.live.old").exists()
+    shell.server.close()
+
+
+def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(live_module, "GROWTH", 20_000)
+    shell = Shell(tmp_path / "games")
+    local = Local()
+    shell.server.post(local, [m.Hello(1, "observer", "one")])
+    largest = 0
+    for number in range(2_000):
+        shell.server.post(local, [m.Ping(number)])
+        shell.server.pump(0.0)
+        largest = max(largest, place(tmp_path / "games").stat().st_size)
+    assert 20_000 < largest < 60_000
+    shell.die()
+    second = Shell(tmp_path / "games")
+    second.server.close()
+    assert EpisodeRecord not in map(type, read(tmp_path / "games"))
