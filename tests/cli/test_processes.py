@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from dovetail.protocol.journal import EpisodeRecord, read
+
 GAME = Path(__file__).with_name("count_up.py")
 
 
@@ -98,15 +100,36 @@ def test_a_killed_broker_is_missed_by_all_and_not_waited_for_without_end(termina
     terminals.experiment("atease", "atease", episodes=1).expect("^done finished")
 
 
-def test_a_broker_killed_and_started_again(terminals: Any) -> None:
-    broker = terminals.broker()
+def test_a_broker_killed_and_started_again_continues(terminals: Any) -> None:
+    broker = terminals.broker("--journal", "games")
+    env = terminals.env()
+    agent = terminals.agent("AtEase")
+    experiment = terminals.experiment("atease", "atease", configuration={"target": 300})
+    agent.expect("^turn 1")
+    broker.kill()
+    broker = terminals.broker("--journal", "games", bind=terminals.address)
+    experiment.expect("^episode 0 terminated")
+    experiment.expect("^done finished")
+    (record,) = read(terminals.folder / "games")
+    assert isinstance(record, EpisodeRecord)
+    assert record.result.turns == 300
+    heard = [line.split(" blame")[0] for line in agent.lines["out"][1:]]
+    assert heard == ["turn 0", "turn 1", "end terminated", "end terminated"]  # nothing twice
+    assert env.process.poll() is None
+    broker.signal(signal.SIGTERM)
+    assert broker.wait() == 0
+    assert not (terminals.folder / "games.live").exists()
+
+
+def test_without_durable_runs_a_broker_begins_again(terminals: Any) -> None:
+    broker = terminals.broker("--no-durable")
     env = terminals.env()
     agent = terminals.agent("AtEase")
     agent.expect("ready")
     experiment = terminals.experiment("atease", "atease", configuration={"target": 1_000_000})
     agent.expect("^turn 1")
     broker.kill()
-    terminals.broker(bind=terminals.address)
+    terminals.broker("--no-durable", bind=terminals.address)
     experiment.expect("^error the run failed: the broker restarted")
     agent.expect("^end disconnected")
     agent.expect("^end disconnected")
