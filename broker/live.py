@@ -1,10 +1,10 @@
-"""What is in progress, on disk: the state of the core now and then, and all that it took in since.
+"""What is in progress, on disk: a snapshot of the core, and all that it has taken in since.
 
 The core is a function of what it takes in.  The shell writes that down before it sends what
 follows from it, so a broker that is killed and started again reaches the same state, down to
 the number of the last frame to each peer; for the peers it is as if their connections had broken.
-The file is a ``logfile``: first a snapshot, then what each commit took in.  It is private, since
-whoever knows the secret in it can take over a session.
+The file is a ``logfile``: first a snapshot, then what each commit took in.  It is private: the
+secret in it is enough to take over a session.
 """
 
 from __future__ import annotations
