@@ -1,0 +1,100 @@
+"""The program that runs an agent file: one line of JSON in, one line out.
+
+Usage: python worker.py FILE.  It stands alone, so that the file finds nothing of Dovetail in its way.
+
+``{"reset": true}`` runs the file in a fresh namespace, as Kaggle does for each episode, and
+``{"observation": ..., "configuration": ...}`` calls the last callable that the file defined.  An answer
+is ``{"ok": value}`` or ``{"error": text}``.  What the file prints goes to stderr.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Struct(dict):  # type: ignore[type-arg]
+    """A dictionary whose keys are attributes, too."""
+
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(**entries)
+        self.__dict__ = self
+
+
+def structure(value: Any) -> Any:
+    """Return a value with every dictionary made a ``Struct``."""
+    if isinstance(value, dict):
+        return Struct(**{key: structure(each) for key, each in value.items()})
+    if isinstance(value, list):
+        return [structure(each) for each in value]
+    return value
+
+
+def load(path: str) -> Callable[..., Any]:
+    """Run a file; return the last callable that it defined."""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    names: dict[str, Any] = {"__name__": "submission", "__file__": path}
+    exec(compile(source, path, "exec"), names)
+    found = [each for name, each in names.items() if callable(each) and name != "__builtins__"]
+    if not found:
+        raise LookupError("the file defines no function")
+    last: Callable[..., Any] = found[-1]
+    return last
+
+
+def count(agent: Callable[..., Any]) -> int:
+    """Return how many of observation and configuration an agent takes."""
+    code = getattr(agent, "__code__", None)
+    return 2 if code is None else min(2, code.co_argcount)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of numpy as one of Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def watch(parent: int) -> None:
+    """End this process, even one that hangs, once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def main() -> None:
+    """Answer lines until stdin ends."""
+    path = os.path.abspath(sys.argv[1])
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.path.insert(0, os.path.dirname(path))
+    threading.Thread(target=watch, args=(os.getppid(),), daemon=True).start()
+    agent = None
+    for line in sys.stdin:
+        try:
+            message = json.loads(line)
+            if message.get("reset"):
+                agent = load(path)
+                answer = {"ok": None}
+            else:
+                if agent is None:
+                    agent = load(path)
+                given = [structure(message["observation"]), structure(message["configuration"])]
+                answer = {
+                    "ok": json.loads(json.dumps(agent(*given[: count(agent)]), default=plain))
+                }
+        except Exception as error:
+            import traceback
+
+            traceback.print_exc()
+            answer = {
+                "error": "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:200])
+            }
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()
