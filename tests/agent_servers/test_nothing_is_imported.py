@@ -27,10 +27,11 @@ MODULES = ("cProfile:run", "os:system", "bdb:Bdb")
 REQUIRED: dict[str, dict[str, Any]] = {
     "recorded": {"journal": "none"},
     "sb3": {"policy": "none"},
+    "kaggle": {"policy": "none"},
     "scripted": {"actions": [0]},
 }
 """What some agents must be given."""
-NOT_MADE = {"recorded", "sb3"}
+NOT_MADE = {"recorded", "sb3", "kaggle"}
 """Agents that cannot be made without a journal or a registered policy."""
 NAMING = {
     "q-learning": "encoder",
@@ -38,6 +39,8 @@ NAMING = {
     "rollouts": "evaluation",
     "dominion-q": "reward",
     "sb3": "algorithm",
+    "kaggle": "policy",
+    "gdl": "file",
     "amazons": "position",
 }
 """Some texts that must be among those that are tried, lest the walk miss them all."""

@@ -27,6 +27,9 @@ CASES += [
     ("amazons", {"rows": 6, "columns": 6, "action": "steps"}),
     ("tetris", {"height": 8, "width": 6}),
     ("tetris", {"pieces": "SZ", "max_pieces": 30, "afterstates": "boards"}),
+    ("gdl", {}),
+    ("gdl", {"game": "kuhn_poker"}),
+    ("gdl", {"game": "rock_paper_scissors", "observe": "text"}),
 ]
 
 
