@@ -77,7 +77,7 @@ def main() -> None:
             message = json.loads(line)
             if message.get("reset"):
                 agent = load(path)
-                answer = {"ok": None}
+                answer: dict[str, Any] = {"ok": None}
             else:
                 if agent is None:
                     agent = load(path)
@@ -89,9 +89,8 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-            answer = {
-                "error": "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:200])
-            }
+            text = " ".join(str(error).split())[:200]
+            answer = {"error": f"{type(error).__name__}: {text}"}
         out.write(json.dumps(answer) + "\n")
         out.flush()
 
