@@ -26,6 +26,7 @@ PLACES = {
     "tests/bridges/test_gdl.py": "learners",
     "tests/bridges/test_gymnasium.py": "processes",
     "tests/bridges/test_ggp.py": "processes",
+    "tests/bridges/test_language_model.py": "processes",
     "tests/bridges/test_kaggle.py": "processes",
     "tests/bridges/rlglue": "processes",
     "tests/bridges/rlglue/test_taskspec.py": "fast",

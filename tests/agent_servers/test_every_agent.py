@@ -23,7 +23,11 @@ BOARDS: dict[str, dict[str, Any]] = {
     "rlgame": {"size": 5, "pawns": 3},
     "dots": {"rows": 3, "columns": 3},
 }
-FILES = {"recorded": {"journal": "no such file"}, "sb3": {"policy": "none"}, "kaggle": {"policy": "none"}}
+FILES = {
+    "recorded": {"journal": "no such file"},
+    "sb3": {"policy": "none"},
+    "kaggle": {"policy": "none"},
+}
 """Agents that need a file; without it they say so."""
 PLAYS = {
     "random": {"connect_four", "amazons", "2048", "dominion", "dots", "rlgame", "tetris"},

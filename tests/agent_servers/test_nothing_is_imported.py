@@ -31,7 +31,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "scripted": {"actions": [0]},
 }
 """What some agents must be given."""
-NOT_MADE = {"recorded", "sb3", "kaggle"}
+NOT_MADE = {"recorded", "sb3", "kaggle", "language-model"}
 """Agents that cannot be made without a journal or a registered policy."""
 NAMING = {
     "q-learning": "encoder",
