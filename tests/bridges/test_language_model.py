@@ -96,11 +96,12 @@ def play(
     server: Model, episodes: int = 1, parameters: dict[str, Any] | None = None, **options: Any
 ) -> tuple[list[m.Episode], list[dict[str, Any]]]:
     """Play tic-tac-toe, the model in seat 0; return results and transcripts."""
-    kind = type("Asking", (LanguageModel,), {})
-    kind.__init__ = lambda self, given, seed: LanguageModel.__init__(
-        self, given, seed, server.where
-    )  # type: ignore[method-assign]
-    with InProcess([GDL], [kind, Random]) as experiment:
+
+    class Asking(LanguageModel):
+        def __init__(self, parameters: LanguageModelParameters, seed: int) -> None:
+            super().__init__(parameters, seed, server.where)
+
+    with InProcess([GDL], [Asking, Random]) as experiment:
         asking = experiment.create("language-model", parameters=parameters or {}, seed=1)
         other = experiment.create("random", seed=2)
         run = experiment.run("gdl", [asking, other], episodes=episodes, retries=0, **options)
