@@ -10,7 +10,10 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["agents.md", "environments.md", "experiments.md", "another-shell.md", "agents/dots.md"]
+PAGES = [
+    *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
+    "agents/dots.md",
+]
 TEXTS = [
     "players.md",
     *sorted(

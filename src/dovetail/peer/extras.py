@@ -12,6 +12,7 @@ EXTRAS = {
     "sqlalchemy": "experiments",
     "matplotlib": "experiments",
     "scipy": "experiments",
+    "openskill": "experiments",
     "psycopg": "postgres",
     "pyarrow": "parquet",
     "pandas": "pandas",

@@ -1,0 +1,82 @@
+"""Rankings of players in cycles and exact values, by published numbers and OpenSpiel's algorithms."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from dovetail import DovetailError
+from dovetail.experiments.statistics.exact import Exactly, evaluate, observed, uniform
+from dovetail.experiments.statistics.payoffs import alpha_rank, nash_averaging
+
+CYCLE = np.array(
+    [[0, 0.2, -0.4, 0.6], [-0.2, 0, 0.5, 0.6], [0.4, -0.5, 0, 0.6], [-0.6, -0.6, -0.6, 0]]
+)
+
+
+def test_nash_averaging_of_a_cycle_above_a_weak_player() -> None:
+    share, values = nash_averaging(CYCLE)
+    assert list(share) == pytest.approx([5 / 11, 4 / 11, 2 / 11, 0], abs=1e-6)
+    assert list(values) == pytest.approx([0, 0, 0, -0.6], abs=1e-6)
+
+
+def test_nash_averaging_takes_equal_players_alike() -> None:
+    share, _ = nash_averaging(np.zeros((4, 4)))
+    assert list(share) == pytest.approx([0.25] * 4, abs=1e-4)
+    clones = np.array([[0.0, 0.0, 0.3], [0.0, 0.0, 0.3], [-0.3, -0.3, 0.0]])
+    assert list(nash_averaging(clones)[0]) == pytest.approx([0.5, 0.5, 0], abs=1e-4)
+    with pytest.raises(ValueError, match="antisymmetric"):
+        nash_averaging(np.ones((2, 2)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+def test_alpha_rank_is_that_of_openspiel(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its module of pictures imports networkx, which nothing here needs.
+    monkeypatch.setitem(sys.modules, "networkx", types.ModuleType("networkx"))
+    from open_spiel.python.egt import alpharank
+
+    for table in (CYCLE, np.array([[0.0, 1, -1], [-1, 0, 1], [1, -1, 0]])):
+        theirs = alpharank.compute([table], m=50, alpha=alpha)[2]
+        assert list(alpha_rank(table, alpha)) == pytest.approx(list(theirs), abs=1e-7)
+    assert list(alpha_rank(np.zeros((1, 1)))) == [1.0]
+
+
+def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
+    found = evaluate("kuhn_poker", uniform)
+    assert found.nash_conv == pytest.approx(11 / 12)  # as OpenSpiel's documentation has it
+    assert found.exploitability == pytest.approx(11 / 24)
+
+    def equilibrium(knows: str, seat: int, legal: object) -> dict[int, float]:
+        """Kuhn's equilibrium for alpha = 0: card, then p(ass) and b(et) so far; 0 passes, 1 bets."""
+        bet = {
+            **{"0": 0.0, "1": 0.0, "2": 0.0},
+            **{"0pb": 0.0, "1pb": 1 / 3, "2pb": 1.0},
+            **{"0p": 1 / 3, "1p": 0.0, "2p": 1.0},
+            **{"0b": 0.0, "1b": 1 / 3, "2b": 1.0},
+        }[knows]
+        return {0: 1 - bet, 1: bet}
+
+    exact = evaluate("kuhn_poker", equilibrium)
+    assert exact.nash_conv == pytest.approx(0, abs=1e-9)
+    assert exact.values == pytest.approx((-1 / 18, 1 / 18))
+
+
+def test_a_policy_is_observed_from_decisions() -> None:
+    policy = observed({"2b": {1: 30}, "0b": {0: 3, 1: 1}})
+    assert policy("2b", 1, [0, 1]) == {0: 0.0, 1: 1.0}
+    assert policy("0b", 1, [0, 1]) == {0: 0.75, 1: 0.25}
+    assert policy("1b", 1, [0, 1]) == {0: 0.5, 1: 0.5}
+    assert isinstance(evaluate("kuhn_poker", policy), Exactly)
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    with pytest.raises(DovetailError, match="no game 'kuhn_pocker'"):
+        evaluate("kuhn_pocker", uniform)
+    with pytest.raises(DovetailError, match="simultaneous moves"):
+        evaluate("matrix_rps", uniform)
+    with pytest.raises(DovetailError, match="chances that sum to 1"):
+        evaluate("kuhn_poker", lambda knows, seat, legal: {0: 0.4})
