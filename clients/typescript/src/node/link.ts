@@ -126,6 +126,10 @@ export class Link<R extends Role> {
   }
 
   #take(frames: Uint8Array[]): void {
+    if (this.#warned && this.session.welcome !== null) {
+      const seconds = this.#silence.toFixed();
+      this.patience.warn(`the broker at ${this.address} is back after ${seconds} s of silence`);
+    }
     this.#silence = 0;
     this.#warned = false;
     const { messages, answers } = this.session.receive(frames, clock());
