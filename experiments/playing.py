@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dovetail.experiments import openings
 from dovetail.experiments.client import Run
+from dovetail.experiments.extending import Key
 from dovetail.experiments.file import Block, ExperimentFile, Pairing, base
 from dovetail.experiments.formats.leagues import snapshot
 from dovetail.experiments.formats.stopping import Stopping
@@ -60,6 +61,7 @@ class Playing:
         store: for results and states.
         execution: its number in the store.
         states: initial states of agents, by name; those of snapshots too.
+        taken_over: rows of stages of another execution whose results count for this one.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class Playing:
         store: Store,
         execution: int,
         states: dict[str, bytes],
+        taken_over: dict[Key, list[int]] | None = None,
     ) -> None:
+        self._taken_over = taken_over or {}
         self._file = file
         self._place = place
         self._store = store
@@ -92,10 +96,37 @@ class Playing:
                     self._done.append(Played(stage, self._cut(stage, self._store.results(row))))
                     display.skip(stage)
                     continue
-                while todo and _together(self._file, batch, todo[0], finished):
+                if self._take_over(batch[0], display):
+                    continue
+                while todo and self._together(batch, todo[0], finished):
                     batch.append(todo.pop(0))
                 self._batch(batch, display)
         return self._done
+
+    def _take_over(self, stage: Stage, display: Display) -> bool:
+        """Copy the results of a stage from the execution that is extended, if it has them."""
+        rows = self._taken_over.get((stage.kind, stage.part.name, stage.trained))
+        if not rows:
+            return False
+        episodes = self._store.results(rows.pop(0))
+        row = self._row(stage)
+        for episode in episodes:
+            self._store.add(row, episode)
+        self._store.finish_stage(self._execution, stage.number, row, {})
+        self._done.append(Played(stage, self._cut(stage, episodes)))
+        display.skip(stage)
+        return True
+
+    def _row(self, stage: Stage) -> int:
+        return self._store.begin_stage(
+            self._execution,
+            stage.number,
+            stage.kind,
+            stage.part.name,
+            stage.trained,
+            stage.part.seats,
+            stage.part.rotate,
+        )
 
     def _cut(self, stage: Stage, episodes: list[Episode]) -> list[Episode]:
         """Return the results that count, of those in the store."""
@@ -103,6 +134,18 @@ class Playing:
         if job.stopping is not None:
             job.stopping.take(episodes)
         return job.counted
+
+    def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:
+        """Whether a stage can be played at the same time as others."""
+        one, other = batch[0].part, stage.part
+        if not (isinstance(one, Pairing) and isinstance(other, Pairing)):
+            return False
+        if one.tournament != other.tournament or one.round_number != other.round_number:
+            return False
+        found = next(each for each in self._file.tournaments if each.name == one.tournament)
+        limit = found.parallel or len(os.sched_getaffinity(0))
+        known = (stage.kind, other.name, stage.trained) in self._taken_over
+        return len(batch) < limit and stage.number not in finished and not known
 
     def _batch(self, batch: Sequence[Stage], display: Display) -> None:
         jobs = [self._begin(stage, display) for stage in batch]
@@ -121,15 +164,7 @@ class Playing:
 
     def _begin(self, stage: Stage, display: Display) -> _Job:
         display.begin(stage)
-        row = self._store.begin_stage(
-            self._execution,
-            stage.number,
-            stage.kind,
-            stage.part.name,
-            stage.trained,
-            stage.part.seats,
-            stage.part.rotate,
-        )
+        row = self._row(stage)
         if isinstance(stage.part, Block):
             self._keep_first(stage.part)
         job = _Job(stage, row, stopping=_stopping(stage))
@@ -292,20 +327,6 @@ def _repeats(job: _Job) -> bool:
     found = games(job.counted, len(part.seats), rotate=part.rotate)
     known = [game for game in found if game.digest]
     return len(known) == TRIAL * part.round and len({g.signature for g in known}) == part.round
-
-
-def _together(
-    file: ExperimentFile, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]
-) -> bool:
-    """Whether a stage can be played at the same time as others."""
-    one, other = batch[0].part, stage.part
-    if not (isinstance(one, Pairing) and isinstance(other, Pairing)):
-        return False
-    if one.tournament != other.tournament or one.round_number != other.round_number:
-        return False
-    tournament = next(each for each in file.tournaments if each.name == one.tournament)
-    limit = tournament.parallel or len(os.sched_getaffinity(0))
-    return len(batch) < limit and stage.number not in finished
 
 
 def _advice(stage: Stage, error: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 
 from dovetail.experiments import places, report
+from dovetail.experiments.extending import taken_over
 from dovetail.experiments.file import ExperimentFile, read
 from dovetail.experiments.places import Place
 from dovetail.experiments.playing import Playing
@@ -46,6 +47,7 @@ def execute(
     out: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     resume: bool = False,
+    extend: bool = False,
     give_up: float | None = GIVE_UP,
 ) -> Execution:
     """Play an experiment file; show progress and a summary, write results, plot and table.
@@ -59,6 +61,7 @@ def execute(
         out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
         overrides: keys of the file to change, such as ``phases.0.episodes``.
         resume: continue the last interrupted execution of the same experiment.
+        extend: take over the last finished execution, to which players were added since.
         give_up: seconds of the broker's silence after which this raises; None for never.
 
     Raises:
@@ -78,8 +81,12 @@ def execute(
             raise DovetailError(
                 f"no interrupted run of {file.name} to resume; run it without --resume"
             )
+        extended, rows = taken_over(file, results) if extend and not resume else (None, {})
         if execution is None:
             execution = results.begin(file.name, text, file.seed)
+        if extended is not None:
+            for name, state in results.saved(extended).items():
+                results.keep(execution, name, state)
         journal = folder / f"games-{execution}.journal"
         place: AbstractContextManager[Place]
         if connect is not None:
@@ -93,7 +100,7 @@ def execute(
             console.print(there.about, soft_wrap=True)
             try:
                 states = _states(file) | results.saved(execution)
-                played = Playing(file, there, results, execution, states).play()
+                played = Playing(file, there, results, execution, states, rows).play()
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise

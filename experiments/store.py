@@ -92,6 +92,31 @@ class Store:
             found: int | None = connection.execute(query).scalar()
             return found
 
+    def latest(self, name: str) -> tuple[int, str] | None:
+        """Return the last finished execution of a name that is not part of a sweep, and its file."""
+        query = (
+            sa.select(s.executions.c.id, s.executions.c.file)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.finished.is_not(None))
+            .where(s.executions.c.trial.is_(None))
+            .order_by(s.executions.c.id.desc())
+        )
+        with self._engine.begin() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else (int(row.id), str(row.file))
+
+    def finished_rows(self, execution: int) -> list[tuple[str, str, int, int]]:
+        """Return kind, name, trained episodes and id of the finished stages of an execution, in order."""
+        c = s.stages.c
+        query = (
+            sa.select(c.kind, c.name, c.trained, c.id)
+            .where(c.execution == execution)
+            .where(c.finished.is_not(None))
+            .order_by(c.number)
+        )
+        with self._engine.begin() as connection:
+            return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
+
     def finished_stages(self, execution: int) -> dict[int, int]:
         """Return the finished stages of an execution: number in the schedule, and id."""
         query = (

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 from dovetail.experiments.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
+from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.schedule import Played, Stage
 from dovetail.experiments.standings import Standings, standings
 from dovetail.experiments.statistics import tally
-from dovetail.experiments.statistics.scores import Sample, interval
+from dovetail.experiments.statistics.scores import Sample, interval, performance
+from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.experiments.statistics.units import games, units
+from dovetail.experiments.store import Store
 from dovetail.experiments.table import percent, rating, standings_table, summary
 from dovetail.protocol.messages import Episode, SeatResult
 
@@ -160,3 +164,28 @@ def test_a_tally_counts_openings_that_repeat_once() -> None:
     first, _ = tally(episodes, ["a", "b"])
     assert first.win_rate.value == 0.75
     assert first.win_rate.low == interval(Sample.of((1, 0, 3))).low
+
+
+def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
+    """LL 1, LD 5, WL 20, DD 10, WD 14, WW 4: what fastchess prints of these pairs."""
+    kinds = [(0.0, 0.0)] + [(0.0, 0.5)] * 5 + [(1.0, 0.0)] * 20 + [(0.5, 0.5)] * 10
+    kinds += [(1.0, 0.5)] * 14 + [(1.0, 1.0)] * 4
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    row = store.begin_stage(store.begin("x", "", 0), 0, "tournament", "cup", 0, ["a", "b"], True)
+    for number, pair in enumerate(kinds):
+        for index, mine in enumerate(pair, 2 * number):
+            store.add(row, game(index, [mine, 1 - mine], opening=f"{number}"))
+    store.flush()
+    episodes = store.results(row)
+    store.close()
+    found = units(games(episodes, 2, rotate=True), 2, rotate=True).sample()
+    assert found.shown() == "1-5-30-14-4"
+    printed = performance(found)
+    assert printed is not None
+    assert printed.elo.value == pytest.approx(48.568865, abs=1e-6)
+    assert printed.elo_error == pytest.approx(38.105993, abs=1e-6)
+    assert printed.nelo_error == pytest.approx(65.525525, abs=1e-6)
+    test = Sprt(0, 20)
+    stopping = Stopping(test)
+    stopping.take(episodes)
+    assert stopping.llr == test.llr([1, 5, 30, 14, 4])

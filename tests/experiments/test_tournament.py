@@ -286,3 +286,31 @@ episodes = 10
             ),
             tmp_path,
         )
+
+
+def test_a_player_is_added_to_a_finished_tournament(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    two = FILE.replace('["one", "two", "searching"]', '["one", "two"]')
+    with pytest.raises(DovetailError, match="no finished run of three to extend"):
+        played(path, two, tmp_path, extend=True)
+    before = played(path, two, tmp_path)
+    after = played(path, FILE, tmp_path, extend=True)
+    assert after.number == before.number + 1
+    whole = played(path, FILE, tmp_path / "whole")
+
+    def account(execution: Execution) -> list[object]:
+        return [
+            (each.stage.part.name, [(e.index, e.seed, e.digest) for e in each.episodes])
+            for each in execution.played
+        ]
+
+    assert account(after)[0] == account(before)[0]
+    assert account(after) == account(whole)
+    for old, new, problem in (
+        ("rows = 4", "rows = 5", "`environment` was changed"),
+        ("episodes = 10", "episodes = 12", "the tournament 'all' was changed"),
+        ("depth = 3", "depth = 2", r"\[agents.searching\] was changed"),
+        ('"two", "searching"]', '"searching"]', "removed or moved"),
+    ):
+        with pytest.raises(DovetailError, match=problem):
+            played(path, FILE.replace(old, new), tmp_path, extend=True)

@@ -57,6 +57,10 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
     ] = False,
+    extend: Annotated[
+        bool,
+        typer.Option("--extend", help="Play what players added to a finished tournament have to."),
+    ] = False,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
     set_: Set = None,
@@ -85,6 +89,7 @@ def run(
             out=out,
             overrides=settings(set_),
             resume=resume,
+            extend=extend,
             give_up=give_up,
         )
     except KeyboardInterrupt:
