@@ -29,6 +29,7 @@ PLACES = {
     "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/test_language_model.py": "processes",
     "tests/bridges/test_kaggle.py": "processes",
+    "tests/bridges/engines": "processes",
     "tests/bridges/rlglue": "processes",
     "tests/bridges/rlglue/test_taskspec.py": "fast",
     "tests/bridges/rlglue/test_wire.py": "fast",

@@ -132,7 +132,7 @@ Register = Annotated[
         "--register",
         metavar="KIND:NAME=FILE.py:THING",
         help="Make your own object available to parameters: an encoder, evaluation, reward, algorithm or "
-        "environment, or policy:NAME=FILE; may be repeated.",
+        "environment, policy:NAME=FILE, or engine:NAME=COMMAND; may be repeated.",
     ),
 ]
 

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -83,7 +84,7 @@ def register(text: str) -> None:
 
     Args:
         text: from the local user, never from a peer.  A policy is a file, which is
-            not imported.
+            not imported; an engine is a command line.
 
     Raises:
         DovetailError: the text has the wrong form, or the object does not exist.
@@ -101,6 +102,8 @@ def register(text: str) -> None:
             thing = find(kind, where)
         case "policy":
             thing = str(Path(where).expanduser().resolve())
+        case "engine":
+            thing = shlex.split(where)
         case _:
             thing = function(where, kind)
     registry.register(kind, name, thing)

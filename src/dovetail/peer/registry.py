@@ -18,7 +18,9 @@ from typing import Any, Literal
 from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
 
-Kind = Literal["environment", "agent", "encoder", "evaluation", "reward", "algorithm", "policy"]
+Kind = Literal[
+    "environment", "agent", "encoder", "evaluation", "reward", "algorithm", "policy", "engine"
+]
 
 GROUPS: dict[Kind, str] = {
     "environment": "dovetail.environments",
@@ -28,6 +30,7 @@ GROUPS: dict[Kind, str] = {
     "reward": "dovetail.rewards",
     "algorithm": "dovetail.algorithms",
     "policy": "dovetail.policies",
+    "engine": "dovetail.engines",
 }
 """The entry-point group of each kind."""
 
@@ -41,7 +44,8 @@ def register(kind: Kind, name: str, thing: Any) -> None:
         kind: what it is.
         name: its name; a second object with the same name replaces the first.
         thing: an environment or agent class, an encoder or evaluation function, a reward or a
-            function that returns one, an algorithm class, or the path of a policy file.
+            function that returns one, an algorithm class, the path of a policy file, or the words of an
+            engine's command.
     """
     _registered[kind, name] = thing
 
@@ -73,7 +77,7 @@ def registered(
             raise DovetailError(f"{kind} {name!r} cannot be loaded: {one_line(error)}") from error
     text = unknown(kind, name, sorted({*(built_in or ()), *names(kind)}))
     if kind not in ("environment", "agent"):
-        where = "FILE.zip" if kind == "policy" else "FILE.py:NAME"
+        where = {"policy": "FILE.zip", "engine": "COMMAND"}.get(kind, "FILE.py:NAME")
         text += f"; `dovetail agent --register {kind}:NAME={where}` adds one"
     raise DovetailError(f"{who}: {text}" if who else text)
 

@@ -1,0 +1,114 @@
+"""Go positions: OpenSpiel's action numbers and text, and GTP's vertices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dovetail.protocol.errors import DovetailError
+
+COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
+"""The letters of columns; I is left out."""
+COLORS = ("B", "W")
+"""By seat."""
+ROW = re.compile(r"^\s*\d+ ([+XO]+)\s*$", re.MULTILINE)
+KOMI = re.compile(r"komi=(-?[\d.]+)")
+
+
+class Position:
+    """What OpenSpiel's text says of a position.
+
+    Raises:
+        DovetailError: there is no board in it.
+    """
+
+    def __init__(self, text: str) -> None:
+        rows = ROW.findall(text)
+        self.size = len(rows)
+        if not rows or any(len(row) != self.size for row in rows):
+            raise DovetailError(f"the game's text has no board of Go: {text[:80]!r}")
+        komi = KOMI.search(text)
+        self.komi = float(komi.group(1)) if komi else 7.5
+        self.stones: tuple[frozenset[int], frozenset[int]] = (
+            frozenset(self._points(rows, "X")),
+            frozenset(self._points(rows, "O")),
+        )
+        """The points with stones, by seat."""
+
+    def _points(self, rows: Sequence[str], stone: str) -> list[int]:
+        """Points are numbered from the lowest row, as actions are."""
+        return [
+            row * self.size + column
+            for row, line in enumerate(reversed(rows))
+            for column, each in enumerate(line)
+            if each == stone
+        ]
+
+
+def vertex(action: int, size: int) -> str:
+    """Return the vertex of an action, such as ``D4`` or ``pass``."""
+    if action == size * size:
+        return "pass"
+    row, column = divmod(action, size)
+    return f"{COLUMNS[column]}{row + 1}"
+
+
+def action(vertex: str, size: int) -> int:
+    """Return the action of a vertex.
+
+    Raises:
+        DovetailError: it is not on the board.
+    """
+    text = vertex.strip().upper()
+    if text == "PASS":
+        return size * size
+    found = re.fullmatch(r"([A-HJ-Z])(\d{1,2})", text)
+    if found is not None:
+        column, row = COLUMNS.index(found[1]), int(found[2]) - 1
+        if column < size and 0 <= row < size:
+            return row * size + column
+    raise DovetailError(f"{vertex!r} is not a vertex of a board of {size}x{size}")
+
+
+def neighbours(point: int, size: int) -> list[int]:
+    """Return the points beside a point."""
+    row, column = divmod(point, size)
+    found = []
+    for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+        if 0 <= row + down < size and 0 <= column + right < size:
+            found.append((row + down) * size + column + right)
+    return found
+
+
+def played(
+    stones: tuple[frozenset[int], frozenset[int]], seat: int, action: int, size: int
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the stones after a move of ``seat``, captures taken off."""
+    if action == size * size:
+        return stones
+    mine, theirs = set(stones[seat]) | {action}, set(stones[1 - seat])
+    for each in neighbours(action, size):
+        if each in theirs:
+            group, free = _group(each, theirs, mine, size)
+            if not free:
+                theirs -= group
+    group, free = _group(action, mine, theirs, size)
+    if not free:
+        mine -= group
+    return (
+        (frozenset(mine), frozenset(theirs)) if seat == 0 else (frozenset(theirs), frozenset(mine))
+    )
+
+
+def _group(point: int, own: set[int], others: set[int], size: int) -> tuple[set[int], bool]:
+    """Return the chain of a stone, and whether it has a liberty."""
+    group, open_, free = {point}, [point], False
+    while open_:
+        for each in neighbours(open_.pop(), size):
+            if each in own:
+                if each not in group:
+                    group.add(each)
+                    open_.append(each)
+            elif each not in others:
+                free = True
+    return group, free

@@ -1,0 +1,238 @@
+"""Stockfish and gnugo as agents: real engines in games of OpenSpiel."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspiel
+import pytest
+from tests.bridges.engines.spiel import Chess, Go, SmallGo
+
+from dovetail import InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.bridges.engine import Engine, command
+from dovetail.bridges.gtp import Gtp, go
+from dovetail.bridges.gtp.agent import ENGINES as GO_ENGINES
+from dovetail.bridges.gtp.protocol import GtpEngine
+from dovetail.bridges.uci import Uci, chess
+from dovetail.peer import registry
+from dovetail.peer.plugins import register
+from dovetail.protocol.errors import DovetailError
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _clean_registry() -> Iterator[None]:
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+
+
+# -- chess ------------------------------------------------------------------------------------------
+
+
+def test_stockfish_beats_random_in_both_seats() -> None:
+    with InProcess([Chess], [Uci, Random]) as experiment:
+        engine = experiment.create("uci", parameters={"nodes": 500, "options": {"Hash": 16}})
+        other = experiment.create("random", seed=1)
+        run = experiment.run("chess", [engine, other], episodes=4, rotate=True, seed=3, check=True)
+        for episode in run:
+            mine = next(i for i, each in enumerate(episode.seats) if each.agent == "uci")
+            assert (episode.reason, episode.outcome and episode.outcome[mine]) == ("terminated", 1)
+        experiment.cleanup(engine)
+
+
+def test_the_clock_limits_the_engine() -> None:
+    with InProcess([Chess], [Uci, Random]) as experiment:
+        engine = experiment.create("uci", parameters={"nodes": 10**9})
+        other = experiment.create("random", seed=1)
+        run = experiment.run(
+            "chess", [engine, other], max_turns=5, clock={"decision": 0.4, "margin": 1.0}
+        )
+        (episode,) = run.wait()
+        assert episode.reason == "truncated"
+        experiment.cleanup(engine)
+
+
+def test_moves_are_named_as_in_uci() -> None:
+    state = pyspiel.load_game("chess").new_initial_state("r3k3/P6P/8/8/8/8/8/R3K2R w KQq - 0 1")
+    named = chess.moves(state)
+    assert {"e1g1", "e1c1", "h7h8q", "h7h8n", "a1a6"} <= named.keys()
+    assert len(set(named.values())) == len(state.legal_actions()) == len(named)
+
+
+def test_a_position_is_found_in_a_text() -> None:
+    assert chess.fen(
+        "White to move\nrnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n"
+    ) == ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+    with pytest.raises(DovetailError, match="no position in FEN"):
+        chess.fen("a board")
+
+
+def refused(parameters: dict[str, object], game: str = "chess") -> str:
+    def play() -> None:
+        engine = experiment.create("uci", parameters=parameters)
+        other = experiment.create("random")
+        experiment.run(game, [engine, other], retries=0).wait()
+
+    with InProcess([Chess, SmallGo], [Uci, Random]) as experiment:
+        with pytest.raises(DovetailError) as caught:
+            play()
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+def test_a_peer_cannot_name_a_command_or_a_file() -> None:
+    assert "no engine '/bin/sh'" in refused({"engine": "/bin/sh"})
+    assert "of type string" in refused({"options": {"Debug Log File": "/tmp/written"}})
+    assert "no option 'Nonsense'" in refused({"options": {"Nonsense": 1}})
+    assert "several lines" in refused({"options": {"Hash": "16\nquit"}})
+    assert "not go(board_size=5" in refused({}, "small-go")
+
+
+def fake(name: str, source: str, folder: Path) -> None:
+    """Register an engine that is a few lines of Python."""
+    path = folder / f"{name}.py"
+    path.write_text("import sys, time\nsay = lambda *a: print(*a, flush=True)\n" + source)
+    register(f"engine:{name}={sys.executable} {path}")
+
+
+BROKEN = {
+    "dies": ("if line.startswith('go'): sys.exit(3)", "is gone (exit code 3)"),
+    "illegal": ("if line.startswith('go'): say('bestmove e2e5')", "'e2e5' in rnbqkbnr"),
+    "none": ("if line.startswith('go'): say('bestmove (none)')", "gave no move"),
+    "rubbish": ("if line.startswith('go'): say('bestmove')", "gave no move"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_engine_is_the_seats_own_fault(kind: str, tmp_path: Path) -> None:
+    source, why = BROKEN[kind]
+    fake(
+        kind,
+        "for line in sys.stdin:\n"
+        "    if line.strip() == 'uci': say('uciok')\n"
+        "    if line.strip() == 'isready': say('readyok')\n"
+        f"    {source}\n",
+        tmp_path,
+    )
+    with InProcess([Chess], [Uci, Random]) as experiment:
+        engine = experiment.create("uci", parameters={"engine": kind})
+        other = experiment.create("random")
+        (episode,) = experiment.run("chess", [engine, other], retries=0).wait()
+        assert (episode.reason, episode.blame) == ("crashed", 0)
+        assert why in episode.message
+
+
+def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
+    fake(
+        "hangs",
+        "for line in sys.stdin:\n"
+        "    if line.strip() == 'uci': say('uciok')\n"
+        "    if line.strip() == 'isready': say('readyok')\n",
+        tmp_path,
+    )
+    with InProcess([Chess], [Uci, Random]) as experiment:
+        engine = experiment.create("uci", parameters={"engine": "hangs"})
+        other = experiment.create("random")
+        clock = {"decision": 0.2, "margin": 10.0}
+        (episode,) = experiment.run("chess", [engine, other], retries=0, clock=clock).wait()
+        assert (episode.reason, episode.blame) == ("crashed", 0)
+        assert "did not answer in time" in episode.message
+
+
+# -- Go ---------------------------------------------------------------------------------------------
+
+
+def test_gnugo_and_the_referee_agree_on_a_game() -> None:
+    with InProcess([Go], [Gtp]) as experiment:
+        black, white = (experiment.create("gtp", parameters={"level": 0}) for _ in range(2))
+        (episode,) = experiment.run("go", [black, white], seed=1).wait()
+        assert episode.reason == "terminated"
+        assert episode.outcome in ([1.0, 0.0], [0.0, 1.0])
+        for each in (black, white):
+            experiment.cleanup(each)
+
+
+def winners(game: str, seed: int) -> tuple[str, str]:
+    """Play gnugo against a random player; return the winners that the referee and gnugo name."""
+    rng = random.Random(seed)
+    rules = pyspiel.load_game(game)
+    state = rules.new_initial_state()
+    size = go.Position(str(state)).size
+    gtp = GtpEngine(Engine(command("gnugo", GO_ENGINES, "test"), "gnugo"))
+    try:
+        position = go.Position(str(state))
+        gtp.ask(f"boardsize {size}")
+        gtp.ask(f"komi {position.komi:g}")
+        gtp.ask(f"set_random_seed {seed}")
+        gtp.ask("level 0")
+        while not state.is_terminal():
+            seat = state.current_player()
+            if seat == seed % 2 or rng.random() < 0.5:
+                chosen = go.action(gtp.ask(f"genmove {go.COLORS[seat]}"), size)
+            else:
+                chosen = rng.choice(state.legal_actions())
+                gtp.ask(f"play {go.COLORS[seat]} {go.vertex(chosen, size)}")
+            state.apply_action(chosen)
+        named = gtp.ask("final_score")
+    finally:
+        gtp.engine.close()
+    return go.COLORS[state.returns().index(1.0)], named[:1]
+
+
+def test_gnugo_and_the_referee_name_the_same_winners() -> None:
+    for seed in range(3):
+        referee, engine = winners("go(board_size=5,komi=0.5)", seed)
+        assert referee == engine, f"game {seed}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_gnugo_and_the_referee_name_the_same_winners_of_fifty_games() -> None:
+    for seed in range(50):
+        referee, engine = winners("go(board_size=9,komi=6.5)", 100 + seed)
+        assert referee == engine, f"game {seed}"
+
+
+def test_gnugo_beats_random() -> None:
+    with InProcess([SmallGo], [Gtp, Random]) as experiment:
+        engine = experiment.create("gtp", parameters={"level": 0})
+        other = experiment.create("random", seed=1)
+        run = experiment.run("small-go", [engine, other], episodes=4, seed=3, rotate=True)
+        for episode in run:
+            mine = next(i for i, each in enumerate(episode.seats) if each.agent == "gtp")
+            assert (episode.reason, episode.outcome and episode.outcome[mine]) == ("terminated", 1)
+        experiment.cleanup(engine)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stones_are_captured_as_the_referee_does(seed: int) -> None:
+    rng = random.Random(seed)
+    state = pyspiel.load_game("go(board_size=5,komi=0.5)").new_initial_state()
+    stones = go.Position(str(state)).stones
+    captures = 0
+    while not state.is_terminal():
+        seat, chosen = state.current_player(), rng.choice(state.legal_actions())
+        state.apply_action(chosen)
+        before = sum(map(len, stones))
+        stones = go.played(stones, seat, chosen, 5)
+        captures += sum(map(len, stones)) <= before
+        assert go.Position(str(state)).stones == stones
+    assert captures > 3
+
+
+def test_vertices_are_named_as_the_referee_does() -> None:
+    state = pyspiel.load_game("go(board_size=19)").new_initial_state()
+    for chosen in state.legal_actions():
+        name = state.action_to_string(0, chosen).split()[1]
+        assert go.vertex(chosen, 19).lower() == name.lower()
+        assert go.action(name, 19) == chosen
+    for wrong in ("I5", "A0", "A20", "Z1", "", "D4x"):
+        with pytest.raises(DovetailError, match="is not a vertex"):
+            go.action(wrong, 19)
