@@ -1,7 +1,7 @@
-"""Learning Dominion where the games run: millions of games a few seconds each hundred thousand.
+"""Train Dominion players in compiled games: 100,000 games take a few seconds.
 
-The study trains for up to ten million games.  ``kernels`` plays them compiled, with the rules, the scripted
-players and the learner equal to ``env_servers.dominion``, ``dominion_bots`` and ``dominion_q`` draw by
-draw; ``study`` trains and tests in turn as the study does, and what comes out is a file that
-``dominion-q`` loads as its state.
+The study trains for up to ten million games. ``kernels`` plays them compiled; its rules, scripted
+players and learner draw the same random numbers as ``env_servers.dominion``, ``dominion_bots`` and
+``dominion_q``, with the same results. ``study`` alternates training and tests, as the study does,
+and writes a file that ``dominion-q`` loads as its state.
 """

@@ -1,4 +1,5 @@
-"""What the environment, the scripted players and ``dominion-q`` are to ``kernels``."""
+"""Translate the environment, the scripted players and ``dominion-q`` into arrays for
+``kernels``."""
 
 from __future__ import annotations
 

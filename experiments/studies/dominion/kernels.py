@@ -1,7 +1,8 @@
-"""Whole games of Dominion between scripted players and Q-learners, compiled.
+"""Compiled games of Dominion between scripted players and Q-learners.
 
-Equal to ``env_servers.dominion.rules`` with ``dominion_bots`` and ``dominion_q`` if these draw from ``draw``
-too: the same cards in the same order, the same purchases, the same tables bit for bit.
+If ``env_servers.dominion.rules``, ``dominion_bots`` and ``dominion_q`` also draw from ``draw``, the
+results are identical: the same cards in the same order, the same purchases, the same tables bit for
+bit.
 """
 
 from __future__ import annotations
@@ -86,13 +87,13 @@ class Tables(NamedTuple):
     """A ``q_learning.Table``; without ``slots`` it is dense, and a state's number is its row."""
 
     values: Array
-    """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse table has one row
-    more, for states that are asked for but not kept."""
+    """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse
+    table has one row more, for states that are asked for but not kept."""
     visits: Array
     """uint32, the same shape."""
     slots: Array
-    """int64, a power of two of them: the row of a state at the place its number is scattered to, or at one of the
-    next (linear probing); -1 where there is none."""
+    """int64, a power of two of them: the row of a state at the place its number is scattered to, or
+    at one of the next (linear probing); -1 where there is none."""
     keys: Array
     """int64: the state of each row."""
     used: Array
@@ -572,7 +573,7 @@ def play(
 
 @njit(cache=True, nogil=True)
 def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Array) -> None:
-    """Write who has won."""
+    """Write the winners."""
     count = rules.players
     most = points.max()
     if rules.tie == SHARED:
@@ -616,7 +617,8 @@ def games(
     number: int,
     sums: Array,
 ) -> int:
-    """Play games, add up their results, and return how many; fewer than asked when a sparse table is full.
+    """Play games, add up their results, and return how many; fewer than asked when a sparse table
+    is full.
 
     Args:
         rules, players, table, features, kinds, how, learn: see ``play``.

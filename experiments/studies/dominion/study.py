@@ -1,7 +1,7 @@
-"""Training and testing in turn, as the Dominion study does (sections 4.2, 5.3 and 5.5).
+"""Alternate training and tests, as the Dominion study does (sections 4.2, 5.3 and 5.5).
 
-Every number of games has its own random numbers: those of game ``n`` of training follow from the seed and ``n``
-alone, so that a study that was stopped and resumed is the study that was not.
+The random numbers of training game ``n`` depend only on the seed and ``n``, so a study that was
+stopped and resumed gives the same results as one that ran through.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from dovetail.protocol.errors import DovetailError
 Array = NDArray[Any]
 
 TRAINING, TESTING, AGAIN = range(3)
-"""Streams of random numbers: of the games learned from, of the tests after each, and of later tests."""
+"""Streams of random numbers: of the games learned from, of the tests after each, and of later
+tests."""
 PASSES = 10
 """Entries with at least as many visits as this are counted as well explored."""
 
@@ -295,10 +296,11 @@ def tune(
     tests: int,
     told: Callable[[Step], None] = lambda step: None,
 ) -> list[Step]:
-    """Shrink the bounds one after another: the next bound is the mean in the tests, rounded up (L1499-1501).
+    """Shrink the bounds one after another: the next bound is the mean in the tests, rounded up
+    (L1499-1501).
 
-    The study goes from 14.0 to 14.5 in five steps, in an order that it does not print; here it is that of the
-    state's parts, the turn last.
+    The study goes from 14.0 to 14.5 in five steps, in an order that it does not print; here it is
+    that of the state's parts, the turn last.
 
     Args:
         parameters: of the learner; its bounds are where the tuning begins.

@@ -1,4 +1,4 @@
-"""Training of n-tuple networks for 2048 where the games run, and measuring them."""
+"""Train n-tuple networks for 2048 in compiled games, and measure them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ REACHED = 11
 
 
 def seeds(seed: int, first: int, games: int) -> Array:
-    """Return a seed for each game: uint64; those of game n are the same however games are grouped."""
+    """Return a seed for each game: uint64; those of game n are the same however games are
+    grouped."""
     words = [
         np.random.SeedSequence([seed, n]).generate_state(1, np.uint64)
         for n in range(first, first + games)
@@ -46,7 +47,8 @@ def chunks(
     """Play games and learn from them, changing the weights.
 
     Yields:
-        for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games, 3).
+        for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games,
+        3).
     """
     sums = np.zeros(network.shape if rule.coherent else (0, 0), np.float32)
     sizes = np.zeros_like(sums)
@@ -108,6 +110,7 @@ def train(
 def measure(
     network: Layout, weights: Array, shape: tuple[int, int], games: int, seed: int
 ) -> Array:
-    """Return score, largest exponent and moves of games without learning: int64, shape (games, 3)."""
+    """Return score, largest exponent and moves of games without learning: int64, shape (games,
+    3)."""
     rule = Rule(0.0, coherent=False)
     return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule)))

@@ -1,8 +1,9 @@
-"""The feature network over Tetris' boards, compiled for rows of bits; equal to ``feature_network.reference``.
+"""The feature network on Tetris boards, compiled for rows of bits.
 
-A filter's sum over a whole row is added up bit by bit: each entry adds a shifted row to a counter of which
-each binary digit is a word.  An entry of -1 adds the complement, and the least sum that fires rises by 1.
-Rows well above the wall are alike and looked at once.
+Its results equal those of ``feature_network.reference``. A filter's sum over a whole row is
+computed bit by bit: each entry adds a shifted row to a counter that has one word per binary digit.
+An entry of -1 adds the complement and raises the threshold by 1. Rows well above the wall are
+identical, so they are evaluated once.
 """
 
 from __future__ import annotations
@@ -218,8 +219,8 @@ def value(
     """Return the network's value of one placement.
 
     Args:
-        boards: int64, shape (3, height or more): rows from the bottom of the piece's cells, the board with
-            it, and the board after; rows above the height are not looked at.
+        boards: int64, shape (3, height or more): rows from the bottom of the piece's cells, the
+            board with it, and the board after; rows above the height are not looked at.
         highs: int64, shape (3,): rows up to the highest occupied one of each.
         height: of the board.
         width: of the board.
@@ -304,7 +305,8 @@ def values_after_all(
         height: of the board.
         width: of the board.
         numbers, filters, reals: ``Network.tables``.
-        out: float64, shape (placements or more, 3): the value, the rows cleared, 1 if the game is over.
+        out: float64, shape (placements or more, 3): the value, the rows cleared, 1 if the game is
+            over.
     """
     boards = np.empty((3, wall.shape[0]), np.int64)
     highs = np.empty(3, np.int64)

@@ -1,4 +1,4 @@
-"""Games of Tetris by the dozen: what a weight vector or a genome is worth."""
+"""Play many games of Tetris to measure a weight vector or a genome."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Networked:
 
     network: Network
     avoid: bool = False
-    """A placement that ends the game is worth minus infinity; not so for the agent, which knows no game."""
+    """A placement that ends the game is worth minus infinity; not so for the agent, which knows no
+    game."""
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +114,8 @@ def play(players: Sequence[Player], game: Game, seeds: Array, workers: int = 1) 
         workers: threads; they change no result.
 
     Returns:
-        rows cleared, pieces placed, and 1 if the game came to its end; int64, shape (players, games, 3).
+        rows cleared, pieces placed, and 1 if the game came to its end; int64, shape (players,
+        games, 3).
     """
     jobs = [(player, seed) for player in players for seed in seeds]
     if workers > 1:

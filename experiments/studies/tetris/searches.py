@@ -1,9 +1,12 @@
-"""Searches for vectors that do well in noisy trials: cross-entropy, and CMA-ES.  Pure: ask, try, tell.
+"""Searches for vectors that do well in noisy trials: cross-entropy, and CMA-ES. Pure: ask, try,
+tell.
 
-A search is determined by its settings and the results it received, so a checkpoint stores only these (``Told``).
+A search is determined by its settings and the results it received, so a checkpoint stores only
+these (``Told``).
 
-The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer (2009) use
-it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]`` installs.
+The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer
+(2009) use it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]``
+installs.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ class Search(Protocol):
 def noise(kind: Noise, generation: int, size: float) -> float:
     """Return the variance that is added after a generation, from 0.
 
-    Szita and Lorincz' constant noise is 4 and their decreasing one max(5 - t / 10, 0); here ``size`` takes the
-    place of 4 or 5, and the decreasing one also ends after 50 generations.
+    Szita and Lorincz' constant noise is 4 and their decreasing one max(5 - t / 10, 0); here
+    ``size`` takes the place of 4 or 5, and the decreasing one also ends after 50 generations.
 
     >>> noise("decreasing", 0, 5.0), noise("decreasing", 30, 5.0), noise("decreasing", 70, 5.0)
     (5.0, 2.0, 0.0)
@@ -82,7 +85,8 @@ class CrossEntropy:
 
 
 class Told:
-    """A search that remembers the results it received, so that an equal search can be restored to the same state."""
+    """A search that remembers the results it received, so that an equal search can be restored to
+    the same state."""
 
     def __init__(self, search: Search) -> None:
         self.search = search

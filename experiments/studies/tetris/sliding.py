@@ -1,4 +1,4 @@
-"""Whole games of 2048 by a feature network, compiled: the same network, and the same search for it."""
+"""Compiled games of 2048 by a feature network, with the same network and search as for Tetris."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def play(
     filters: Array,
     reals: Array,
 ) -> tuple[int, int, bool]:
-    """Play one game: each move the one after which the network's value is largest, the first of equals.
+    """Play one game: each move the one after which the network's value is largest, the first of
+    equals.
 
     Args:
         rows, columns: of the board.
         most: moves after which the game is cut short; 0 for never.
         seed: of the tiles that appear.
-        numbers, filters, reals: ``Network.tables`` for three planes: the change, and twice the board after.
+        numbers, filters, reals: ``Network.tables`` for three planes: the change, and twice the
+            board after.
 
     Returns:
         the score, the moves, and whether the game came to its end.

@@ -1,12 +1,14 @@
-"""Learning a linear value of Tetris' afterstates: TD(lambda) and least squares, compiled.
+"""Learn a linear value of Tetris afterstates by TD(lambda) or least squares, compiled.
 
-V(s) is the number of rows yet to be cleared, discounted, from the board s after a placement; the next placement is
-the one with the largest rows cleared + discount * V.  From one afterstate to the next, the reward is the rows
-cleared by the placement between; after the last the value is 0.  A game that is cut short has no last.
+V(s) is the discounted number of rows that will be cleared from the board s after a placement. The
+player takes the placement with the largest rows cleared + discount * V. The reward between two
+afterstates is the number of rows that the placement between them cleared; after the last afterstate
+the value is 0. A truncated game has no last afterstate.
 
-LSTD(lambda) is Boyan's (2002): A = sum z_t (phi_t - discount * phi_t+1)', b = sum z_t r_t+1, the weights A^-1 b,
-z_t = lambda * discount * z_t-1 + phi_t.  Repeated with games of the new weights this is policy iteration as
-in Bertsekas and Ioffe (1996) and Lagoudakis et al. (2002), who estimate values somewhat differently.
+LSTD(lambda) is Boyan's (2002): A = sum z_t (phi_t - discount * phi_t+1)', b = sum z_t r_t+1, the
+weights A^-1 b, z_t = lambda * discount * z_t-1 + phi_t. Repeated with games played by the new
+weights, this is policy iteration as in Bertsekas and Ioffe (1996) and Lagoudakis et al. (2002), who
+estimate values slightly differently.
 """
 
 from __future__ import annotations
@@ -150,7 +152,8 @@ def learn(
 
 
 def solve(matrix: Array, vector: Array, ridge: float) -> Array:
-    """Return the weights of least squares: (A + ridge * I)^-1 b, or the shortest if A has no inverse.
+    """Return the weights of least squares: (A + ridge * I)^-1 b, or the shortest if A has no
+    inverse.
 
     Raises:
         DovetailError: no finite weights come out.

@@ -1,6 +1,7 @@
-"""Training of Tetris players: searches for weights and genomes, and values learned from games.
+"""Train Tetris players: search for weights and genomes, and learn values from games.
 
-Each generator yields after every generation what it has so far, so that its caller can show and save it.
+Each generator yields its current result after every generation, so that the caller can show and
+save it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Progress:
     lines: float
     """Mean rows a game of that vector; in 2048 its score."""
     best: float
-    """Mean rows a game of the generation's best candidate; of least squares and TD the same as ``lines``."""
+    """Mean rows a game of the generation's best candidate; of least squares and TD the same as
+    ``lines``."""
     average: float
     """Mean over all candidates."""
     pieces: int
@@ -62,13 +64,15 @@ class Progress:
         )
 
     def record(self) -> list[float]:
-        """Return what is kept in a file: rows of the vector, of the average and of the best candidate."""
+        """Return what is kept in a file: rows of the vector, of the average and of the best
+        candidate."""
         return [round(self.lines, 2), round(self.average, 2), round(self.best, 2)]
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How candidates are tried: all of a generation play the same games, and each generation others."""
+    """How candidates are tried: all of a generation play the same games, and each generation
+    others."""
 
     game: games.Game
     seed: int
@@ -131,7 +135,8 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
 
 
 def resized(network: Network, rows: int) -> Network:
-    """Return the network for a board of another height: a column's filter gains or loses entries on top.
+    """Return the network for a board of another height: a column's filter gains or loses entries on
+    top.
 
     Raises:
         DovetailError: an entry that would be lost is not 0.
@@ -157,7 +162,8 @@ def start_of(network: Network, vary: Vary) -> Array:
 
 
 def network_of(vector: Array, network: Network, vary: Vary) -> Network:
-    """Return the network of a vector, on the board and with the units (if only weights vary) of another."""
+    """Return the network of a vector, on the board and with the units (if only weights vary) of
+    another."""
     if vary == "weights":
         units = zip(network.units, vector.clip(-20, 20).tolist(), strict=True)
         return replace(network, units=tuple(replace(unit, weight=weight) for unit, weight in units))
@@ -177,8 +183,8 @@ def sliding(network: Network) -> Callable[[Array], games.Player]:
 def gentle(units: int, rows: int, columns: int) -> Array:
     """Return scales for genes that let a network survive its first generation (the study, 7.1).
 
-    Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation, and the genes of
-    choices a half.
+    Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation,
+    and the genes of choices a half.
     """
     each = genes(rows, columns)
     out = np.full((units, each), 0.5)
@@ -191,7 +197,8 @@ def gentle(units: int, rows: int, columns: int) -> Array:
 
 
 def first_weights(features: Features, width: int) -> Array:
-    """Return a value to begin with, that keeps the wall low and whole: -1 a row of height, -10 a hole.
+    """Return an initial value that keeps the wall low and free of holes: -1 per row of height, -10
+    per hole.
 
     With weights of 0 a game ends before a row is cleared, and nothing is learned.
     """
@@ -215,7 +222,7 @@ class Value:
     avoid: bool = True
 
     def player(self, vector: Array) -> games.Player:
-        """Return who plays by a value."""
+        """Return the player that follows a value."""
         return games.Linear(self.weights(vector), self.avoid)
 
     def weights(
@@ -229,7 +236,8 @@ class Value:
 def least_squares(
     value: Value, start: Array, trials: Trials, generations: int, ridge: float, part: float = 1.0
 ) -> Iterator[Progress]:
-    """Learn by least squares: each generation plays games by its value and fits the next one to them.
+    """Learn by least squares: each generation plays games by its value and fits the next one to
+    them.
 
     Args:
         value: how.
@@ -269,7 +277,8 @@ def least_squares(
 
 
 def scales(features: Features, width: int, start: Array, trials: Trials) -> Array:
-    """Return the root mean square of each feature in games of a value, at least 1 a feature: float64.
+    """Return the root mean square of each feature in games of a value, at least 1 a feature:
+    float64.
 
     TD divides its step by the square, as if each feature had been divided by it.
     """
