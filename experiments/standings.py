@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dovetail.experiments.file import ExperimentFile, Pairing, Tournament
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.formats.tournaments import survivors
@@ -19,6 +21,7 @@ from dovetail.experiments.statistics.estimates import (
     paired,
     without_interval,
 )
+from dovetail.experiments.statistics.payoffs import nash_averaging
 from dovetail.experiments.statistics.ranked import likelihood, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
 from dovetail.experiments.statistics.scores import Sample, as_elo, interval, superiority
@@ -48,6 +51,8 @@ class Standing:
     distinct: Distinct = field(default_factory=lambda: Distinct(0, 0, 0.0))
     next_best: float = math.nan
     """The likelihood that it is stronger than the next."""
+    nash: tuple[float, float] | None = None
+    """In a complete round robin: its share of the Nash equilibrium, and its score against it, less one half."""
     capped: Censored | None = None
     """Of one seat with a cap: what the returns would be without it."""
 
@@ -139,6 +144,8 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
             crosses[pair[0], pair[1]] = before[0] + points, before[1] + result.games
     for row, following in itertools.pairwise(order):
         row.next_best = rated(row.player, following.player)
+    if two and len(names) > 2:
+        _average(rows, crosses)
     unit = "a pair (one opening, seats swapped)" if two else "an opening with all rotations"
     count = sum(len(units.units) for _, units in found)
     prior = "half a drawn game added per pairing" if two else "one drawn game each against a ghost"
@@ -161,6 +168,22 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         [test for each in mine if (test := _test(each)) is not None],
         {},
     )
+
+
+def _average(rows: dict[str, Standing], crosses: dict[tuple[str, str], tuple[float, int]]) -> None:
+    """Set what Nash averaging says of each player, if each met each other."""
+    names = list(rows)
+    table = np.zeros((len(names), len(names)))
+    for i, one in enumerate(names):
+        for j, other in enumerate(names[:i]):
+            points, count = crosses.get((one, other), (0.0, 0))
+            if not count:
+                return
+            table[i, j] = points / count - 0.5
+            table[j, i] = -table[i, j]
+    share, values = nash_averaging(table)
+    for name, each, value in zip(names, share, values, strict=True):
+        rows[name].nash = float(each), float(value)
 
 
 def _count(

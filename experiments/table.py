@@ -95,7 +95,9 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
     more = ("pairs LL-LD-=-WD-WW",) * wide
     opponents = [str(k) for k in range(1, len(found.rows) + 1)] if wide else []
     heads = ("Elo (95 %)", "games", "W-D-L", *(("T",) * cut), *(("points",) * full))
-    for name in (*heads, "score (95 %)", *more, "distinct", "LOS next", *opponents):
+    averaged = wide and any(row.nash for row in found.rows)
+    last = ("distinct", "LOS next", *(("Nash",) * averaged), *opponents)
+    for name in (*heads, "score (95 %)", *more, *last):
         table.add_column(name, justify="right", no_wrap=True)
     for place, row in enumerate(found.rows, 1):
         cells = [rating(row), f"{row.games:,}", f"{row.wins}-{row.draws}-{row.losses}"]
@@ -105,6 +107,9 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
             cells.append(row.pairs.shown() if row.pairs is not None else "-")
         cells.append(f"{row.distinct.distinct:,}")
         cells.append("-" if math.isnan(row.next_best) else f"{row.next_best:.1%}")
+        if averaged:
+            share, value = row.nash or (math.nan, math.nan)
+            cells.append(f"{share:.0%} ({value + 0.0:+.2f})")
         for other in found.rows if wide else ():
             points, games = found.crosses.get((row.player, other.player), (0.0, 0))
             cells.append(f"{points:g}/{games}" if games else "-")

@@ -14,8 +14,16 @@ from dovetail import Agent, Decision, Environment, InProcess, Spec, Turn, spaces
 from dovetail.experiments import openings
 from dovetail.experiments.statistics.censored import censored
 from dovetail.experiments.statistics.estimates import mean
-from dovetail.experiments.statistics.ratings import ratings
-from dovetail.experiments.statistics.scores import Sample, as_elo, elo, expected, interval
+from dovetail.experiments.statistics.ratings import SCALE, ratings
+from dovetail.experiments.statistics.scores import (
+    Sample,
+    as_elo,
+    at_any_time,
+    elo,
+    expected,
+    interval,
+    points,
+)
 from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.experiments.statistics.units import games, units
 from dovetail.protocol.seeds import derive
@@ -132,6 +140,36 @@ def test_the_estimate_of_capped_values_holds_and_the_plain_mean_does_not() -> No
     assert fitted > 350
     assert held >= 0.92 * fitted
     assert plain < 160
+
+
+def test_an_interval_that_is_looked_at_often_holds_only_if_it_is_made_for_it() -> None:
+    """After every ten of 500 pairs: the interval of a fixed number misses at some time in 28 of 100 cups."""
+    rng = np.random.default_rng(2)
+    truth = true_score(50.0)
+    missed = {at_any_time: 0, interval: 0}
+    for _ in range(200):
+        scores = pairs(rng, 50.0, 500)
+        for kind in missed:
+            looks = (kind(Sample.observed(scores[:n])) for n in range(10, 501, 10))
+            missed[kind] += any(not each.low <= truth <= each.high for each in looks)
+    assert missed[at_any_time] <= 19
+    assert missed[interval] > 30
+
+
+def test_points_of_four_seats_are_counted_by_openings() -> None:
+    """Some players suit some openings: fifteen openings of four rotations are not sixty games."""
+    rng = np.random.default_rng(3)
+    held = {"units": 0, "games": 0}
+    for _ in range(REPETITIONS):
+        suits = rng.normal(0, 300, (15, 4))
+        strength = np.repeat(suits[:, None, :], 4, axis=1) / SCALE
+        scores = strength + rng.gumbel(0, 1, strength.shape)
+        first = np.array([[points(list(game))[0] for game in unit] for unit in scores])
+        for name, values in (("units", first.mean(1)), ("games", first.ravel())):
+            found = mean([float(each) for each in values])
+            held[name] += found.low <= 0.5 <= found.high
+    assert held["units"] >= ENOUGH
+    assert held["games"] < 340
 
 
 # -- through the broker -----------------------------------------------------------------------------

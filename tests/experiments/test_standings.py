@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -189,3 +190,25 @@ def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
     stopping = Stopping(test)
     stopping.take(episodes)
     assert stopping.llr == test.llr([1, 5, 30, 14, 4])
+
+
+def test_players_in_a_cycle_share_the_equilibrium() -> None:
+    names = ["a", "b", "c", "weak"]
+    cup = Tournament(name="cup", players=names, episodes=8)
+    file = ExperimentFile(
+        "x", EnvironmentPart("g"), {name: AgentPart("t") for name in names}, tournaments=[cup]
+    )
+    won = {"ab": 0.75, "ac": 0.25, "bc": 0.75, "aw": 1.0, "bw": 1.0, "cw": 1.0}
+    played: list[Played] = []
+    for one, other in itertools.combinations(names, 2):
+        share = won[one + other[0]]
+        eight = [game(k, [1.0, 0.0] if k < 8 * share else [0.0, 1.0]) for k in range(8)]
+        stage = Stage(len(played), cup.pairing([one, other], 0, 0), 0, 8, 0)
+        played.append(Played(stage, eight))
+    found = standings(file, cup, played)
+    shares = {row.player: row.nash[0] for row in found.rows if row.nash}
+    assert [shares[name] for name in names] == pytest.approx([1 / 3] * 3 + [0], abs=1e-4)
+    assert found.rows[-1].nash == pytest.approx((0, -0.5), abs=1e-4)
+    assert rating(found.rows[-1]).startswith("at most")
+    heads = [str(column.header) for column in standings_table(found, full=True).columns]
+    assert "Nash" in heads
