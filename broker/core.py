@@ -247,6 +247,7 @@ class Core:
             (self._watching, ("peers",)),
             (self.runs, ("_runs", "_matches", "_served")),
             (self._episodes, ("_all",)),
+            (self._episodes.rebuilding, ("all",)),
             (self._requests, ("_all",)),
             (self, ("_heartbeat",)),
         ]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dovetail.broker.episode import Ending
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
+from dovetail.broker.rebuild import Rebuilding
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching, shown
@@ -26,7 +27,7 @@ class Episodes:
         tables: shared with the other parts.
         watching: who sees the turns.
         over: called when an episode is over, so that its run can continue.
-        silent: called when an environment did not answer in time.
+        silent: called when an environment did not answer in time, or cannot take an episode over.
         heard: called when a peer answers what is over long ago.
     """
 
@@ -35,7 +36,7 @@ class Episodes:
         tables: Tables,
         watching: Watching,
         over: Callable[[Run, Match, float], None],
-        silent: Callable[[Run, Match, float], None],
+        silent: Callable[[Run, Match, str, float], None],
         heard: Callable[[Peer, float], None],
     ) -> None:
         self._tables = tables
@@ -44,6 +45,7 @@ class Episodes:
         self._silent = silent
         self._heard = heard
         self._all: dict[int, tuple[Run, Play]] = {}
+        self.rebuilding = Rebuilding(tables, silent, self.watch)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -85,8 +87,12 @@ class Episodes:
             episode.machine.state != "transition"
             or turn.turn != episode.latest.turn + 1
             or play.match.environment is not peer
+            or play.match.moving
         ):
-            self._tables.ignore()
+            if play.match.moving and play.match.environment is peer:
+                self.rebuilding.turned(play.match, turn, now)
+            else:
+                self._tables.ignore()
             return
         self._tables.counters["turns"] += 1
         peer.outbox.asked.pop(play.asked, None)
@@ -117,7 +123,7 @@ class Episodes:
         if ending is not None:
             self._end(run, play, ending, now)
             return
-        play.asked = play.match.environment.outbox.ask(play.episode.step(now))
+        play.step(now)
         if play.episode.deadline < play.timer:
             self._tables.timers.watch(play, self._overdue)
 
@@ -149,7 +155,7 @@ class Episodes:
             self._end(run, play, ending, now)
             return
         if not episode.owing:
-            play.asked = play.match.environment.outbox.ask(episode.step(now))
+            play.step(now)
         if episode.deadline < play.timer:
             self._tables.timers.watch(play, self._overdue)
 
@@ -162,6 +168,9 @@ class Episodes:
         """Take an error in answer to what an episode awaits."""
         run, play = self._all[asked.episode]
         episode = play.episode
+        if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
+            self._silent(run, play.match, error.message, now)
+            return
         if isinstance(asked, m.AgentStart | m.AgentStep):
             ending = episode.crashed(asked.seat, error.message)
         elif error.code == "illegal":
@@ -170,12 +179,17 @@ class Episodes:
             ending = episode.failed(error.message)
         self._end(run, play, ending, now)
 
+    def watch(self, play: Play) -> None:
+        """Watch the deadline of an episode."""
+        self._tables.timers.watch(play, self._overdue)
+
     # -- when the broker was started again --------------------------------------------------------
 
     def rewatch(self) -> None:
         """Watch the deadline of each again."""
         for _, play in self._all.values():
             self._tables.timers.rewatch(play, self._overdue)
+        self.rebuilding.rewatch()
 
     def restarted(self, now: float) -> None:
         """Stop the clocks of every peer that must come back first."""
@@ -255,7 +269,10 @@ class Episodes:
     def _overdue(self, play: Play, now: float) -> None:
         run, _ = self._all[play.episode.number]
         if play.episode.machine.state == "transition":
-            self._silent(run, play.match, now)
+            if not play.match.moving:
+                what = f"was silent for {run.rules.answer_timeout} s"
+                text = f"environment {play.match.environment.name} {what}"
+                self._silent(run, play.match, text, now)
             return
         ending = play.overdue(now)
         if ending is not None:

@@ -64,6 +64,10 @@ class Match:
     """What the environment says of itself; it says nothing while it is opened."""
     sitters: list[Sitter] = field(default_factory=list)
     """By seat, from its first episode on."""
+    moves: int = 0
+    """How often its episodes have moved to another environment."""
+    moving: bool = False
+    """Whether ``environment`` is another one that has yet to catch up."""
 
     def opened(self, spec: m.Spec) -> str:
         """Take the environment's answer to ``open``; return what is wrong with it, empty if nothing."""
@@ -133,7 +137,7 @@ class Match:
             *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
             opening=opening,
         )
-        return Play(self, begun, asked)
+        return Play(self, begun, asked, start)
 
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
@@ -156,6 +160,7 @@ class Play:
     episode: Episode
     asked: int
     """The ``seq`` of the environment's last ``start`` or ``step``."""
+    start: m.EnvironmentStart
     timer: float = FOREVER
     stopped: bool = False
     """Whether any clock stands still until a peer is back."""
@@ -203,6 +208,14 @@ class Play:
             sitter = sitters[decision.seat]
             sitter.asked = sitter.instance.peer.outbox.ask(decision)
 
+    def step(self, now: float) -> None:
+        """Hand the actions of all seats to the environment, once it is there to take them."""
+        step = self.episode.step(now)
+        if self.match.moving:
+            self.episode.deadline = FOREVER
+        else:
+            self.asked = self.match.environment.outbox.ask(step)
+
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""
         episode = self.episode
@@ -212,14 +225,15 @@ class Play:
             if sitter.machine.state != "deciding":
                 sitter.instance.peer.outbox.release(sitter.asked)
         if ending is None and not episode.owing:
-            self.asked = self.match.environment.outbox.ask(episode.step(now))
+            self.step(now)
         if ending is not None and ending.reason == "stalled" and ending.blame is not None:
             self.match.sitters[ending.blame].instance.stalled = True
         return ending
 
     def end(self, ending: Ending) -> list[m.SeatResult]:
         """Tell every seat that the episode is over; return the accounts."""
-        self.match.environment.outbox.asked.pop(self.asked, None)
+        if not self.match.moving:
+            self.match.environment.outbox.asked.pop(self.asked, None)
         for sitter, end in zip(self.match.sitters, self.episode.end(ending), strict=True):
             outbox = sitter.instance.peer.outbox
             # Either may have been lost on the way, and a decision has a reward in it.

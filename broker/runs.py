@@ -13,6 +13,7 @@ from dovetail.broker.episodes import Episodes
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
+from dovetail.broker.rebuild import MOVES
 from dovetail.broker.run import Run, begun, problem
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
@@ -41,7 +42,7 @@ class Runs:
         self._matches: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
         """Matches by the peer that serves their environment."""
-        self.episodes = Episodes(tables, watching, self._go_on, self._silent, self.revive)
+        self.episodes = Episodes(tables, watching, self._go_on, self._replace, self.revive)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs.values())
@@ -181,6 +182,9 @@ class Runs:
 
     def on_spec(self, peer: Peer, spec: m.Spec, now: float) -> None:
         match = self._matches.get(spec.match)
+        if match is not None and match.moving and match.environment is peer:
+            self.episodes.rebuilding.opened(match, spec, now)
+            return
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
             self._tables.ignore()
             return
@@ -201,6 +205,9 @@ class Runs:
         """Take the word of a program that it cannot play a match."""
         match = self._matches[asked.match]
         if isinstance(asked, m.Open):
+            if match.moving:
+                self._replace(self._runs[match.run], match, text, now)
+                return
             match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
         self.finish(self._runs[match.run], "failed", text, now)
@@ -213,13 +220,18 @@ class Runs:
 
     def _close(self, run: Run, match: Match) -> None:
         """Take a match that plays nothing out of every table."""
+        if match.moving:
+            self.episodes.rebuilding.end(match)
         del self._matches[match.number], run.matches[match.number]
-        del self._served[match.environment][match.number]
-        if not self._served[match.environment]:
-            del self._served[match.environment]
+        self._unserve(match)
         if match in run.idle:
             run.idle.remove(match)
         match.close()
+
+    def _unserve(self, match: Match) -> None:
+        del self._served[match.environment][match.number]
+        if not self._served[match.environment]:
+            del self._served[match.environment]
 
     # -- on and on -------------------------------------------------------------------------------
 
@@ -245,6 +257,9 @@ class Runs:
 
     def _go_on(self, run: Run, match: Match, now: float) -> None:
         """Continue after an episode."""
+        if match.moving:  # it ended before the other environment had caught up
+            self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
+            return
         run.idle.append(match)
         self._advance(run, now)
         if len(self._runs) > 1:
@@ -310,12 +325,14 @@ class Runs:
             if match.number in self._matches:
                 self._replace(self._runs[match.run], match, what, now)
 
-    def _silent(self, run: Run, match: Match, now: float) -> None:
-        what = f"environment {match.environment.name} was silent for {run.rules.answer_timeout} s"
-        self._replace(run, match, what, now)
-
     def _replace(self, run: Run, match: Match, what: str, now: float) -> None:
-        """Continue without a match, in another one if any peer offers its environment."""
+        """Continue without the environment of a match.
+
+        If another peer offers it, the episode in progress moves there; otherwise it ends, and a new
+        match takes the place of this one if there can be one.
+        """
+        if match in run.playing and self._move(run, match, now):
+            return
         ending = Ending("environment-failed", message=what)
         if not self._open(run, now, avoid=match.environment) and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)
@@ -325,6 +342,17 @@ class Runs:
             self.episodes.finish(run, play, ending)
         self._close(run, match)
         self._advance(run, now)
+
+    def _move(self, run: Run, match: Match, now: float) -> bool:
+        """Move the episode in progress to another environment; False if there is none."""
+        others = [p for p in self._offering(run.asked.environment) if p is not match.environment]
+        if not others or match.moves >= MOVES:
+            return False
+        peer = min(others, key=lambda each: len(self._served.get(each, ())))
+        self._unserve(match)
+        self._served.setdefault(peer, {})[match.number] = match
+        self.episodes.rebuilding.begin(run, run.playing[match], peer, now)
+        return True
 
     def rewatch(self) -> None:
         """Watch the deadline of each match that is being opened again."""

@@ -21,6 +21,7 @@ from dovetail.broker.match import Match, Play, Sitter
 from dovetail.broker.outbox import Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.place import Place
+from dovetail.broker.rebuild import Rebuild
 from dovetail.broker.requests import Request
 from dovetail.broker.run import Run, Schedule
 from dovetail.broker.tables import Settings
@@ -29,7 +30,7 @@ from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
     *(SeatClock, Ending, Episode, Rules, Instance, Match, Play, Sitter, Outbox, Peer, Place),
-    *(Request, Run, Schedule, Settings, Machine),
+    *(Rebuild, Request, Run, Schedule, Settings, Machine),
 )
 _CLASSES = {
     **{f"broker.{kind.__name__}": kind for kind in _STATE},

@@ -82,6 +82,23 @@ def test_a_snapshot_at_any_message_changes_nothing(monkeypatch: pytest.MonkeyPat
             assert game(patch, step) == expected, step
 
 
+def test_every_part_of_the_core_is_in_a_snapshot() -> None:
+    """A field that is neither state nor derived from it would be lost with the broker."""
+    core = Core(Settings(), b"")
+    derived = {
+        Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_watching"}
+        | {"_episodes", "_requests", "_sessions"},
+        type(core.tables): {"out", "records", "states", "timers"},
+        type(core.runs): {"_tables", "_instances", "_watching", "episodes"},
+        type(core.runs.episodes): {"_tables", "_watching", "_over", "_silent", "_heard"}
+        | {"rebuilding"},
+        type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},
+        type(core._requests): {"_tables", "_instances", "_runs"},
+    }
+    for part, names in core._owners():
+        assert set(vars(part)) == {*names, *derived.get(type(part), ())}, type(part)
+
+
 def test_what_is_not_a_state_is_refused() -> None:
     core = Core(Settings(), b"")
     data = snapshot.write(core, {})

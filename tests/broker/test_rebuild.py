@@ -1,0 +1,146 @@
+"""An episode whose environment is lost moves to another, and its seats notice nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.broker.core import Settings
+from dovetail.protocol import messages as m
+
+
+def playing(**run: Any) -> tuple[Conversation, Voice]:
+    """Return a table in the middle of turn 1, with seat 0 to act, and another environment."""
+    table = Conversation(settings=Settings(grace=5.0), **run).opens()
+    other = Voice(table, "environment", "other", m.Offer("game"))
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(1)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(0, rewards=[0.25, 0.0])
+    table.agents[0].hears(m.AgentStep, turn=1)
+    return table, other
+
+
+def lose(table: Conversation) -> None:
+    table.environment.says(m.Bye())
+
+
+def catch_up(table: Conversation, other: Voice) -> None:
+    """Let the other environment play what was played."""
+    match = other.hears(m.Open).match
+    assert match == table.spec.match
+    other.says(m.Spec(match, "game", 2, table.spec.observation_spaces, table.spec.action_spaces))
+    other.hears(m.EnvironmentStart)
+    other.turns(0)
+    other.hears(m.EnvironmentStep, turn=0, actions=[(0, 1)])
+    other.turns(0, rewards=[0.25, 0.0])
+
+
+def finish(table: Conversation, other: Voice, total: float = 1.25) -> None:
+    other.hears(m.EnvironmentStep, turn=1, actions=[(0, 0)])
+    other.turns(terminated=True, outcome=[1.0, 0.0], rewards=[1.0, -1.0])
+    table.agents[0].hears(m.End, reason="terminated", total=total, decisions=2)
+    table.experiment.hears(m.Episode, reason="terminated", will_retry=False, index=0)
+    (record,) = table.records
+    assert record.actions == [[(0, 1)], [(0, 0)]]
+
+
+def test_the_seat_acts_after_the_other_has_caught_up() -> None:
+    table, other = playing()
+    lose(table)
+    catch_up(table, other)
+    table.agents[0].acts(0)
+    finish(table, other)
+
+
+def test_the_seat_acts_before_the_other_has_caught_up() -> None:
+    table, other = playing()
+    lose(table)
+    table.agents[0].acts(0)
+    catch_up(table, other)
+    finish(table, other)
+
+
+def test_the_environment_is_lost_while_the_broker_waits_for_it() -> None:
+    table, other = playing()
+    table.agents[0].acts(0)
+    lose(table)
+    catch_up(table, other)
+    finish(table, other)
+
+
+def test_the_environment_is_lost_before_the_first_turn() -> None:
+    table = Conversation(settings=Settings(grace=5.0)).opens()
+    other = Voice(table, "environment", "other", m.Offer("game"))
+    start = table.environment.hears(m.EnvironmentStart)
+    lose(table)
+    match = other.hears(m.Open).match
+    other.says(m.Spec(match, "game", 2, table.spec.observation_spaces, table.spec.action_spaces))
+    again = other.hears(m.EnvironmentStart, episode=start.episode, seed=start.seed)
+    assert again.wants == start.wants
+    other.turns(terminated=True, outcome=[1.0, 0.0])
+    table.experiment.hears(m.Episode, reason="terminated")
+
+
+def test_one_that_is_silent_is_left_and_its_late_turn_ignored() -> None:
+    table, other = playing(answer_timeout=10.0)
+    table.agents[0].acts(0)
+    table.at(10.5)
+    catch_up(table, other)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True, outcome=[0.0, 1.0])
+    finish(table, other)
+
+
+def test_one_that_plays_otherwise_does_not_take_over() -> None:
+    table, other = playing()
+    lose(table)
+    match = other.hears(m.Open).match
+    other.says(m.Spec(match, "game", 2, table.spec.observation_spaces, table.spec.action_spaces))
+    other.hears(m.EnvironmentStart)
+    other.turns(1)
+    found = table.experiment.hears(m.Episode, reason="environment-failed")
+    assert "plays turn 0 otherwise; are its episodes decided by the seed?" in found.message
+
+
+@pytest.mark.parametrize("error", ["error", "spec"])
+def test_one_that_cannot_does_not_take_over(error: str) -> None:
+    table, other = playing()
+    lose(table)
+    asked = other.hears(m.Open)
+    if error == "error":
+        other.says(m.Error("crashed", "no room", answers=asked.seq))
+    else:
+        other.says(m.Spec(asked.match, "game", 2, [], []))
+    table.experiment.hears(m.Episode, reason="environment-failed")
+
+
+def test_a_third_takes_over_if_the_second_is_lost_as_well() -> None:
+    table, other = playing()
+    third = Voice(table, "environment", "third", m.Offer("game"))
+    lose(table)
+    other.hears(m.Open)
+    other.says(m.Bye())
+    catch_up(table, third)
+    table.agents[0].acts(0)
+    finish(table, third)
+
+
+def test_an_episode_that_ends_meanwhile_is_not_continued() -> None:
+    table, other = playing(episodes=2, clock=m.ClockRule(decision=3.0))
+    lose(table)
+    other.hears(m.Open)
+    table.at(4.0)
+    table.agents[0].hears(m.End, reason="timeout")
+    table.experiment.hears(m.Episode, reason="timeout")
+    assert table.core.runs.get(table.run) is not None
+    opened = [each for each in other.heard if isinstance(each, m.Open)]
+    assert len(opened) == 1
+    match = opened[0].match
+    other.says(m.Spec(match, "game", 2, table.spec.observation_spaces, table.spec.action_spaces))
+    assert any(isinstance(each, m.EnvironmentStart) for each in other.heard)
