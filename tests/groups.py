@@ -27,6 +27,7 @@ PLACES = {
     "tests/bridges/test_gymnasium.py": "processes",
     "tests/bridges/test_pettingzoo.py": "learners",
     "tests/bridges/test_ggp.py": "processes",
+    "tests/bridges/test_mcp.py": "processes",
     "tests/bridges/test_language_model.py": "processes",
     "tests/bridges/test_kaggle.py": "processes",
     "tests/bridges/engines": "processes",

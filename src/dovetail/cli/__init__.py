@@ -17,6 +17,7 @@ from dovetail.cli import (
     games,
     ggp,
     journals,
+    mcp,
     peers,
     records,
     results,
@@ -73,6 +74,7 @@ for module in (
         conform,
         check,
         ggp,
+        mcp,
     ),
 ):
     module.add(app)
