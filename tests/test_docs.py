@@ -19,6 +19,7 @@ TEXTS = [
     *sorted(
         f"agents/{path.name}" for path in (DOCS / "agents").glob("*.md") if path.name != "dots.md"
     ),
+    *sorted(f"bridges/{path.name}" for path in (DOCS / "bridges").glob("*.md")),
 ]
 
 

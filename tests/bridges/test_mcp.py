@@ -111,13 +111,14 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         seen = await fine(client, "observe")
         assert seen["your_turn"]
         assert seen["legal_actions"][2] == {"action": 2, "name": "column 2"}
-        for arguments, problem in [
+        wrong: list[tuple[dict[str, Any], str]] = [
             ({"action": 9, "turn": 0}, r"'9' is not legal; legal actions: 0 \(column 0\), "),
             ({"action": "left", "turn": 0}, "'left' is not legal"),
             ({"action": True, "turn": 0}, "'True' is not legal"),
             ({"action": 3, "turn": 7}, "turn 7 is not in progress, but turn 0"),
             ({"turn": 0}, "action"),
-        ]:
+        ]
+        for arguments, problem in wrong:
             good, text = await call(client, "act", **arguments)
             assert not good
             assert re.search(problem, text), text
