@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from dovetail.experiments.statistics import estimates
+
 Matrix = NDArray[np.float64]
 Statistic = Callable[[Matrix], float]
 
@@ -83,8 +85,8 @@ def student(values: ArrayLike) -> tuple[float, float]:
     x = np.asarray(values, float)
     if len(x) < 2:
         return -math.inf, math.inf
-    half = float(stats.t.ppf(0.975, len(x) - 1)) * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return float(x.mean()) - half, float(x.mean()) + half
+    found = estimates.mean([float(value) for value in x])
+    return found.low, found.high
 
 
 def bootstrap(

@@ -353,7 +353,13 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         DovetailError: the file cannot be read, or is not TOML.
     """
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            found = msgspec.json.decode(text, type=dict[str, Any])
+        else:
+            found = tomllib.loads(text)
+    except msgspec.DecodeError as error:
+        raise DovetailError(f"{path} is not valid JSON: {error}") from None
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

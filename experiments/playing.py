@@ -93,7 +93,7 @@ class Playing:
                 if batch[0].number in finished:
                     row = finished[batch[0].number]
                     stage = batch[0]
-                    self._done.append(Played(stage, self._cut(stage, self._store.results(row))))
+                    self._done.append(Played(stage, counted(stage, self._store.results(row))))
                     display.skip(stage)
                     continue
                 if self._take_over(batch[0], display):
@@ -113,7 +113,7 @@ class Playing:
         for episode in episodes:
             self._store.add(row, episode)
         self._store.finish_stage(self._execution, stage.number, row, {})
-        self._done.append(Played(stage, self._cut(stage, episodes)))
+        self._done.append(Played(stage, counted(stage, episodes)))
         display.skip(stage)
         return True
 
@@ -127,13 +127,6 @@ class Playing:
             stage.part.seats,
             stage.part.rotate,
         )
-
-    def _cut(self, stage: Stage, episodes: list[Episode]) -> list[Episode]:
-        """Return the results that count, of those in the store."""
-        job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
-        if job.stopping is not None:
-            job.stopping.take(episodes)
-        return job.counted
 
     def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:
         """Whether a stage can be played at the same time as others."""
@@ -308,6 +301,14 @@ class Playing:
                 seed=seed,
             )
         return found
+
+
+def counted(stage: Stage, episodes: list[Episode]) -> list[Episode]:
+    """Return the results of a stage that count, of those in the store."""
+    job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
+    if job.stopping is not None:
+        job.stopping.take(episodes)
+    return job.counted
 
 
 def _stopping(stage: Stage) -> Stopping | None:

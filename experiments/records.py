@@ -12,6 +12,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -119,6 +120,10 @@ class Records:
     def close(self) -> None:
         """Close the connection."""
         self._engine.dispose()
+
+    def connection(self) -> AbstractContextManager[sa.Connection]:
+        """Return a transaction, for queries of your own with SQLAlchemy."""
+        return self._engine.begin()
 
     def columns(self, table: str = "results") -> list[str]:
         """Return the columns of a table that can be read; ``states`` has sizes in place of bytes."""

@@ -18,7 +18,7 @@ Curves = dict[str, list[Point]]
 
 
 def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
-    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, ``curves.png``."""
+    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures of them."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]
@@ -30,7 +30,8 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     measure, found = curves(file, played)
     if any(len(points) > 1 for points in found.values()):
         console.print(curve_table(f"Learning curves: {measure}", found))
-        learning_curves(folder / "curves.png", file.name, measure, found)
+        for form in ("png", "svg", "pdf"):
+            learning_curves(folder / f"curves.{form}", file.name, measure, found)
     if file.phases or file.evaluations or file.leagues:
         console.print(summary("Before and after" if found else file.name, _ends(file, played)))
     for each in tournaments:

@@ -11,14 +11,18 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from dovetail.experiments import places, report
-from dovetail.experiments.extending import taken_over
-from dovetail.experiments.file import ExperimentFile, read
+from dovetail.experiments import places, report, reporting, sweep
+from dovetail.experiments.extending import Key, taken_over
+from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.numbers import encoded, numbers
+from dovetail.experiments.output import write
 from dovetail.experiments.places import Place
 from dovetail.experiments.playing import Playing
-from dovetail.experiments.records import read_state
+from dovetail.experiments.records import FILE, read_state
+from dovetail.experiments.reporting import AGAIN
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.store import Store
+from dovetail.experiments.sweep import Plan
 from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
@@ -37,6 +41,20 @@ class Execution:
     """The learners' final states, by name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where and how experiments are played."""
+
+    connect: str | None = None
+    """A running broker to use instead of starting processes."""
+    token: str | None = None
+    """That broker's access token."""
+    in_process: bool = False
+    """Play in this program, without sockets."""
+    give_up: float | None = GIVE_UP
+    """Seconds of the broker's silence after which playing fails; None for never."""
+
+
 def execute(
     path: Path,
     *,
@@ -50,7 +68,9 @@ def execute(
     extend: bool = False,
     give_up: float | None = GIVE_UP,
 ) -> Execution:
-    """Play an experiment file; show progress and a summary, write results, plot and table.
+    """Play an experiment file once; show progress and a summary, write results, plots and report.
+
+    A file with seeds or a sweep is played by ``trials.execute``.
 
     Args:
         path: the experiment file.
@@ -67,40 +87,90 @@ def execute(
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
     """
-    file = read(path, dict(overrides or {}))
-    folder = (out or Path("out")) / file.name
+    plan = sweep.read(path, overrides)
+    if not plan.alone:
+        raise DovetailError(
+            f"{path} has seeds or a sweep; dovetail.experiments.trials.execute plays it"
+        )
+    folder = prepared(out, plan)
+    url = store or f"sqlite:///{folder / FILE}"
+    results = Store(url)
+    rows: dict[Key, list[int]] = {}
+    try:
+        extended = None
+        if extend and not resume:
+            extended, rows = taken_over(plan.base, results)
+        execution = begin(results, plan.base, resume)
+        if extended is not None:
+            for name, state in results.saved(extended).items():
+                results.keep(execution, name, state)
+    finally:
+        results.close()
+    done = play(plan.base, execution, folder, url, Options(connect, token, in_process, give_up))
+    told(folder, url)
+    return done
+
+
+def told(folder: Path, url: str) -> None:
+    """Write the report, and say where it is."""
+    path = reporting.make(folder, url)
+    Console(highlight=False).print(f"report     {path}", soft_wrap=True)
+
+
+def prepared(out: Path | None, plan: Plan) -> Path:
+    """Return the folder of an experiment, with the file that plays it again."""
+    folder = (out or Path("out")) / plan.base.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+    write(folder / AGAIN, msgspec.json.format(msgspec.json.encode(plan.given), indent=2) + b"\n")
+    return folder
+
+
+def begin(results: Store, file: ExperimentFile, resume: bool) -> int:
+    """Return the number of a new execution, or of the interrupted one to resume."""
     text = msgspec.json.encode(file).decode()
-    results = Store(store or f"sqlite:///{folder / 'results.sqlite'}")
+    execution = results.unfinished(file.name, text) if resume else None
+    if resume and execution is None:
+        raise DovetailError(f"no interrupted run of {file.name} to resume; run it without --resume")
+    return results.begin(file.name, text, file.seed) if execution is None else execution
+
+
+def play(
+    file: ExperimentFile,
+    execution: int,
+    folder: Path,
+    url: str,
+    options: Options,
+    rows: dict[Key, list[int]] | None = None,
+) -> Execution:
+    """Play an execution that is in the store, from its last finished stage on.
+
+    Args:
+        file: what is played.
+        execution: its number in the store.
+        folder: for journal, logs, summary and plots.
+        url: of the store.
+        options: where it is played.
+        rows: stages of an earlier execution to take over.
+    """
+    results = Store(url)
     try:
-        execution = results.unfinished(file.name, text) if resume else None
-        if resume and execution is None:
-            raise DovetailError(
-                f"no interrupted run of {file.name} to resume; run it without --resume"
-            )
-        extended, rows = taken_over(file, results) if extend and not resume else (None, {})
-        if execution is None:
-            execution = results.begin(file.name, text, file.seed)
-        if extended is not None:
-            for name, state in results.saved(extended).items():
-                results.keep(execution, name, state)
         journal = folder / f"games-{execution}.journal"
         place: AbstractContextManager[Place]
-        if connect is not None:
-            place = places.at_broker(file, connect, token, give_up)
-        elif in_process:
+        if options.connect is not None:
+            place = places.at_broker(file, options.connect, options.token, options.give_up)
+        elif options.in_process:
             place = places.in_this_program(file, journal)
         else:
-            place = places.own_processes(file, journal, folder / "logs", give_up)
+            place = places.own_processes(file, journal, folder / "logs", options.give_up)
         console = Console(highlight=False)
         with place as there:
             console.print(there.about, soft_wrap=True)
             try:
                 states = _states(file) | results.saved(execution)
-                played = Playing(file, there, results, execution, states, rows).play()
+                played = Playing(file, there, results, execution, states, rows or {}).play()
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
@@ -109,7 +179,8 @@ def execute(
     finally:
         results.close()
     report.write(file, played, folder)
-    console.print(f"results    {results.url} (execution {execution})", soft_wrap=True)
+    write(folder / "results.json", encoded(numbers(file, played)))
+    console.print(f"results    {url} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
 
 

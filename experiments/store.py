@@ -74,20 +74,7 @@ class Store:
 
     def unfinished(self, name: str, file: str) -> int | None:
         """Return the last execution of exactly this file that did not finish, if there is one."""
-        return self._last(name, file, s.executions.c.finished.is_(None))
-
-    def finished(self, name: str, file: str) -> int | None:
-        """Return the last execution of exactly this file that finished, if there is one."""
-        return self._last(name, file, s.executions.c.finished.is_not(None))
-
-    def _last(self, name: str, file: str, condition: sa.ColumnElement[bool]) -> int | None:
-        query = (
-            sa.select(s.executions.c.id)
-            .where(s.executions.c.name == name)
-            .where(s.executions.c.file == file)
-            .where(condition)
-            .order_by(s.executions.c.id.desc())
-        )
+        query = self._like(name, file).where(s.executions.c.finished.is_(None))
         with self._engine.begin() as connection:
             found: int | None = connection.execute(query).scalar()
             return found
@@ -116,6 +103,20 @@ class Store:
         )
         with self._engine.begin() as connection:
             return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
+
+    def last(self, name: str, file: str) -> tuple[int, bool] | None:
+        """Return the last execution of exactly this file, and whether it finished, if there is one."""
+        with self._engine.begin() as connection:
+            row = connection.execute(self._like(name, file)).first()
+            return None if row is None else (row.id, row.finished is not None)
+
+    def _like(self, name: str, file: str) -> sa.Select[Any]:
+        return (
+            sa.select(s.executions.c.id, s.executions.c.finished)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.file == file)
+            .order_by(s.executions.c.id.desc())
+        )
 
     def finished_stages(self, execution: int) -> dict[int, int]:
         """Return the finished stages of an execution: number in the schedule, and id."""

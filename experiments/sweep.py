@@ -128,6 +128,8 @@ class Plan:
     seeds: list[int]
     sweep: SweepPart | None
     report: ReportPart
+    given: dict[str, Any]
+    """The file with its overrides, all keys."""
     base: ExperimentFile
     """The experiment without values of the sweep, with the first seed."""
 
@@ -205,7 +207,7 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     for seed in seeds:
         if seeds.count(seed) > 1:
             raise DovetailError(f"{path}: seeds has {seed} twice; equal seeds give equal runs")
-    plan = Plan(path, table, seeds, keys.sweep, keys.report, base)
+    plan = Plan(path, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
     if keys.sweep is not None:
         _check(path, keys.sweep, base)
         for values in _corners(keys.sweep):

@@ -69,8 +69,11 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
     execute(small, out=tmp_path / "out", in_process=True)
     folder = tmp_path / "out" / "small"
     assert {each.name for each in folder.iterdir()} == {
-        "curves.png",
+        *("curves.png", "curves.svg", "curves.pdf"),
+        "experiment.json",
         "games-1.journal",
+        "report.html",
+        "results.json",
         "results.sqlite",
         "summary.txt",
     }

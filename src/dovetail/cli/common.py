@@ -86,11 +86,9 @@ def warn(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
-def log_to_stderr() -> None:
+def log_to_stderr(level: int = logging.WARNING) -> None:
     """Send a server's log to stderr."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="dovetail: %(message)s", force=True
-    )
+    logging.basicConfig(stream=sys.stderr, level=level, format="dovetail: %(message)s", force=True)
 
 
 # -- options of several commands ------------------------------------------------------

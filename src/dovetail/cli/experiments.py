@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import logging
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +29,9 @@ from dovetail.cli.common import (
 from dovetail.peer.link import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
+RESULTS = "results.json"
+"""The file of an experiment's folder with its results as JSON."""
+
 
 def add(app: typer.Typer) -> None:
     """Add the commands."""
@@ -39,7 +47,14 @@ def add(app: typer.Typer) -> None:
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="An experiment file (TOML), or the name of one that comes with Dovetail.",
+            autocompletion=complete_file,
+        ),
+    ],
     store: Annotated[
         str | None,
         typer.Option(
@@ -61,9 +76,24 @@ def run(
         bool,
         typer.Option("--extend", help="Play what players added to a finished tournament have to."),
     ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=0, help="Seeds and trials played at once; 0 for one on each core."
+        ),
+    ] = 1,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
     set_: Set = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what happens on stderr.")
+    ] = False,
 ) -> None:
     """Run an experiment file: start the programs it names, play, report, stop them all.
 
@@ -73,30 +103,72 @@ def run(
     """
     if connect is not None and in_process:
         raise UsageError("--connect and --in-process cannot be used together")
-    if not file.is_file():
-        raise UsageError(f"experiment file {file} does not exist")
-    from dovetail.experiments.runner import execute
+    path = located(file)
+    from dovetail.experiments.runner import Options
+    from dovetail.experiments.trials import execute
 
-    log_to_stderr()
+    log_to_stderr(logging.INFO if verbose else logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
     try:
-        execute(
-            file,
-            store=store,
-            connect=connect,
-            token=token,
-            in_process=in_process,
-            out=out,
-            overrides=settings(set_),
-            resume=resume,
-            extend=extend,
-            give_up=give_up,
-        )
+        with _silent(json_ or quiet):
+            done = execute(
+                path,
+                store=store,
+                out=out,
+                overrides=settings(set_),
+                resume=resume,
+                extend=extend,
+                jobs=jobs or len(os.sched_getaffinity(0)),
+                options=Options(connect, token, in_process, give_up),
+            )
     except KeyboardInterrupt:
         warn(
             "interrupted; run the same command with --resume to continue after the last finished stage"
         )
         raise
+    if json_:
+        sys.stdout.write((done.folder / RESULTS).read_text(encoding="utf-8"))
+
+
+def packaged() -> dict[str, Path]:
+    """Return the experiment files that come with Dovetail, by name."""
+    import dovetail.experiments as here
+
+    found = [path for root in here.__path__ for path in Path(root, "files").glob("*.toml")]
+    return {path.stem: path for path in sorted(found)}
+
+
+def complete_file(incomplete: str) -> list[str]:
+    """Complete the name of an experiment file in a shell."""
+    return [name for name in packaged() if name.startswith(incomplete)]
+
+
+def located(file: Path) -> Path:
+    """Return the path of an experiment file, or of the packaged one of that name.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if file.is_file():
+        return file
+    found = packaged()
+    if str(file) in found:
+        return found[str(file)]
+    close = difflib.get_close_matches(file.stem, found, 1)
+    meant = f"did you mean the packaged {close[0]!r}? " if close else ""
+    raise UsageError(
+        f"experiment file {file} does not exist; {meant}these come with Dovetail: {', '.join(found)}"
+    )
+
+
+@contextlib.contextmanager
+def _silent(asked: bool) -> Iterator[None]:
+    """Print nothing on stdout, if asked."""
+    if not asked:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
 
 
 def demo() -> None:

@@ -53,6 +53,7 @@ def add(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(results)
     app.command()(export)
+    app.command()(report)
     states = typer.Typer(
         name="states",
         help="List, take out, compare and put back what learners became.",
@@ -126,6 +127,26 @@ def export(
         names, found = _selected(records, table, columns, where, by, None)
         count = files.rows(file, names, found)
     print(f"{file}: {count:,} rows of {table}")
+
+
+def report(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder of an experiment (out/NAME).")
+    ],
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Its database, if it is not in the folder."),
+    ] = None,
+) -> None:
+    """Write OUT/report.html: one page with everything that was played, so far if it still runs.
+
+    Example: dovetail report out/connect_four_two_learners
+    """
+    from dovetail.experiments.reporting import make
+
+    if not out.is_dir():
+        raise UsageError(f"{out} is not a folder; name the one that `dovetail run` wrote")
+    print(f"report     {make(out, store)}")
 
 
 def _records(out: str) -> Records:

@@ -1,0 +1,247 @@
+"""Results over seeds: curves, final values and comparisons of the variants of an experiment."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich import box
+from rich.table import Table
+
+from dovetail.experiments import aggregate
+from dovetail.experiments.aggregate import Band, Comparison
+from dovetail.experiments.plot import Runs, curves_over_runs
+from dovetail.experiments.records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """An agent in an evaluation, trained with one set of values and several seeds."""
+
+    variant: str
+    evaluation: str
+    agent: str
+    measure: str
+    """``score`` or ``return``."""
+    runs: dict[int, dict[int, float]]
+    """By seed: by learning episodes, the mean over the evaluation's games."""
+
+    @property
+    def trained(self) -> list[int]:
+        """The numbers of learning episodes at which all runs were evaluated."""
+        common = set.intersection(*(set(each) for each in self.runs.values()))
+        return sorted(common)
+
+    def at(self, trained: int) -> list[float]:
+        """Return the value of each run, in the order of the seeds."""
+        return [each[trained] for each in self.runs.values()]
+
+    @property
+    def final(self) -> list[float]:
+        """The last value of each run."""
+        return self.at(self.trained[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """When the runs of a series first reached a level."""
+
+    level: float
+    last: int
+    """The last number of episodes."""
+    reached: list[int | None]
+
+    @property
+    def text(self) -> str:
+        """The median over all runs, and how many reached it."""
+        found = [each for each in self.reached if each is not None]
+        endless = [float("inf") if each is None else each for each in self.reached]
+        middle = statistics.median_high(endless)
+        median = f"> {self.last:,}" if middle == float("inf") else f"{middle:,.0f}"
+        return f"{median} ({len(found)} of {len(self.reached)} runs)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The final result of a series."""
+
+    series: Series
+    band: Band
+    level: Level | None
+    comparison: Comparison | None
+    """With the first variant, on common seeds; None for the first itself."""
+    adjusted: float | None
+    """The p value of the comparison, adjusted for the number of comparisons (Holm)."""
+
+
+def series(records: Records, executions: Sequence[int]) -> list[Series]:
+    """Return what the evaluations of some executions measured, in the order of the executions.
+
+    Only learners are shown, if there are any.
+    """
+    learners = {
+        row["id"]: _learners(row["file"])
+        for row in records.rows("executions")
+        if row["id"] in executions
+    }
+    keys = ["execution", "variant", "seed", "played", "agent", "trained"]
+    found: dict[tuple[str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
+    for row in sorted(
+        records.rows(by=keys, where=["kind=evaluation"]),
+        key=lambda each: (
+            executions.index(each["execution"]) if each["execution"] in learners else 0
+        ),
+    ):
+        names = learners.get(row["execution"])
+        if names is None or (names and row["agent"] not in names):
+            continue
+        runs = found.setdefault((row["played"], row["agent"], row["variant"]), {})
+        runs.setdefault(row["seed"], {})[row["trained"]] = row
+    made = []
+    for (evaluation, agent, variant), runs in found.items():
+        cells = [cell for each in runs.values() for cell in each.values()]
+        measure = "return" if any(cell["score"] is None for cell in cells) else "score"
+        values = {
+            seed: {trained: float(cell[measure]) for trained, cell in each.items()}
+            for seed, each in runs.items()
+        }
+        made.append(Series(variant, evaluation, agent, measure, values))
+    return made
+
+
+def rows(found: Sequence[Series], level: float | None = None) -> list[list[Row]]:
+    """Return final results, a list for each evaluation and agent; the first variant is the base."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for each in found:
+        groups.setdefault((each.evaluation, each.agent), []).append(each)
+    return [_group(group, level) for group in groups.values()]
+
+
+def _group(group: Sequence[Series], level: float | None) -> list[Row]:
+    base = group[0]
+    comparisons: list[Comparison | None] = [None]
+    for each in group[1:]:
+        seeds = [seed for seed in each.runs if seed in base.runs]
+        ours = [each.runs[seed][each.trained[-1]] for seed in seeds]
+        theirs = [base.runs[seed][base.trained[-1]] for seed in seeds]
+        comparisons.append(aggregate.compare(ours, theirs))
+    adjusted = iter(aggregate.holm([each.p for each in comparisons if each is not None]))
+    return [
+        Row(
+            each,
+            aggregate.band(each.final),
+            None if level is None else _level(each, level),
+            comparison,
+            None if comparison is None else next(adjusted),
+        )
+        for each, comparison in zip(group, comparisons, strict=True)
+    ]
+
+
+def _level(each: Series, level: float) -> Level:
+    return Level(
+        level, each.trained[-1], [aggregate.reached(run, level) for run in each.runs.values()]
+    )
+
+
+def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
+    """Return a table for each evaluation and agent."""
+    made = []
+    for group in groups:
+        first = group[0].series
+        table = Table(
+            title=f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            caption="mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds; "
+            "P: probability that a run is better than one of the first variant; p: paired by seed, adjusted (Holm)",
+            caption_justify="left",
+        )
+        table.add_column("variant")
+        for name in ("seeds", "mean (95 %)", "IQM (95 %)"):
+            table.add_column(name, justify="right", no_wrap=True)
+        if group[0].level is not None:
+            table.add_column(f"reaches {group[0].level.level:g} after", justify="right")
+        if len(group) > 1:
+            for name in ("difference (95 %)", "p", "P"):
+                table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("")
+        for row in group:
+            table.add_row(*cells(row, compared=len(group) > 1))
+        made.append(table)
+    return made
+
+
+def cells(row: Row, *, compared: bool) -> list[str]:
+    """Return the cells of a row."""
+    band, found = row.band, row.comparison
+    made = [
+        row.series.variant or "-",
+        str(band.runs),
+        f"{band.mean:.3f}{_interval(band.low, band.high)}",
+        f"{band.iqm:.3f}{_interval(band.iqm_low, band.iqm_high)}",
+    ]
+    if row.level is not None:
+        made.append(row.level.text)
+    if compared:
+        made += (
+            ["", "", ""]
+            if found is None
+            else [
+                f"{found.difference:+.3f} ({found.low:+.3f}..{found.high:+.3f})",
+                f"{row.adjusted:.3g}",
+                f"{found.better:.2f}",
+            ]
+        )
+    return [*made, band.note]
+
+
+def _interval(low: float, high: float) -> str:
+    finite = low > float("-inf") and high < float("inf")
+    return f" ({low:.3f}..{high:.3f})" if finite else ""
+
+
+def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
+    """Write learning curves over seeds, a picture for each evaluation and agent; return the files."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for each in found:
+        if len(each.trained) > 1:
+            groups.setdefault((each.evaluation, each.agent), []).append(each)
+    made = []
+    for number, ((evaluation, agent), group) in enumerate(groups.items(), 1):
+        stem = "curves" if len(groups) == 1 else f"curves-{number}"
+        paths = [folder / f"{stem}.{form}" for form in forms]
+        runs = {each.variant or agent: curve(each) for each in group}
+        few = min(len(each.runs) for each in group) < aggregate.ENOUGH
+        band = "mean, 95 % by Student's t" if few else "interquartile mean, 95 % bootstrap"
+        title = f"{name}: {agent} in {evaluation}"
+        curves_over_runs(paths, title, group[0].measure, runs, f"{band}; thin: single seeds")
+        made += paths
+    return made
+
+
+def curve(each: Series) -> Runs:
+    """Return the curve of a series: the mean with few seeds, the interquartile mean with many."""
+    bands = [aggregate.band(each.at(trained)) for trained in each.trained]
+    robust = len(each.runs) >= aggregate.ENOUGH
+    return Runs(
+        each.trained,
+        [band.iqm if robust else band.mean for band in bands],
+        [band.iqm_low if robust else band.low for band in bands],
+        [band.iqm_high if robust else band.high for band in bands],
+        [[run[trained] for trained in each.trained] for run in each.runs.values()],
+    )
+
+
+def _learners(text: str) -> list[str]:
+    from dovetail.experiments.file import ExperimentFile
+
+    try:
+        return msgspec.json.decode(text, type=ExperimentFile).learners()
+    except msgspec.DecodeError:  # a file of another version
+        return []

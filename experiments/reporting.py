@@ -1,0 +1,109 @@
+"""Write the report of an experiment from its record: ``report.html`` in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.experiments import over_seeds
+from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.output import write
+from dovetail.experiments.page import Source, page
+from dovetail.experiments.playing import counted
+from dovetail.experiments.records import Records
+from dovetail.experiments.schedule import Played, more, stages
+from dovetail.experiments.store import stage_results
+from dovetail.protocol.errors import DovetailError
+
+REPORT = "report.html"
+AGAIN = "experiment.json"
+"""The file that plays an experiment again, with all its settings."""
+
+
+def make(folder: Path, where: str | Path | None = None) -> Path:
+    """Write the report of the last experiment in a folder; return its path.
+
+    Args:
+        folder: of the experiment, with its journals; the report goes there.
+        where: its record, if it is in another place.
+
+    Raises:
+        DovetailError: there is no record, it is empty, or the report cannot be written.
+    """
+    with Records(where or folder) as records:
+        rows = _shown(records, folder.name if where else None)
+        sources = [_source(records, row, folder) for row in rows]
+        series = []
+        if len(rows) > 1:
+            done = [source for source in sources if source.complete]
+            series = over_seeds.series(records, [source.row["id"] for source in done])
+        text = page(records, sources, series, _command(folder, sources[-1]), _level(folder))
+    path = folder / REPORT
+    write(path, text.encode())
+    return path
+
+
+def _shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
+    """Return the executions of the last experiment: one, or the last of each trial."""
+    rows = [row for row in records.rows("executions") if name in (None, row["name"])]
+    if not rows:
+        raise DovetailError(f"{records.url} has no executions to report")
+    last = rows[-1]
+    if last["trial"] is None:
+        return [last]
+    trials: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for row in rows:
+        if row["trial"] is not None and row["name"] == last["name"]:
+            trials[row["variant"], row["seed"]] = row
+    first = max(row["id"] for row in rows if row["trial"] == 1)  # of the last sweep
+    return sorted(
+        (row for row in trials.values() if row["id"] >= first or row["finished"]),
+        key=lambda row: int(row["id"]),
+    )
+
+
+def _source(records: Records, row: Mapping[str, Any], folder: Path) -> Source:
+    try:
+        file = msgspec.json.decode(row["file"], type=ExperimentFile)
+    except msgspec.DecodeError as error:
+        raise DovetailError(
+            f"execution {row['id']} was played by a Dovetail whose files this one cannot read: {error}"
+        ) from None
+    trial = folder / "trials" / f"{row['trial'] or 0:03}"
+    played, complete = replayed(records, file, row["id"])
+    return Source(row, file, played, complete, trial if trial.is_dir() else folder)
+
+
+def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[list[Played], bool]:
+    """Return the finished stages of an execution with their results, and whether those are all."""
+    rows = records.rows("stages", where=[f"execution={execution}"])
+    finished = {row["number"]: row["id"] for row in rows if row["finished"] is not None}
+    done: list[Played] = []
+    todo = stages(file)
+    with records.connection() as connection:
+        while todo or (todo := more(file, done)):
+            stage = todo.pop(0)
+            if stage.number not in finished:
+                return done, False
+            done.append(
+                Played(stage, counted(stage, stage_results(connection, finished[stage.number])))
+            )
+    return done, True
+
+
+def _command(folder: Path, source: Source) -> str:
+    again = folder / AGAIN
+    if again.is_file():
+        return f"dovetail run {again}"
+    return f"dovetail run FILE --set seed={source.file.seed}"
+
+
+def _level(folder: Path) -> float | None:
+    try:
+        found = msgspec.json.decode((folder / AGAIN).read_bytes())["report"]["level"]
+    except (OSError, msgspec.DecodeError, LookupError, TypeError):
+        return None
+    return float(found) if isinstance(found, int | float) else None

@@ -1,0 +1,347 @@
+"""Play what an experiment file asks for: once, with several seeds, or as a sweep, several at once."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from dovetail.experiments import numbers, over_seeds, runner, sweep
+from dovetail.experiments.output import write
+from dovetail.experiments.over_seeds import Series
+from dovetail.experiments.records import FILE, Records
+from dovetail.experiments.runner import Execution, Options
+from dovetail.experiments.store import Store
+from dovetail.experiments.sweep import Plan, Trial
+from dovetail.protocol.errors import DovetailError
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The finished executions of a plan."""
+
+    plan: Plan
+    folder: Path
+    url: str
+    executions: list[int]
+    """Their numbers in the store, in the order of the trials."""
+    series: list[Series]
+    """What the evaluations measured, over the seeds."""
+
+
+def execute(
+    path: Path,
+    *,
+    store: str | None = None,
+    out: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    extend: bool = False,
+    jobs: int = 1,
+    options: Options | None = None,
+) -> Execution | Trials:
+    """Play an experiment file with all its seeds and values; show progress, write what it leaves.
+
+    Args:
+        path: the experiment file.
+        store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
+        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        overrides: keys of the file to change, such as ``phases.0.episodes``.
+        resume: continue what was interrupted; finished executions are not played again.
+        extend: take over the last finished execution, to which players were added since.
+        jobs: executions at once, each in its own process.
+        options: where and how they are played.
+
+    Raises:
+        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+    """
+    plan = sweep.read(path, overrides)
+    options = options or Options()
+    if plan.alone:
+        more = {"connect": options.connect, "token": options.token}
+        return runner.execute(
+            path,
+            store=store,
+            out=out,
+            overrides=overrides,
+            resume=resume,
+            extend=extend,
+            in_process=options.in_process,
+            give_up=options.give_up,
+            **more,
+        )
+    if extend:
+        raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
+    folder = runner.prepared(out, plan)
+    url = store or f"sqlite:///{folder / FILE}"
+    return _All(plan, folder, url, resume, jobs, options).play()
+
+
+class _All:
+    def __init__(
+        self, plan: Plan, folder: Path, url: str, resume: bool, jobs: int, options: Options
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._url = url
+        self._resume = resume
+        self._jobs = jobs
+        self._options = options
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._executions: list[int] = []
+        self._played = 0
+
+    def play(self) -> Trials:
+        sweep_part = self._plan.sweep
+        if sweep_part is not None and sweep_part.method == "optuna":
+            self._search()
+        else:
+            trials = self._of(self._plan.proposals())
+            self._begun(trials)
+        if self._resume and not self._played:
+            self._console.print("every trial was played before")
+        with Records(self._url) as records:
+            series = over_seeds.series(records, self._executions)
+        done = Trials(self._plan, self._folder, self._url, self._executions, series)
+        show(done, self._console)
+        runner.told(self._folder, self._url)
+        return done
+
+    def _search(self) -> None:
+        search = sweep.optuna_search(self._plan)
+        assert self._plan.sweep is not None
+        aim = self._plan.sweep.objective
+        assert aim is not None
+        proposals = next(search)
+        while True:
+            before = len(self._executions)
+            self._begun(self._of(proposals))
+            mine = self._executions[before:]
+            with Records(self._url) as records:
+                values = []
+                width = len(self._plan.seeds)
+                for number in range(len(proposals)):
+                    part = mine[number * width : (number + 1) * width]
+                    [found] = [
+                        each
+                        for each in over_seeds.series(records, part)
+                        if (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
+                    ]
+                    values.append(sum(found.final) / len(found.final))
+            try:
+                proposals = search.send(values)
+            except StopIteration:
+                return
+
+    def _of(self, proposals: Sequence[Mapping[str, Any]]) -> list[Trial]:
+        trials: list[Trial] = []
+        for settings in proposals:
+            trials += self._plan.trials(settings, len(self._executions) + len(trials) + 1)
+        return trials
+
+    def _begun(self, trials: Sequence[Trial]) -> None:
+        """Enter trials into the store, and play those that did not finish before."""
+        store = Store(self._url)
+        todo: list[tuple[Trial, int]] = []
+        try:
+            for trial in trials:
+                file = msgspec.json.encode(trial.file).decode()
+                last = store.last(trial.file.name, file) if self._resume else None
+                if last is None:
+                    settings = {key: sweep.text(value) for key, value in trial.settings.items()}
+                    number = store.begin(
+                        trial.file.name,
+                        file,
+                        trial.file.seed,
+                        trial=trial.number,
+                        variant=trial.variant,
+                        settings=settings,
+                    )
+                    last = number, False
+                self._executions.append(last[0])
+                if last[1]:
+                    self._console.print(f"trial {trial.number} ({trial.title}): played before")
+                else:
+                    todo.append((trial, last[0]))
+        finally:
+            store.close()
+        self._played += len(todo)
+        if not todo:
+            return
+        tasks = [
+            _Task(trial, execution, self._folder_of(trial), self._url, self._options)
+            for trial, execution in todo
+        ]
+        if self._jobs == 1:
+            for task in tasks:
+                self._console.print(f"trial {task.trial.number}: {task.trial.title}")
+                task.play()
+            return
+        self._at_once(tasks)
+
+    def _folder_of(self, trial: Trial) -> Path:
+        folder = self._folder / "trials" / f"{trial.number:03}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+        return folder
+
+    def _at_once(self, tasks: Sequence[_Task]) -> None:
+        failures: list[str] = []
+        began = time.monotonic()
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(
+            min(self._jobs, len(tasks)), context, _work, (os.getpid(),)
+        ) as workers:
+            try:
+                running: dict[Future[float], _Task] = {
+                    workers.submit(task.quietly): task for task in tasks
+                }
+                for number, future in enumerate(as_completed(running), 1):
+                    trial = running[future].trial
+                    name = f"trial {trial.number} ({trial.title})"
+                    try:
+                        seconds = future.result()
+                    except DovetailError as error:
+                        failures.append(f"{name}: {error}")
+                        self._console.print(f"{name} failed: {error}", markup=False)
+                        continue
+                    left = (time.monotonic() - began) / number * (len(tasks) - number)
+                    self._console.print(
+                        f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
+                        f"about {_time(left)} left"
+                    )
+            except BaseException:
+                workers.shutdown(wait=False, cancel_futures=True)
+                for child in multiprocessing.active_children():
+                    child.terminate()
+                raise
+        if failures:
+            raise DovetailError(
+                f"{len(failures)} of {len(tasks)} trials failed; the first: {failures[0]}; "
+                "--resume plays them again"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    trial: Trial
+    execution: int
+    folder: Path
+    url: str
+    options: Options
+
+    def play(self) -> Execution:
+        return runner.play(self.trial.file, self.execution, self.folder, self.url, self.options)
+
+    def quietly(self) -> float:
+        """Play in a worker, with what is shown in a file; return the seconds that it took."""
+        began = time.monotonic()
+        with (
+            open(self.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,
+            contextlib.redirect_stdout(out),
+        ):
+            try:
+                _Worker.busy = True
+                self.play()
+            except KeyboardInterrupt:
+                if os.getppid() != _Worker.parent:  # no one is left to take the result
+                    os._exit(1)
+                raise DovetailError("interrupted") from None
+            finally:
+                _Worker.busy = False
+        return time.monotonic() - began
+
+
+class _Worker:
+    """The state of a worker process."""
+
+    parent = 0
+    busy = False
+
+
+def _work(parent: int) -> None:
+    """Prepare a worker: it ends with its parent, and stops its programs before it does."""
+    _Worker.parent = parent
+
+    def stop(number: int, frame: object) -> None:
+        if not _Worker.busy:
+            os._exit(0)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def show(done: Trials, console: Console) -> None:
+    """Show the results over seeds; write ``summary.txt``, ``curves`` and ``results.json``."""
+    level = done.plan.report.level
+    groups = over_seeds.rows(done.series, level)
+    tables = over_seeds.tables(groups)
+    wide = console if console.is_terminal else Console(width=140, highlight=False)
+    for table in tables:
+        wide.print(table)
+    if not tables:
+        console.print("no evaluations: nothing to compare over seeds")
+    with open(done.folder / "summary.txt", "w", encoding="utf-8") as text:
+        Console(file=text, width=180).print(*tables)
+    write(done.folder / "results.json", encoded(groups))
+    files = over_seeds.pictures(
+        done.series, done.folder, done.plan.base.name, ("png", "svg", "pdf")
+    )
+    console.print(f"summary    {done.folder / 'summary.txt'}")
+    for each in files:
+        if each.suffix == ".png":
+            console.print(f"curves     {each}")
+    console.print(f"results    {done.url} (executions {_span(done.executions)})")
+
+
+def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
+    """Return results over seeds as JSON."""
+    found = [
+        {
+            "evaluation": row.series.evaluation,
+            "agent": row.series.agent,
+            "variant": row.series.variant,
+            "measure": row.series.measure,
+            "runs": {
+                str(seed): {str(t): v for t, v in run.items()}
+                for seed, run in row.series.runs.items()
+            },
+            "final": row.band,
+            "note": row.band.note,
+            "level": None if row.level is None else row.level,
+            "against_first": row.comparison,
+            "p_adjusted": row.adjusted,
+        }
+        for group in groups
+        for row in group
+    ]
+    return numbers.encoded(found)
+
+
+def _span(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)}..{max(numbers)}" if numbers else "none"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

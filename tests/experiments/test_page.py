@@ -1,0 +1,117 @@
+"""The report of an experiment: one page that says what was played and needs no other file."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dovetail.experiments import drawing, reporting
+from dovetail.experiments import page as page_module
+from dovetail.experiments.records import Records
+from dovetail.experiments.runner import Execution, execute
+from dovetail.experiments.store import Store
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.scenes import Card, Cell, Piece, Scene
+
+from .conftest import SMALL
+
+CUP = """
+[[tournaments]]
+name = "cup"
+players = ["one", "two", "dice"]
+episodes = 16
+"""
+
+
+class Page(HTMLParser):
+    """The text of a page, and what it refers to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        self.links += [value or "" for key, value in attrs if key in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data} "
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+    folder = tmp_path_factory.mktemp("page")
+    path = folder / "small.toml"
+    path.write_text(SMALL + CUP)
+    return execute(path, out=folder / "out", in_process=True)
+
+
+def test_the_page_says_what_was_played(played: Execution) -> None:
+    text = (played.folder / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert not [link for link in page.links if not link.startswith("#")]
+    for word in ("connect_four", "execution", "Tournament cup", "Learning curves", "Sample games"):
+        assert word in page.text
+    assert f"dovetail run {played.folder / 'experiment.json'}" in page.text
+    assert "dovetail replay" in page.text
+    assert text.count("<svg") >= 3 + page_module.FRAMES
+    last = played.played[-1]
+    assert f"{len(last.episodes)}" in page.text
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_file_beside_it_plays_the_same_again(played: Execution, tmp_path: Path) -> None:
+    again = execute(played.folder / "experiment.json", out=tmp_path, in_process=True)
+    assert again.states == played.states
+    assert (again.folder / "results.json").exists()
+    found, was = (
+        msgspec.json.decode((each.folder / "results.json").read_bytes()) for each in (again, played)
+    )
+    for each in (found, was):
+        for row in each["stages"]:
+            del row["seconds_per_decision"]
+    assert found == was
+    assert found["tournaments"][0]["players"][0]["elo"]["value"] is not None
+
+
+def test_a_report_of_a_run_that_is_not_over_says_so(played: Execution, tmp_path: Path) -> None:
+    with Records(played.folder) as records:
+        [row] = records.rows("executions")
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store.begin("small", row["file"], 5)
+    store.close()
+    page = Page(reporting.make(tmp_path).read_text())
+    assert "still running, or was interrupted: 0 of its stages are finished" in page.text
+
+
+def test_nothing_to_report(tmp_path: Path) -> None:
+    Store(f"sqlite:///{tmp_path / 'results.sqlite'}").close()
+    with pytest.raises(DovetailError, match="has no executions to report"):
+        reporting.make(tmp_path)
+
+
+def test_a_scene_is_drawn_with_its_cells_pieces_and_cards() -> None:
+    scene = Scene(
+        2,
+        1,
+        [Cell(0, 0), Cell(1, 0)],
+        [Piece(1, "disc", 0, "<7>"), Piece(9, "disc")],
+        [Card("hand", "Copper", 3, 1)],
+    )
+    found = drawing.svg(scene)
+    assert len(found.findall("rect")) == 2
+    assert len(found.findall("circle")) == 1  # the other lies on no cell
+    assert [each.text for each in found.findall("text")] == ["<7>", "hand of seat 1: Copper x3"]

@@ -1,0 +1,163 @@
+"""Experiments with several seeds and values, in turn and at once, interrupted and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.experiments import runner
+from dovetail.experiments.records import Records
+from dovetail.experiments.runner import Execution, Options
+from dovetail.experiments.trials import Trials, execute
+from dovetail.protocol.errors import DovetailError
+
+FILE = """
+name = "seeded"
+seeds = [1, 2]
+environment = { name = "connect_four", configuration = { rows = 4, columns = 4, connect = 3 } }
+
+[sweep.parameters]
+"agents.one.parameters.hidden" = [4, 8]
+
+[report]
+level = 0.01
+
+[agents.one]
+type = "td"
+[agents.dice]
+type = "random"
+
+[[phases]]
+name = "play"
+seats = ["one", "one"]
+episodes = 20
+evaluate_every = 20
+
+[[evaluations]]
+name = "eval"
+seats = ["one", "dice"]
+episodes = 6
+rotate = true
+"""
+HERE = Options(in_process=True)
+
+
+@pytest.fixture
+def seeded(tmp_path: Path) -> Path:
+    path = tmp_path / "seeded.toml"
+    path.write_text(FILE)
+    return path
+
+
+def played(path: Path, out: Path, **more: Any) -> Trials:
+    done = execute(path, out=out, options=HERE, **more)
+    assert isinstance(done, Trials)
+    return done
+
+
+def account(done: Trials) -> list[Any]:
+    with Records(done.url) as records:
+        states = {(e.variant, e.seed, e.agent): e.state for e in records.states()}
+    return [
+        *[(e.variant, e.evaluation, e.agent, e.measure, e.runs) for e in done.series],
+        states,
+        (done.folder / "results.json").read_text(),
+    ]
+
+
+def test_killed_and_resumed_is_as_undisturbed(
+    seeded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = played(seeded, tmp_path / "whole")
+    assert [each.variant for each in whole.series] == ["hidden=4", "hidden=8"]
+    assert [sorted(each.runs) for each in whole.series] == [[1, 2], [1, 2]]
+    assert whole.executions == [1, 2, 3, 4]
+    assert {each.name for each in whole.folder.iterdir()} >= {
+        *("curves.png", "curves.svg", "curves.pdf", "results.json", "summary.txt")
+    }
+    assert "hidden=8" in (whole.folder / "summary.txt").read_text()
+
+    found = json.loads((whole.folder / "results.json").read_text())
+    assert [each["variant"] for each in found] == ["hidden=4", "hidden=8"]
+    assert (found[0]["against_first"], found[1]["against_first"]["pairs"]) == (None, 2)
+    assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
+    assert found[0]["note"] == "few seeds"
+
+    play = runner.play
+    for stop in (2, 1):  # in the middle of the second trial, then of the next but one
+        calls = 0
+
+        def breaking(*arguments: Any, stop: int = stop) -> Execution:
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise KeyboardInterrupt
+            return play(*arguments)
+
+        monkeypatch.setattr(runner, "play", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            played(seeded, tmp_path / "broken", resume=stop == 1)
+    monkeypatch.setattr(runner, "play", play)
+    resumed = played(seeded, tmp_path / "broken", resume=True)
+    assert account(resumed) == account(whole)
+
+
+def test_several_at_once_are_as_one_after_the_other(seeded: Path, tmp_path: Path) -> None:
+    overrides = {"sweep.parameters": {"agents.one.parameters.hidden": [4]}}
+    at_once = played(seeded, tmp_path / "two", overrides=overrides, jobs=2)
+    in_turn = played(seeded, tmp_path / "one", overrides=overrides)
+    assert account(at_once) == account(in_turn)
+    found = (tmp_path / "two" / "seeded" / "trials" / "001" / "progress.txt").read_text()
+    assert "play 0-20: 20 games" in found
+
+
+@pytest.mark.slow
+def test_a_trial_that_fails_does_not_stop_the_others(seeded: Path, tmp_path: Path) -> None:
+    overrides = {"seeds": [1], "sweep.parameters": {"agents.one.parameters.hidden": [4, "x"]}}
+    with pytest.raises(
+        DovetailError,
+        match=r"1 of 2 trials failed; the first: trial 2 \(hidden=x, seed 1\): \[agents",
+    ):
+        played(seeded, tmp_path, overrides=overrides, jobs=2)
+    with Records(tmp_path / "seeded") as records:
+        rows = list(records.rows("executions"))
+    assert [row["finished"] is not None for row in rows] == [True, False]
+
+
+def test_one_seed_is_an_execution(seeded: Path, tmp_path: Path) -> None:
+    seeded.write_text(FILE.replace("seeds = [1, 2]", "").replace("[sweep.parameters]", "[x]"))
+    with pytest.raises(DovetailError, match="has no key 'x'"):
+        execute(seeded, out=tmp_path, options=HERE)
+    seeded.write_text(
+        FILE.replace("seeds = [1, 2]", "")
+        .replace("[sweep.parameters]\n", "")
+        .replace('"agents.one.parameters.hidden" = [4, 8]', "")
+    )
+    assert isinstance(execute(seeded, out=tmp_path, options=HERE), Execution)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_trials(seeded: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dovetail", "run", str(seeded), "-j", "2", "--in-process"]
+    program = subprocess.Popen(
+        [*command, "--set", "phases.0.episodes=100000", "--set", "phases.0.evaluate_every=0"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    journal = tmp_path / "out" / "seeded" / "trials" / "002" / "games-2.journal"
+    while not (journal.exists() and journal.stat().st_size):
+        assert program.poll() is None
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
