@@ -106,7 +106,8 @@ def execute(
                 results.keep(execution, name, state)
     finally:
         results.close()
-    done = play(plan.base, execution, folder, url, Options(connect, token, in_process, give_up))
+    options = Options(connect, token, in_process, give_up)
+    done = play(plan.base, execution, folder, url, options, rows)
     told(folder, url)
     return done
 
