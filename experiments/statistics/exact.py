@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.agent_servers.agent import Agent, Decision, Seat
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Spec
+from dovetail.protocol.seeds import derive
 
-Policy = Callable[[str, int, Sequence[int]], Mapping[int, float]]
-"""From what a seat knows (OpenSpiel's information state), the seat and its legal actions to their chances."""
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A decision as the seat that has to make it knows it."""
+
+    knows: str
+    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell apart."""
+    seat: int
+    legal: tuple[int, ...]
+    turn: int
+    """How many actions were played before, those of chance included."""
+    tensor: tuple[float, ...]
+    """The information state as numbers; empty if the game has none."""
+
+
+Policy = Callable[[Place], Mapping[int, float]]
+"""From a decision to the chance of each legal action."""
 LARGEST = 100_000
 """Information states beyond which a game is not evaluated."""
 
@@ -64,9 +83,12 @@ def evaluate(game: str, policy: Policy) -> Exactly:
         seat = state.current_player()
         legal = state.legal_actions()
         knows = state.information_state_string(seat)
-        chances = policy(knows, seat, legal)
-        row = table.policy_for_key(table._state_key(state, seat))
-        _fill(row, chances, legal, knows)
+        kind = loaded.get_type()
+        tensor = (
+            state.information_state_tensor(seat) if kind.provides_information_state_tensor else ()
+        )
+        place = Place(knows, seat, tuple(legal), state.move_number(), tuple(tensor))
+        _fill(table.policy_for_key(knows), policy(place), legal, knows)
     seats = loaded.num_players()
     root = loaded.new_initial_state()
     values = expected_game_score.policy_value(root, [table] * seats)
@@ -75,9 +97,50 @@ def evaluate(game: str, policy: Policy) -> Exactly:
     return Exactly(tuple(map(float, values)), tuple(map(float, best)))
 
 
-def uniform(_: str, __: int, legal: Sequence[int]) -> dict[int, float]:
+def uniform(place: Place) -> dict[int, float]:
     """Return equal chances: the policy of ``random``."""
-    return {action: 1 / len(legal) for action in legal}
+    return {action: 1 / len(place.legal) for action in place.legal}
+
+
+def policy_of(
+    agent: Agent[Any],
+    spec: Spec,
+    see: Callable[[Place], Any] = lambda place: place.knows,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+) -> Policy:
+    """Return the policy of an agent that decides by what it observes now, in mode ``evaluate``.
+
+    Args:
+        agent: the agent; it must neither look ahead nor keep a memory of the episode.
+        spec: of the environment as which the agent knows the game.
+        see: what the environment shows at a decision.
+        samples: how often the agent is asked; 1 for one that is deterministic. The chances of one that
+            is not are those that it showed, so that exploitability is estimated, from above.
+        seed: of its random choices.
+    """
+    for seat in range(spec.seats):
+        agent.init(Seat(0, seat, spec))
+
+    def policy(place: Place) -> Mapping[int, float]:
+        counts = dict.fromkeys(place.legal, 0)
+        rng = random.Random(derive(seed, "policy", place.knows))
+        for number in range(samples):
+            action = agent.step(
+                Decision(
+                    *(Seat(0, place.seat, spec), number, place.turn, see(place)),
+                    *(list(place.legal), 0.0, "evaluate", rng),
+                )
+            )
+            if action not in counts:
+                raise DovetailError(
+                    f"the agent plays {action!r} at {place.knows!r}, which is not legal"
+                )
+            counts[action] += 1
+        return {action: count / samples for action, count in counts.items()}
+
+    return policy
 
 
 def observed(decisions: Mapping[str, Mapping[int, int]]) -> Policy:
@@ -89,12 +152,12 @@ def observed(decisions: Mapping[str, Mapping[int, int]]) -> Policy:
         decisions: by information state, how often each action was chosen.
     """
 
-    def policy(knows: str, seat: int, legal: Sequence[int]) -> Mapping[int, float]:
-        seen = decisions.get(knows)
+    def policy(place: Place) -> Mapping[int, float]:
+        seen = decisions.get(place.knows)
         if not seen:
-            return uniform(knows, seat, legal)
+            return uniform(place)
         total = sum(seen.values())
-        return {action: seen.get(action, 0) / total for action in legal}
+        return {action: seen.get(action, 0) / total for action in place.legal}
 
     return policy
 

@@ -8,8 +8,16 @@ import types
 import numpy as np
 import pytest
 
-from dovetail import DovetailError
-from dovetail.experiments.statistics.exact import Exactly, evaluate, observed, uniform
+from dovetail import Agent, Decision, DovetailError, Spec, spaces
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.experiments.statistics.exact import (
+    Exactly,
+    Place,
+    evaluate,
+    observed,
+    policy_of,
+    uniform,
+)
 from dovetail.experiments.statistics.payoffs import alpha_rank, nash_averaging
 
 CYCLE = np.array(
@@ -50,14 +58,14 @@ def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
     assert found.nash_conv == pytest.approx(11 / 12)  # as OpenSpiel's documentation has it
     assert found.exploitability == pytest.approx(11 / 24)
 
-    def equilibrium(knows: str, seat: int, legal: object) -> dict[int, float]:
+    def equilibrium(place: Place) -> dict[int, float]:
         """Kuhn's equilibrium for alpha = 0: card, then p(ass) and b(et) so far; 0 passes, 1 bets."""
         bet = {
             **{"0": 0.0, "1": 0.0, "2": 0.0},
             **{"0pb": 0.0, "1pb": 1 / 3, "2pb": 1.0},
             **{"0p": 1 / 3, "1p": 0.0, "2p": 1.0},
             **{"0b": 0.0, "1b": 1 / 3, "2b": 1.0},
-        }[knows]
+        }[place.knows]
         return {0: 1 - bet, 1: bet}
 
     exact = evaluate("kuhn_poker", equilibrium)
@@ -67,10 +75,36 @@ def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
 
 def test_a_policy_is_observed_from_decisions() -> None:
     policy = observed({"2b": {1: 30}, "0b": {0: 3, 1: 1}})
-    assert policy("2b", 1, [0, 1]) == {0: 0.0, 1: 1.0}
-    assert policy("0b", 1, [0, 1]) == {0: 0.75, 1: 0.25}
-    assert policy("1b", 1, [0, 1]) == {0: 0.5, 1: 0.5}
+    chances = [policy(Place(knows, 1, (0, 1), 3, ())) for knows in ("2b", "0b", "1b")]
+    assert chances == [{0: 0.0, 1: 1.0}, {0: 0.75, 1: 0.25}, {0: 0.5, 1: 0.5}]
     assert isinstance(evaluate("kuhn_poker", policy), Exactly)
+
+
+KUHN = Spec(
+    name="kuhn", seats=2, observation_spaces=[spaces.Text(10)], action_spaces=[spaces.Discrete(2)]
+)
+
+
+class Bold(Agent):
+    """Bets always, and sees what it holds."""
+
+    name = "bold"
+
+    def step(self, decision: Decision) -> int:
+        assert decision.observation[0] in "012"
+        assert decision.mode == "evaluate"
+        return 1
+
+
+def test_an_agent_is_evaluated_exactly() -> None:
+    found = evaluate("kuhn_poker", policy_of(Bold(), KUHN))
+    by_hand = evaluate("kuhn_poker", lambda place: {1: 1.0})
+    assert found == by_hand
+    # Against one who always bets: +2 with the king, 0 with the queen, -1 for folding the jack.
+    assert found.values == pytest.approx((0, 0))
+    assert found.best[1] == pytest.approx(1 / 3)
+    dice = evaluate("kuhn_poker", policy_of(Random(), KUHN, samples=2000, seed=1))
+    assert dice.nash_conv == pytest.approx(11 / 12, abs=0.1)
 
 
 def test_what_cannot_be_evaluated_is_refused() -> None:
@@ -79,4 +113,4 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
     with pytest.raises(DovetailError, match="simultaneous moves"):
         evaluate("matrix_rps", uniform)
     with pytest.raises(DovetailError, match="chances that sum to 1"):
-        evaluate("kuhn_poker", lambda knows, seat, legal: {0: 0.4})
+        evaluate("kuhn_poker", lambda place: {0: 0.4})
