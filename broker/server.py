@@ -1,4 +1,4 @@
-"""The broker as a running thing: the core, its journal, a ZeroMQ ROUTER, and peers in process.
+"""The broker as a running thing: the core, its journal, a ROUTER, and peers in this program.
 
 The shell moves messages and tells the time; it decides nothing.  Remote peers speak over the
 socket.  Local peers are hosts in this program, called directly with the messages themselves; the
@@ -7,17 +7,13 @@ core cannot tell them apart, so any mix of roles inside and outside plays the sa
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
-import zmq
-
+from dovetail import transport
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, decoders
@@ -25,22 +21,15 @@ from dovetail.broker.outbox import Address
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError
-from dovetail.transport.frames import receive, send, waiting
+from dovetail.protocol.errors import ProtocolError
 
 log = logging.getLogger("dovetail.broker")
 
-HIGH_WATER = 1_000_000
-"""Messages that wait for a peer that does not read, before it is taken for lost."""
-DRAIN = 1024
-"""ZeroMQ messages read before the answers go out."""
 RETRY_JOURNAL = 1.0
 STALL = 1.0
-"""Seconds after which a wait of at most ``SLEEP`` milliseconds has been a stop of this program."""
-YIELDS = 20
-"""How often the loop looks again before it sleeps."""
-SLEEP = 50
-"""The longest sleep in milliseconds; a constant spares a system call a turn."""
+"""Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
+WAIT = 0.5
+"""The longest wait for something to happen."""
 
 
 class Local:
@@ -79,13 +68,12 @@ class Server:
         self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
-        self._sleep = -1
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
         self._decoders = decoders(self.settings.limits)
-        self._context: zmq.Context[Any] | None = None
-        self._socket: zmq.Socket[bytes] | None = None
+        self._router: transport.AnyRouter | None = None
         if bind is not None:
-            self._bind(bind)
+            self._router = transport.listen(bind, self.settings.limits.frame)
+            self.address = self._router.address
 
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""
@@ -102,25 +90,6 @@ class Server:
                 self.core.tables.next = journal.next
         if live is not None:
             live.begin(self.core, self._secret, self._now())
-
-    def _bind(self, bind: str) -> None:
-        context = self._context = zmq.Context()
-        socket = self._socket = context.socket(zmq.ROUTER)
-        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
-        socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
-        socket.setsockopt(zmq.MAXMSGSIZE, self.settings.limits.frame)
-        socket.setsockopt(zmq.LINGER, 1000)
-        try:
-            socket.bind(bind)
-        except zmq.ZMQError as error:
-            socket.close(linger=0)
-            context.term()
-            raise DovetailError(
-                f"cannot listen at {bind!r} ({error.strerror}); "
-                "is another broker running? choose another with --bind"
-            ) from None
-        self.address = socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     # -- peers in this program -----------------------------------------------------------------------
 
@@ -151,8 +120,8 @@ class Server:
                 for message in messages:
                     core.receive(local, message, now)
             timeout = 0.0
-        if self._socket is not None:
-            self._read(timeout, now)
+        if self._router is not None:
+            self._read(self._router, timeout, now)
         elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
@@ -173,52 +142,34 @@ class Server:
         self._last = now
         return now
 
-    def _read(self, timeout: float, now: float) -> None:
-        socket = self._socket
+    def _read(self, router: transport.AnyRouter, timeout: float, now: float) -> None:
         core = self.core
-        assert socket is not None
         if timeout > 0:
-            parts = self._first(socket, min(timeout, core.deadline() - now))
-            if parts is None:
-                return
-        elif waiting(socket):
-            parts = receive(socket)
-        else:
+            timeout = max(0.0, min(timeout, core.deadline() - now, WAIT))
+        events = router.receive(timeout)
+        if not events:
             return
         arrived = self._now()
         readers = self._decoders
         live = self._live
-        for _ in range(DRAIN):
-            connection = parts[0]
+        for connection, frames in events:
+            if frames is None:
+                if live is not None:
+                    live.events.append((arrived, connection, None))
+                core.lost(connection, arrived)
+                continue
             if live is not None:
-                live.events.append((arrived, parts))
+                live.events.append((arrived, [connection, *frames]))
             decode = readers[core.role(connection)].decode
-            for index in range(1, len(parts)):
+            for frame in frames:
                 try:
-                    message = decode(parts[index])
+                    message = decode(frame)
                 except ProtocolError as error:
                     core.refuse(connection, error, arrived)
                     continue
                 core.receive(connection, message, arrived)
                 if type(message) is m.Hello:
                     decode = readers[core.role(connection)].decode
-            if not waiting(socket):
-                return
-            parts = receive(socket)
-
-    def _first(self, socket: zmq.Socket[bytes], wait: float) -> list[bytes] | None:
-        """Wait for a message; at first awake, since to wake a core costs more than to look again."""
-        for _ in range(YIELDS):
-            if waiting(socket):
-                return receive(socket)
-            os.sched_yield()
-        milliseconds = int(max(1.0, min(SLEEP, wait * 1000)))
-        if milliseconds != self._sleep:
-            socket.rcvtimeo = self._sleep = milliseconds
-        try:
-            return receive(socket)
-        except zmq.Again:
-            return None
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
@@ -242,7 +193,7 @@ class Server:
                 except OSError as error:
                     self._hold(out, error, now)
                     return
-            self._tell(out, now)
+            self._tell(out)
 
     def _renew(self, live: Live, now: float) -> None:
         """Replace what was written of what is in progress by a snapshot."""
@@ -262,16 +213,16 @@ class Server:
                 "the broker waits until it can be written; make room"
             )
             log.error(text)
-            self._tell([(each, m.Error("journal", text)) for each in self.core.experiments()], now)
+            self._tell([(each, m.Error("journal", text)) for each in self.core.experiments()])
         self._retry = now + RETRY_JOURNAL
 
-    def _tell(self, out: list[tuple[Address, m.Message]], now: float) -> None:
+    def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
         if len(out) == 1:
             connection, message = out[0]
-            if type(connection) is bytes:
-                self._transmit(connection, [message], now)
+            if type(connection) is Local:
+                self._deliver(connection, [message])
             else:
-                self._deliver(connection, [message])  # type: ignore[arg-type]
+                self._transmit(connection, [message])
             return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
@@ -281,10 +232,10 @@ class Server:
             else:
                 bundle.append(message)
         for connection, bundle in bundles.items():
-            if type(connection) is bytes:
-                self._transmit(connection, bundle, now)
+            if type(connection) is Local:
+                self._deliver(connection, bundle)
             else:
-                self._deliver(connection, bundle)  # type: ignore[arg-type]
+                self._transmit(connection, bundle)
 
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
         if local.host is None:
@@ -294,23 +245,16 @@ class Server:
         if answers:
             self._local.append((local, answers))
 
-    def _transmit(self, connection: Address, messages: list[m.Message], now: float) -> None:
-        assert self._socket is not None
-        assert isinstance(connection, bytes)
-        frames = [connection]
+    def _transmit(self, connection: Address, messages: list[m.Message]) -> None:
+        assert self._router is not None
+        frames = []
         for message in messages:
             try:
                 frames.append(codec.encode(message))
             except codec.UNSENDABLE as error:
                 log.error("a %s could not be sent: %s", type(message).__name__, error)
-        try:
-            send(self._socket, frames, block=False)
-        except zmq.ZMQError as error:
-            if error.errno not in (errno.EHOSTUNREACH, errno.EAGAIN):
-                raise
-            if self._live is not None:
-                self._live.events.append((now, connection, None))
-            self.core.lost(connection, now)
+        if frames:
+            self._router.send(connection, frames)
 
     # -- the end ---------------------------------------------------------------------------------------
 
@@ -329,9 +273,8 @@ class Server:
         self._commit(now)
         if self._live is not None:
             self._live.close(discard=not self._held)
-        if self._socket is not None and self._context is not None:
-            self._socket.close()
-            self._context.term()
-            self._socket = None
+        if self._router is not None:
+            self._router.close()
+            self._router = None
         if self.journal is not None:
             self.journal.close(self.core.tables.next)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,9 @@ def _refused(what: str, original: Any) -> Any:
     return checked
 
 
+socket.socket.__init__ = _refused(  # type: ignore[method-assign]
+    "opens a socket", socket.socket.__init__
+)
 zmq.Context.socket = _refused("opens a socket", zmq.Context.socket)  # type: ignore[method-assign]
 subprocess.Popen.__init__ = _refused(  # type: ignore[method-assign]
     "starts a program", subprocess.Popen.__init__

@@ -59,6 +59,8 @@ PLACES = {
     "tests/playthroughs": "learners",
     "tests/protocol": "fast",
     "tests/testing": "fast",
+    "tests/transport": "processes",
+    "tests/transport/test_zmtp.py": "fast",
     "tests/test_checkout.py": "processes",
     "tests/protocol/test_first_agent.py": "processes",
     "tests/test_ci.py": "processes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,5 @@ def test_a_fast_test_opens_no_socket_and_starts_no_program() -> None:
         subprocess.run([sys.executable, "--version"], check=True)
     with zmq.Context() as context, pytest.raises(RuntimeError, match="opens a socket"):
         context.socket(zmq.PAIR)
+    with pytest.raises(RuntimeError, match="opens a socket"):
+        socket.socket()

@@ -33,6 +33,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, entries, read
 from dovetail.protocol.spaces import Discrete
+from dovetail.transport import VARIABLE
 
 
 class Count(Environment):
@@ -120,8 +121,14 @@ class Broker:
             thread.join(10)
 
 
+@pytest.fixture(autouse=True, params=["zmtp", "libzmq"])
+def sockets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ends over our own ZMTP, then over libzmq; the raw peers are libzmq's throughout."""
+    monkeypatch.setenv(VARIABLE, request.param)
+
+
 @pytest.fixture
-def broker() -> Iterator[Broker]:
+def broker(sockets: None) -> Iterator[Broker]:
     broker = Broker(heartbeat=0.1, grace=1.0, peer_timeout=2.0)
     broker.serve(serve_environment, [Count])
     broker.serve(serve_agent, [Player, Recorder])
@@ -272,6 +279,7 @@ def test_a_slow_joiner_waits_for_the_broker(tmp_path: Path) -> None:
         server.pump(0.05)
     thread.join()
     server.close()
+    joined[0].close()
 
 
 def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_its_question(

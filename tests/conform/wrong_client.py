@@ -5,6 +5,7 @@ python wrong_client.py MISTAKE ROLE
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import traceback
@@ -17,6 +18,7 @@ import zmq
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.conform import conformer
 
+from dovetail import transport
 from dovetail.agent_servers.host import AgentHost
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
@@ -141,6 +143,7 @@ def sets_a_routing_identity() -> None:
             made.setsockopt(zmq.IDENTITY, b"me")
             return made
 
+    os.environ[transport.VARIABLE] = "libzmq"  # our own sockets cannot have one
     zmq.Context = Fixed  # type: ignore[misc]
 
 

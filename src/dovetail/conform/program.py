@@ -23,7 +23,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.examples import reading
-from dovetail.transport.frames import receive, send
+from dovetail.transport.libzmq import receive, send
 
 TOKEN = "conformance"
 """The access token that the program finds in its environment."""

@@ -1,4 +1,4 @@
-"""A peer's connection to a broker over ZeroMQ: a DEALER socket around a ``Session``.
+"""A peer's connection to a broker over ZeroMQ: a DEALER around a ``Session``.
 
 A ZeroMQ message carries one or more frames, and each frame is one message of the contract.
 Waiting messages are read in batches, and outgoing messages are sent in batches.
@@ -11,15 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-import zmq
-
-from dovetail.peer.address import ADDRESS
+from dovetail import transport
 from dovetail.peer.session import NameTaken, Session
 from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport.frames import receive, send, waiting
 
 GIVE_UP = 60.0
 """Seconds of the broker's silence after which an experiment gives up."""
@@ -34,10 +31,8 @@ AGAIN = 0.25
 """Seconds between two such requests."""
 
 _log = logging.getLogger("dovetail")
-
-
-BATCH = 4096
-"""Maximum number of frames read at a time, so that answers are sent in between."""
+LOOK = 0.5
+"""The longest wait in seconds before the connection is looked after."""
 
 
 class Link:
@@ -72,19 +67,18 @@ class Link:
         self._silence = Silence(give_up)
         self._idle = idle
         self._warn = warn
-        self.session = Session(hello)
-        self._context = zmq.Context()
-        self._socket: zmq.Socket[bytes] | None = None
-        self._wait = -1
+        session = self.session = Session(hello)
         self._first: list[m.Message] = []
+        self._dealer: transport.AnyDealer | None = transport.connect(
+            address, lambda: session.greet(time.monotonic())
+        )
         try:
-            self._connect()
-            self._join(wait, stop or threading.Event())
+            self._join(self._dealer, wait, stop or threading.Event())
         except BaseException:
             self.close(goodbye=False)
             raise
 
-    def _join(self, wait: float | None, stop: threading.Event) -> None:
+    def _join(self, dealer: transport.AnyDealer, wait: float | None, stop: threading.Event) -> None:
         """Wait for the welcome."""
         end = None if wait is None else time.monotonic() + wait
         taken: float | None = None
@@ -101,34 +95,12 @@ class Link:
                 elif now - taken > INHERIT:
                     raise
                 stop.wait(AGAIN)
-                self._greet()
+                dealer.send([self.session.greet(time.monotonic())])
             if taken is None and end is not None and time.monotonic() > end:
+                why = f" ({dealer.trouble})" if dealer.trouble else ""
                 raise DovetailError(
-                    f"no broker answers at {self.address}; start one with `dovetail broker`"
+                    f"no broker answers at {self.address}{why}; start one with `dovetail broker`"
                 )
-
-    def _connect(self) -> None:
-        if self._socket is not None:
-            self._socket.close(linger=0)
-        socket = self._socket = self._context.socket(zmq.DEALER)
-        socket.setsockopt(zmq.RECONNECT_IVL, 100)
-        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
-        socket.setsockopt(zmq.SNDHWM, 0)
-        socket.setsockopt(zmq.RCVHWM, 0)
-        self._wait = -1
-        try:
-            socket.connect(self.address)
-        except zmq.ZMQError as error:
-            raise DovetailError(
-                f"{self.address!r} is not a broker address ({error.strerror}); "
-                f"expected something like {ADDRESS}"
-            ) from None
-        self._greet()
-
-    def _greet(self) -> None:
-        assert self._socket is not None
-        self._socket.send(self.session.greet(time.monotonic()))
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Return the messages received, waiting up to ``timeout`` seconds for the first.
@@ -141,23 +113,17 @@ class Link:
         if self._first:
             first, self._first = self._first, []
             return first
-        socket = self._socket
-        assert socket is not None
-        wait = 500 if timeout is None else min(500, int(timeout * 1000))
-        if wait != self._wait:
-            socket.rcvtimeo = self._wait = wait
-        try:
-            frames = receive(socket)
-        except zmq.Again:
+        dealer = self._dealer
+        assert dealer is not None
+        frames = dealer.receive(LOOK if timeout is None or timeout > LOOK else timeout)
+        if not frames:
             self._nothing(time.monotonic())
             return []
         if self._silence.seconds:
             self._heard()
-        while len(frames) < BATCH and waiting(socket):
-            frames += receive(socket)
         messages, answers = self.session.receive(frames, time.monotonic())
         if answers:
-            send(socket, answers)
+            dealer.send(answers)
         return messages
 
     def _nothing(self, now: float) -> None:
@@ -178,10 +144,12 @@ class Link:
                     f"waiting{limit} for it to return"
                 )
         if session.silent(now):
-            if session.welcome is None and self._socket is not None:
-                self._greet()  # the hello or its welcome may have been lost
-            else:
-                self._connect()
+            assert self._dealer is not None
+            if session.welcome is None and self._dealer.ready:
+                self._dealer.send([session.greet(now)])  # the hello or its welcome may be lost
+            elif session.welcome is not None:
+                session.heard = now
+                self._dealer.reset()
         if self._idle is not None:
             self._idle()
 
@@ -201,7 +169,7 @@ class Link:
         """
         if not messages:
             return
-        assert self._socket is not None
+        assert self._dealer is not None
         frames = [codec.encode(message) for message in messages]
         if self.session.welcome is not None:
             most = self.session.welcome.limits.frame
@@ -210,7 +178,7 @@ class Link:
                 raise DovetailError(
                     f"{size:,} bytes in a message; the broker accepts at most {most:,}"
                 )
-        send(self._socket, frames)
+        self._dealer.send(frames)
 
     @property
     def departed(self) -> bool:
@@ -229,10 +197,10 @@ class Link:
 
         Nothing is sent if the broker has already sent ``bye``.
         """
-        if self._socket is not None:
-            goodbye = goodbye and not self.departed
-            if goodbye:
-                self.send([m.Bye()])
-            self._socket.close(linger=500 if goodbye else 0)
-            self._socket = None
-        self._context.term()
+        if self._dealer is None:
+            return
+        goodbye = goodbye and not self.departed
+        if goodbye:
+            self.send([m.Bye()])
+        self._dealer.close(0.5 if goodbye else 0.0)
+        self._dealer = None

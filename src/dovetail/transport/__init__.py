@@ -1,1 +1,104 @@
-"""How frames travel over ZeroMQ."""
+"""How frames travel: ZMTP over sockets, our own or libzmq's behind the same two classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from dovetail.protocol.errors import DovetailError
+
+VARIABLE = "DOVETAIL_TRANSPORT"
+"""The environment variable that chooses: ``zmtp`` (the default) or ``libzmq``."""
+
+
+class AnyRouter(Protocol):
+    """A broker's end."""
+
+    address: str
+
+    def receive(self, timeout: float) -> Sequence[tuple[Any, list[bytes] | None]]:
+        """Return what came, waiting up to ``timeout`` seconds: a connection, and its frames.
+
+        None in place of frames says that the connection has ended.
+        """
+        ...
+
+    def send(self, connection: Any, frames: Sequence[bytes]) -> None:
+        """Send frames as one message; nothing happens if the connection has ended."""
+        ...
+
+    def waiting(self, connection: Any) -> int:
+        """Return how many bytes wait for a peer to read, as far as is known."""
+        ...
+
+    def close(self, linger: float = 1.0) -> None:
+        """Close everything, once peers have taken what is still to be sent."""
+        ...
+
+
+class AnyDealer(Protocol):
+    """A peer's end."""
+
+    trouble: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether frames that are sent leave now."""
+        ...
+
+    def receive(self, timeout: float) -> list[bytes]:
+        """Return the frames that came, waiting up to ``timeout`` seconds for the first."""
+        ...
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Send frames as one message."""
+        ...
+
+    def reset(self) -> None:
+        """Give up the connection and open another."""
+        ...
+
+    def close(self, linger: float) -> None:
+        """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
+        ...
+
+
+def listen(bind: str, most: int) -> AnyRouter:
+    """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
+
+    Raises:
+        DovetailError: it cannot listen there.
+    """
+    if _chosen() == "libzmq":
+        from dovetail.transport import libzmq
+
+        return libzmq.Router(bind, most)
+    from dovetail.transport.router import Router
+
+    return Router(bind, most)
+
+
+def connect(address: str, greet: Callable[[], bytes]) -> AnyDealer:
+    """Return a peer's end; ``greet`` returns the frame that goes first over a new connection.
+
+    Raises:
+        DovetailError: it is not an address.
+    """
+    if _chosen() == "libzmq":
+        from dovetail.transport import libzmq
+
+        return libzmq.Dealer(address, greet)
+    from dovetail.transport.dealer import Dealer
+
+    return Dealer(address, greet)
+
+
+def _chosen() -> str:
+    chosen = os.environ.get(VARIABLE) or "zmtp"
+    if chosen not in ("zmtp", "libzmq"):
+        raise DovetailError(f"{VARIABLE} is {chosen!r}; expected zmtp or libzmq")
+    return chosen
+
+
+__all__ = ["VARIABLE", "AnyDealer", "AnyRouter", "connect", "listen"]

@@ -1,0 +1,296 @@
+"""A peer's end: a ZMTP DEALER over one connection that it opens again when it breaks."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+
+from dovetail.transport import zmtp
+from dovetail.transport.endpoint import parse, say_no_more, tune
+from dovetail.transport.zmtp import Wire, WireError
+
+FIRST_DELAY = 0.05
+"""Seconds before the second attempt to connect; they double with each that fails."""
+LONGEST_DELAY = 1.0
+CONNECT = 10.0
+"""Seconds that an attempt to connect may take."""
+HANDSHAKE = 5.0
+"""Seconds that the broker's socket has to greet."""
+CHUNK = 1 << 18
+"""Bytes read at a time."""
+MOST = 1 << 31
+"""Bytes in a frame from the broker."""
+
+_AGAIN = (BlockingIOError, InterruptedError, TimeoutError)
+_UNDER_WAY = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
+_NOW = getattr(socket, "MSG_DONTWAIT", 0)
+
+
+class Dealer:
+    """A connection to a broker, which need not run yet.  Not for more than one thread.
+
+    Args:
+        address: the broker's.
+        greet: called for each new connection; returns the frame that goes first.
+
+    Raises:
+        DovetailError: it is not an address.
+    """
+
+    def __init__(self, address: str, greet: Callable[[], bytes]) -> None:
+        self._endpoint = parse(address)
+        self._greet = greet
+        self._socket: socket.socket | None = None
+        self._wire = Wire(b"DEALER", MOST)
+        self._connected = False
+        """Whether the system has connected the socket."""
+        self._outbox = bytearray()
+        self._frames: list[bytes] = []
+        """What came while something was being sent."""
+        self._timeout = -1.0
+        self._delay = FIRST_DELAY
+        self._next = 0.0
+        """When to try again, without a socket; with one that is not ready, when to give it up."""
+        self._attempt = 0
+        self.trouble = ""
+        """Why there is no connection, as far as is known."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether frames that are sent leave now."""
+        return self._wire.ready
+
+    # -- receiving ---------------------------------------------------------------------------------
+
+    def receive(self, timeout: float) -> list[bytes]:
+        """Return the frames that came, waiting up to ``timeout`` seconds for the first."""
+        if self._frames:
+            frames, self._frames = self._frames, []
+            return frames
+        if not self._wire.ready or self._outbox:
+            return self._progress(timeout)
+        made = self._socket
+        assert made is not None
+        if timeout != self._timeout:
+            self._set_timeout(made, timeout)
+        try:
+            data = made.recv(CHUNK)
+        except _AGAIN:
+            return []
+        except OSError as error:
+            self._lost(error.strerror or str(error))
+            return []
+        return self._feed(data)
+
+    def _feed(self, data: bytes) -> list[bytes]:
+        if not data:
+            self._lost("the broker closed the connection")
+            return []
+        wire = self._wire
+        try:
+            frames = wire.feed(data)
+        except WireError as error:
+            self._lost(str(error))
+            return []
+        if wire.out:
+            self._outbox += wire.out
+            wire.out.clear()
+            self._push()
+        return frames
+
+    def _set_timeout(self, made: socket.socket, timeout: float) -> None:
+        """Let ``recv`` itself wait, which spares a system call."""
+        self._timeout = timeout
+        if os.name == "posix" and timeout > 0:
+            whole = int(timeout)
+            value = struct.pack("@ll", whole, max(1, int((timeout - whole) * 1e6)))
+            made.settimeout(None)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
+        else:
+            made.settimeout(timeout)
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Send frames as one message; without a connection they are dropped.
+
+        What is lost with a connection is said again after the next ``hello`` (S5).  This waits for a
+        broker that is slow to read.
+        """
+        if not self._wire.ready:
+            return
+        data = zmtp.pack(frames)
+        if not self._outbox:
+            made = self._socket
+            assert made is not None
+            try:
+                sent = made.send(data, _NOW)
+            except _AGAIN:
+                sent = 0
+            except OSError as error:
+                self._lost(error.strerror or str(error))
+                return
+            if sent == len(data):
+                return
+            data = data[sent:]
+        self._outbox += data
+        while self._outbox and self._wire.ready:
+            self._frames += self._progress(1.0)  # the broker may wait for us to read
+
+    def _push(self) -> None:
+        """Send what waits, as far as the system takes it now."""
+        outbox = self._outbox
+        while outbox and self._socket is not None:
+            try:
+                with memoryview(outbox) as view:
+                    sent = self._socket.send(view[:CHUNK], _NOW)
+            except _AGAIN:
+                return
+            except OSError as error:
+                self._lost(error.strerror or str(error))
+                return
+            del outbox[:sent]
+
+    # -- the connection ----------------------------------------------------------------------------
+
+    def _progress(self, timeout: float) -> list[bytes]:
+        """Connect, greet or send; return early with frames that came, or when all is sent."""
+        end = time.monotonic() + timeout
+        while True:
+            now = time.monotonic()
+            if self._socket is not None and not self._wire.ready and now >= self._next:
+                self._lost("the program there does not answer as a ZeroMQ socket does")
+            made = self._socket
+            if made is None:
+                if now >= self._next:
+                    self._open(now)
+                elif now >= end:
+                    return []
+                else:
+                    time.sleep(min(self._next, end) - now)
+                continue
+            until = end if self._wire.ready else min(end, self._next)
+            want_write = bool(self._outbox) or not self._connected
+            readable, writable = _wait(made, want_write, max(0.0, until - now))
+            if writable and not self._connected:
+                failed = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if failed:
+                    self._lost(os.strerror(failed))
+                    continue
+                self._established(now)
+            if writable:
+                self._push()
+            if readable and self._socket is made and self._connected:
+                ready = self._wire.ready
+                try:
+                    data = made.recv(CHUNK, _NOW)
+                except _AGAIN:
+                    continue
+                except OSError as error:
+                    self._lost(error.strerror or str(error))
+                    continue
+                frames = self._feed(data)
+                if self._wire.ready and not ready:
+                    self._welcome()
+                if frames:
+                    return frames
+            if self._wire.ready and not self._outbox and (writable or time.monotonic() >= end):
+                return []
+            if time.monotonic() >= end:
+                return []
+
+    def _open(self, now: float) -> None:
+        """Begin to connect."""
+        self._wire = Wire(b"DEALER", MOST)
+        self._outbox.clear()
+        self._connected = False
+        self._timeout = -1.0
+        self._next = now + CONNECT
+        try:
+            ways = self._endpoint.sockets()
+            family, address = ways[self._attempt % len(ways)]
+            self._attempt += 1
+            made = self._socket = socket.socket(family, socket.SOCK_STREAM)
+            tune(made)
+            made.setblocking(False)
+            made.connect(address)
+        except OSError as error:
+            if error.errno not in _UNDER_WAY:
+                self._lost(error.strerror or str(error))
+        else:
+            self._established(now)
+
+    def _established(self, now: float) -> None:
+        self._connected = True
+        self._next = now + HANDSHAKE
+        self._outbox += self._wire.out
+        self._wire.out.clear()
+        self._push()
+
+    def _welcome(self) -> None:
+        """The broker's socket is ready: say who we are."""
+        self._delay = FIRST_DELAY
+        self.trouble = ""
+        self._outbox += zmtp.pack([self._greet()])
+        self._push()
+
+    def _lost(self, why: str) -> None:
+        """Take note that the connection is gone, or did not come about."""
+        self.trouble = why
+        self._discard()
+        self._next = time.monotonic() + self._delay
+        self._delay = min(2 * self._delay, LONGEST_DELAY)
+
+    def _discard(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._wire = Wire(b"DEALER", MOST)
+        self._outbox.clear()
+        self._connected = False
+
+    def reset(self) -> None:
+        """Give up the connection and open another."""
+        self._discard()
+        self._next = 0.0
+
+    def close(self, linger: float) -> None:
+        """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
+        made = self._socket
+        if made is not None and self._wire.ready and linger > 0:
+            end = time.monotonic() + linger
+            while self._outbox and self._wire.ready and time.monotonic() < end:
+                self._progress(end - time.monotonic())
+            if self._socket is made:
+                say_no_more(made)
+                _until_end(made, end)
+        self._discard()
+
+
+def _until_end(made: socket.socket, end: float) -> None:
+    """Read until the other side closes its end too: closing earlier might lose what we sent last."""
+    with contextlib.suppress(OSError):
+        made.setblocking(False)
+        while (left := end - time.monotonic()) > 0:
+            readable, _ = _wait(made, False, left)
+            if readable and not made.recv(CHUNK):
+                return
+
+
+def _wait(made: socket.socket, write: bool, timeout: float) -> tuple[bool, bool]:
+    """Wait until a socket can be read from, or written to if that is wanted."""
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(made, select.POLLIN | (select.POLLOUT if write else 0))
+        found = poll.poll(timeout * 1000)
+        mask = found[0][1] if found else 0
+        broken = mask & (select.POLLERR | select.POLLHUP)
+        return bool(mask & select.POLLIN or broken), bool(mask & select.POLLOUT or broken)
+    readable, writable, failed = select.select([made], [made] if write else [], [made], timeout)
+    return bool(readable or failed), bool(writable or failed)

@@ -1,0 +1,380 @@
+"""The broker's end: a ZMTP ROUTER over many connections, in one thread."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from dovetail.transport import zmtp
+from dovetail.transport.endpoint import Listener, say_no_more, tune
+from dovetail.transport.zmtp import Wire, WireError
+
+log = logging.getLogger("dovetail.broker")
+
+CONNECTIONS = 4096
+"""Connections at a time."""
+HANDSHAKE = 5.0
+"""Seconds that a peer has to greet."""
+FIRST = 30.0
+"""Seconds that a peer which has greeted has to send its first frame."""
+CHUNK = 1 << 18
+"""Bytes read from a connection before it is the others' turn."""
+FRAMES = 1024
+"""Frames handed over from a connection before it is the others' turn."""
+ACCEPTED = 64
+"""Connections accepted in a turn."""
+FULL = 8 << 20
+"""Bytes waiting to be sent to a peer from which on nothing is read from it."""
+LOST = 256 << 20
+"""Bytes waiting to be sent to a peer from which on its connection is closed."""
+FAREWELL = 1.0
+"""Seconds that a connection which is being closed has to take what is still to be sent."""
+QUIET = 10.0
+"""Seconds between lines in the log about connections that are refused."""
+SETTLE = 0.2
+"""Seconds that a peer which has been sent everything has to close its end."""
+PAUSE = 1.0
+"""Seconds without accepting after the system ran out of something."""
+
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+_AGAIN = (BlockingIOError, InterruptedError)
+
+
+class Connection:
+    """A peer's connection."""
+
+    __slots__ = ("backlog", "closing", "events", "name", "outbox", "sent", "socket", "wire")
+
+    def __init__(self, made: socket.socket, name: bytes, most: int) -> None:
+        self.socket = made
+        self.name = name
+        """What it is called outside: unique among the connections of all routers."""
+        self.wire = Wire(b"ROUTER", most)
+        self.outbox = bytearray()
+        """Bytes that the system has not taken yet, after the first ``sent``."""
+        self.sent = 0
+        self.events = _READ
+        """What the selector waits for."""
+        self.backlog: list[bytes] = []
+        """Frames that came and are not handed over yet."""
+        self.closing = 0.0
+        """When to close for good, once nothing is read from it any more."""
+
+
+Event = tuple[bytes, list[bytes] | None]
+"""The name of a connection and frames that came over it; None: it has ended."""
+
+
+class Router:
+    """Listens, and exchanges frames with every peer that connects.
+
+    A peer that breaks the protocol, is too slow to greet, or does not read is closed with one line in
+    the log; the others do not wait.  Not for more than one thread.
+
+    Args:
+        bind: the address.
+        most: the bytes that a frame may have.
+        connections: how many there may be at a time.
+
+    Raises:
+        DovetailError: it cannot listen there.
+    """
+
+    def __init__(self, bind: str, most: int, connections: int = CONNECTIONS) -> None:
+        self._most = most
+        self._limit = connections
+        self._listener = Listener(bind)
+        self.address = self._listener.address
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener.socket, _READ, None)
+        self._resume = 0.0
+        """When to accept again, while that is paused."""
+        self._open: dict[bytes, Connection] = {}
+        self._prefix = os.urandom(6)
+        self._greeting: dict[Connection, float] = {}
+        """Connections that have not greeted yet, and until when they may; the oldest first."""
+        self._silent: dict[Connection, float] = {}
+        """Connections that have greeted and said nothing yet."""
+        self._closing: dict[Connection, None] = {}
+        self._late: dict[Connection, None] = {}
+        """Connections with a backlog."""
+        self._ended: deque[Event] = deque()
+        self._numbers = 0
+        self._swept = 0.0
+        self._quiet = 0.0
+        """When to log a refused connection again."""
+
+    # -- receiving ---------------------------------------------------------------------------------
+
+    def receive(self, timeout: float) -> list[Event]:
+        """Return what came, waiting up to ``timeout`` seconds; each connection has one turn."""
+        events: list[Event] = []
+        if self._late or self._ended:
+            timeout = 0.0
+            self._take_backlog(events)
+        elif timeout > 0 and (self._greeting or self._silent or self._closing or self._resume):
+            timeout = min(timeout, 0.1)
+        for key, mask in self._selector.select(timeout):
+            connection: Connection | None = key.data
+            if connection is None:
+                self._accept()
+                continue
+            if mask & _WRITE:
+                self._flush(connection)
+            if mask & _READ and connection.name in self._open:
+                self._read(connection, events)
+        if self._greeting or self._silent or self._closing or self._resume:
+            now = time.monotonic()
+            if now - self._swept >= 0.1:
+                self._swept = now
+                self._sweep(now)
+        while self._ended:
+            events.append(self._ended.popleft())
+        return events
+
+    def _take_backlog(self, events: list[Event]) -> None:
+        for connection in list(self._late):
+            frames = connection.backlog
+            connection.backlog = frames[FRAMES:]
+            events.append((connection.name, frames[:FRAMES]))
+            if not connection.backlog:
+                del self._late[connection]
+                self._watch(connection)
+
+    def _read(self, connection: Connection, events: list[Event]) -> None:
+        try:
+            data = connection.socket.recv(CHUNK)
+        except _AGAIN:
+            return
+        except OSError:
+            data = b""
+        if connection.closing:
+            if not data:
+                self._forget(connection)
+            return
+        if not data:
+            self._end(connection)
+            return
+        wire = connection.wire
+        try:
+            frames = wire.feed(data)
+        except WireError as error:
+            self._refuse(connection, str(error))
+            return
+        if wire.out:
+            if wire.ready and self._greeting.pop(connection, None) is not None:
+                self._silent[connection] = time.monotonic() + FIRST
+            self._write(connection, bytes(wire.out))
+            wire.out.clear()
+        elif wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:
+            self._silent[connection] = time.monotonic() + FIRST
+        if frames:
+            if self._silent:
+                self._silent.pop(connection, None)
+            if len(frames) > FRAMES and connection.name in self._open:
+                connection.backlog = frames[FRAMES:]
+                del frames[FRAMES:]
+                self._late[connection] = None
+                self._watch(connection)
+            events.append((connection.name, frames))
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTED):
+            try:
+                made, _ = self._listener.socket.accept()
+            except _AGAIN:
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    log.error(
+                        "cannot accept a connection (%s); %d are open; raise the limit (ulimit -n)",
+                        error.strerror,
+                        len(self._open),
+                    )
+                    self._selector.unregister(self._listener.socket)
+                    self._resume = time.monotonic() + PAUSE
+                return
+            made.setblocking(False)
+            tune(made)
+            if len(self._open) + len(self._closing) >= self._limit:
+                text = f"the broker has {self._limit} connections and accepts no more"
+                if time.monotonic() >= self._quiet:
+                    self._quiet = time.monotonic() + QUIET
+                    log.error("refused a connection: %s", text)
+                with contextlib.suppress(OSError):
+                    made.send(zmtp.GREETING + zmtp.error(text))
+                made.close()
+                continue
+            self._numbers += 1
+            name = self._prefix + self._numbers.to_bytes(6, "big")
+            connection = self._open[name] = Connection(made, name, self._most)
+            self._greeting[connection] = time.monotonic() + HANDSHAKE
+            self._selector.register(made, _READ, connection)
+            self._write(connection, bytes(connection.wire.out))
+            connection.wire.out.clear()
+
+    # -- sending -------------------------------------------------------------------------------------
+
+    def send(self, name: bytes, frames: Sequence[bytes]) -> None:
+        """Send frames as one message; nothing happens if the connection has ended."""
+        connection = self._open.get(name)
+        if connection is not None:
+            self._write(connection, zmtp.pack(frames))
+
+    def waiting(self, name: bytes) -> int:
+        """Return how many bytes wait for a peer to read."""
+        connection = self._open.get(name)
+        return 0 if connection is None else len(connection.outbox) - connection.sent
+
+    def _write(self, connection: Connection, data: bytes) -> None:
+        outbox = connection.outbox
+        if not outbox:
+            try:
+                sent = connection.socket.send(data)
+            except _AGAIN:
+                sent = 0
+            except OSError:
+                self._end(connection)
+                return
+            if sent == len(data):
+                return
+            data = data[sent:]
+        elif len(outbox) - connection.sent > LOST:
+            self._drop(connection, f"it does not read; {len(outbox):,} bytes wait for it")
+            return
+        outbox += data
+        self._watch(connection)
+
+    def _flush(self, connection: Connection) -> None:
+        """Send what waits, as far as the system takes it."""
+        outbox = connection.outbox
+        try:
+            with memoryview(outbox) as view:
+                connection.sent += connection.socket.send(
+                    view[connection.sent : connection.sent + CHUNK]
+                )
+        except _AGAIN:
+            return
+        except OSError:
+            if connection.closing:
+                self._forget(connection)
+            else:
+                self._end(connection)
+            return
+        if connection.sent == len(outbox):
+            connection.sent = 0
+            outbox.clear()
+            if connection.closing:
+                say_no_more(connection.socket)
+        elif connection.sent > FULL:
+            del outbox[: connection.sent]
+            connection.sent = 0
+        self._watch(connection)
+
+    def _watch(self, connection: Connection) -> None:
+        """Have the selector wait for what a connection now waits for."""
+        events = _WRITE if connection.outbox else 0
+        if connection.closing or (
+            len(connection.outbox) - connection.sent < FULL and not connection.backlog
+        ):
+            events |= _READ
+        if events != connection.events:
+            if not events:
+                self._selector.unregister(connection.socket)
+            elif not connection.events:
+                self._selector.register(connection.socket, events, connection)
+            else:
+                self._selector.modify(connection.socket, events, connection)
+            connection.events = events
+
+    # -- the end of connections ------------------------------------------------------------------------
+
+    def _sweep(self, now: float) -> None:
+        for waiting, what in ((self._greeting, "greet"), (self._silent, "say anything")):
+            for connection, until in list(waiting.items()):
+                if now < until:
+                    break
+                limit = HANDSHAKE if waiting is self._greeting else FIRST
+                self._refuse(connection, f"it did not {what} within {limit:g} s")
+        for connection in list(self._closing):
+            if now >= connection.closing:
+                self._forget(connection)
+        if self._resume and now >= self._resume:
+            self._resume = 0.0
+            self._selector.register(self._listener.socket, _READ, None)
+
+    def _refuse(self, connection: Connection, text: str) -> None:
+        """Say why, then close; what the peer sends meanwhile is thrown away."""
+        log.warning("connection %s closed: %s", connection.name.hex(), text)
+        self._forget_open(connection)
+        if connection.wire.greeted:
+            connection.outbox += zmtp.error(text)
+        connection.closing = time.monotonic() + FAREWELL
+        self._closing[connection] = None
+        if connection.outbox:
+            self._flush(connection)
+        else:
+            say_no_more(connection.socket)
+            self._watch(connection)
+
+    def _drop(self, connection: Connection, text: str) -> None:
+        log.warning("connection %s closed: %s", connection.name.hex(), text)
+        self._end(connection)
+
+    def _end(self, connection: Connection) -> None:
+        """Close a connection that was open."""
+        self._forget_open(connection)
+        self._forget(connection)
+
+    def _forget_open(self, connection: Connection) -> None:
+        del self._open[connection.name]
+        self._greeting.pop(connection, None)
+        self._silent.pop(connection, None)
+        if connection.backlog:
+            self._ended.append((connection.name, connection.backlog))
+            connection.backlog = []
+            del self._late[connection]
+        self._ended.append((connection.name, None))
+
+    def _forget(self, connection: Connection) -> None:
+        self._closing.pop(connection, None)
+        if connection.events:
+            self._selector.unregister(connection.socket)
+            connection.events = 0
+        connection.socket.close()
+        connection.outbox.clear()
+        connection.sent = 0
+
+    def close(self, linger: float = 1.0) -> None:
+        """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
+        end = time.monotonic() + linger
+        if not self._resume:
+            self._selector.unregister(self._listener.socket)
+        self._listener.close()
+        for connection in list(self._open.values()):
+            self._forget_open(connection)
+            connection.closing = end
+            self._closing[connection] = None
+            if not connection.outbox:
+                say_no_more(connection.socket)
+            self._watch(connection)
+        # A peer that reads gets all of it, and closes its end; only then nothing can be lost on the way.
+        while self._closing and (left := end - time.monotonic()) > 0:
+            if left > SETTLE and not any(each.outbox for each in self._closing):
+                left = SETTLE
+                end = time.monotonic() + left
+            for key, mask in self._selector.select(left):
+                if mask & _WRITE:
+                    self._flush(key.data)
+                if mask & _READ and key.data in self._closing:
+                    self._read(key.data, [])
+        for connection in list(self._closing):
+            self._forget(connection)
+        self._selector.close()

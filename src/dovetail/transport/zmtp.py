@@ -1,0 +1,216 @@
+"""ZMTP, ZeroMQ's wire protocol, as a machine without sockets: bytes in, frames and bytes out.
+
+It speaks ZMTP 3.1 with the NULL mechanism, and accepts any 3.x from its peer
+(https://rfc.zeromq.org/spec/23/ and https://rfc.zeromq.org/spec/37/).
+
+Frames are returned as they complete, before the message that they are a part of: each part is a
+message of Dovetail's contract on its own (S3.4), so a bundle of any length needs no more memory than
+its longest frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ERROR_TEXT = 255
+"""Bytes of a reason that an ERROR command can carry."""
+COMMAND_MOST = 65_536
+"""Bytes in a command."""
+
+MORE, LONG, COMMAND = 1, 2, 4
+_GREETING = 64
+_SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
+_NULL = b"NULL".ljust(20, b"\0")
+GREETING = (_SIGNATURE + b"\x03\x01" + _NULL).ljust(_GREETING, b"\0")
+"""The first bytes that each side sends."""
+PEERS = {
+    b"ROUTER": (b"DEALER", b"REQ", b"ROUTER"),
+    b"DEALER": (b"ROUTER", b"REP", b"DEALER"),
+}
+"""The socket types that may talk to each of ours."""
+
+
+class WireError(Exception):
+    """The peer broke the protocol, or ended the connection with an ERROR command; the text says how."""
+
+
+def pack(frames: Sequence[bytes]) -> bytes:
+    """Return the bytes of one message of one or more frames."""
+    last = len(frames) - 1
+    out = []
+    for index, frame in enumerate(frames):
+        size = len(frame)
+        more = index < last
+        if size < 256:
+            out += (b"\x01" if more else b"\x00", size.to_bytes(), frame)
+        else:
+            out += (b"\x03" if more else b"\x02", size.to_bytes(8, "big"), frame)
+    return b"".join(out)
+
+
+def command(name: bytes, data: bytes = b"") -> bytes:
+    """Return the bytes of a command."""
+    body = len(name).to_bytes() + name + data
+    if len(body) < 256:
+        return b"\x04" + len(body).to_bytes() + body
+    return b"\x06" + len(body).to_bytes(8, "big") + body
+
+
+def ready(kind: bytes) -> bytes:
+    """Return the READY command of a socket of a type such as ``ROUTER``, without a routing identity."""
+    return command(b"READY", _property(b"Socket-Type", kind) + _property(b"Identity", b""))
+
+
+def error(text: str) -> bytes:
+    """Return an ERROR command."""
+    reason = text.encode()[:ERROR_TEXT]
+    return command(b"ERROR", len(reason).to_bytes() + reason)
+
+
+def _property(name: bytes, value: bytes) -> bytes:
+    return len(name).to_bytes() + name + len(value).to_bytes(4, "big") + value
+
+
+class Wire:
+    """One side of one connection.
+
+    Args:
+        kind: our socket type, ``ROUTER`` or ``DEALER``.
+        most: the bytes that a frame may have.
+    """
+
+    __slots__ = ("_held", "_most", "_need", "greeted", "kind", "out", "ready")
+
+    def __init__(self, kind: bytes, most: int) -> None:
+        self.kind = kind
+        self._most = most
+        self._held = bytearray()
+        """The beginning of what has not come in full."""
+        self._need = 0
+        """How many bytes ``_held`` needs before there is anything to read in it."""
+        self.out = bytearray(GREETING)
+        """Bytes to send before anything else; the caller takes them."""
+        self.greeted = False
+        """Whether the peer's greeting has come."""
+        self.ready = False
+        """Whether the peer is ready for messages."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take bytes from the peer; return the frames that they complete.
+
+        Raises:
+            WireError: the peer broke the protocol; the connection is of no more use.
+        """
+        held = self._held
+        if held:
+            held += data
+            if len(held) < self._need:
+                return []
+            data = bytes(held)
+            held.clear()
+        position = 0
+        if not self.greeted:
+            position = self._greet(data)
+            if not position:
+                return []
+        frames = []
+        size = len(data)
+        need = 0
+        while size - position >= 2:
+            flags = data[position]
+            if flags & LONG:
+                if size - position < 9:
+                    need = 9
+                    break
+                start = position + 9
+                length = int.from_bytes(data[position + 1 : start], "big")
+            else:
+                start = position + 2
+                length = data[position + 1]
+            if flags > 3 or length > self._most or not self.ready:
+                self._check(flags, length)
+            end = start + length
+            if end > size:
+                need = end - position
+                break
+            position = end
+            if flags & COMMAND:
+                self._command(data[start:end])
+            else:
+                frames.append(data[start:end])
+        if position < size:
+            held += data[position:] if position else data
+            self._need = need
+        return frames
+
+    def _greet(self, data: bytes) -> int:
+        """Read the peer's greeting; return its length once it is complete."""
+        if data[:1] != b"\xff" or (len(data) > 9 and not data[9] & 1):
+            raise WireError(f"not a ZeroMQ peer: it began with {data[:10]!r}")
+        if len(data) > 10 and data[10] < 3:
+            raise WireError(f"it speaks version {data[10]} of ZMTP; expected 3 or later")
+        mechanism = data[12:32]
+        if len(mechanism) == 20 and mechanism != _NULL:
+            name = mechanism.rstrip(b"\0").decode("ascii", "replace")
+            raise WireError(f"it asks for the security mechanism {name!r}; expected NULL")
+        if len(data) < _GREETING:
+            self._held += data
+            self._need = 0  # look at each byte, to refuse a stranger at its first wrong one
+            return 0
+        self.greeted = True
+        self.out += ready(self.kind)
+        return _GREETING
+
+    def _check(self, flags: int, length: int) -> None:
+        """Refuse the header of a frame."""
+        if flags > 7 or flags & (COMMAND | MORE) == COMMAND | MORE:
+            raise WireError(f"a frame begins with the flags 0x{flags:02x}; expected 0 to 4 or 6")
+        if flags & COMMAND:
+            if length > COMMAND_MOST:
+                raise WireError(f"a command of {length} bytes; at most {COMMAND_MOST} are read")
+            return
+        if not self.ready:
+            raise WireError("a message came before READY")
+        if length > self._most:
+            raise WireError(f"a frame of {length} bytes; at most {self._most} are read")
+
+    def _command(self, body: bytes) -> None:
+        length = body[0] if body else 0
+        name, data = body[1 : 1 + length], body[1 + length :]
+        if not name or len(name) < length:
+            raise WireError("a command without a name")
+        if name == b"ERROR":
+            text = data[1 : 1 + data[0]] if data else b""
+            raise WireError(f"the other side says: {text.decode(errors='replace') or 'an error'}")
+        if not self.ready:
+            if name != b"READY":
+                raise WireError(f"the command {_shown(name)} came before READY")
+            self._meet(data)
+        elif name == b"PING":
+            # Two bytes of time to live, then up to 16 of context, which the answer repeats.
+            if len(data) < 2:
+                raise WireError("a PING without a time to live")
+            self.out += command(b"PONG", data[2:18])
+        # Others, such as PONG, mean nothing to us.
+
+    def _meet(self, data: bytes) -> None:
+        """Read the properties of a peer that is ready."""
+        kind = b""
+        position = 0
+        while position < len(data):
+            start = position + 1 + data[position]
+            end = start + 4 + int.from_bytes(data[start : start + 4], "big")
+            if end > len(data) or start + 4 > len(data):
+                raise WireError("a property of READY is longer than READY itself")
+            if data[position + 1 : start].lower() == b"socket-type":
+                kind = data[start + 4 : end]
+            position = end
+        if kind not in PEERS[self.kind]:
+            ours = self.kind.decode()
+            wanted = PEERS[self.kind][0].decode()
+            raise WireError(f"a socket of type {_shown(kind)} cannot talk to {ours}; use {wanted}")
+        self.ready = True
+
+
+def _shown(name: bytes) -> str:
+    return name[:20].decode("ascii", "replace") or "unknown"
