@@ -279,7 +279,7 @@ def test_five_thousand_connections(tmp_path: Path, caplog: pytest.LogCaptureFixt
             crowd.append(made)
             there.until(lambda made=made: made.connect_ex(f"{tmp_path}/broker") == 0)
         good.echo()
-        refused = read_to_the_end(there, crowd[-1])
+        refused = read_to_the_end(there, crowd[limit - 1])
         assert b"accepts no more" in refused
         assert len(caplog.records) == 1
         for made in crowd:

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 from dataclasses import dataclass
+from typing import Any
 
 from dovetail.protocol.errors import DovetailError
 
@@ -31,7 +32,7 @@ class Endpoint:
         """The path as the system calls take it."""
         return "\0" + self.path[1:] if self.path.startswith("@") else self.path
 
-    def sockets(self, *, passive: bool = False) -> list[tuple[int, object]]:
+    def sockets(self, *, passive: bool = False) -> list[tuple[int, Any]]:
         """Return family and system address of each way to reach the endpoint.
 
         Raises:
@@ -129,7 +130,7 @@ def _listening(endpoint: Endpoint) -> socket.socket:
             _remove_dead(endpoint)
         elif os.name == "posix":  # elsewhere it would let two brokers listen at one port
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)  # type: ignore[arg-type]
+        made.bind(address)
         made.listen(BACKLOG)
     except BaseException:
         made.close()

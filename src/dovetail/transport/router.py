@@ -36,6 +36,8 @@ LOST = 256 << 20
 """Bytes waiting to be sent to a peer from which on its connection is closed."""
 FAREWELL = 1.0
 """Seconds that a connection which is being closed has to take what is still to be sent."""
+TURNED_AWAY = 64
+"""Connections beyond the limit that are told so at a time; others are just closed."""
 QUIET = 10.0
 """Seconds between lines in the log about connections that are refused."""
 SETTLE = 0.2
@@ -128,7 +130,7 @@ class Router:
                 continue
             if mask & _WRITE:
                 self._flush(connection)
-            if mask & _READ and connection.name in self._open:
+            if mask & _READ and (connection.name in self._open or connection in self._closing):
                 self._read(connection, events)
         if self._greeting or self._silent or self._closing or self._resume:
             now = time.monotonic()
@@ -203,14 +205,8 @@ class Router:
                 return
             made.setblocking(False)
             tune(made)
-            if len(self._open) + len(self._closing) >= self._limit:
-                text = f"the broker has {self._limit} connections and accepts no more"
-                if time.monotonic() >= self._quiet:
-                    self._quiet = time.monotonic() + QUIET
-                    log.error("refused a connection: %s", text)
-                with contextlib.suppress(OSError):
-                    made.send(zmtp.GREETING + zmtp.error(text))
-                made.close()
+            if len(self._open) >= self._limit:
+                self._turn_away(made)
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
@@ -219,6 +215,23 @@ class Router:
             self._selector.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
             connection.wire.out.clear()
+
+    def _turn_away(self, made: socket.socket) -> None:
+        """Say that there are too many connections, and close."""
+        text = f"the broker has {self._limit} connections and accepts no more"
+        now = time.monotonic()
+        if now >= self._quiet:
+            self._quiet = now + QUIET
+            log.error("refused a connection: %s", text)
+        if len(self._closing) >= TURNED_AWAY:
+            made.close()
+            return
+        connection = Connection(made, b"", self._most)
+        connection.outbox += zmtp.GREETING + zmtp.error(text)
+        connection.closing = now + FAREWELL
+        self._closing[connection] = None
+        self._selector.register(made, _READ, connection)
+        self._flush(connection)
 
     # -- sending -------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class WireError(Exception):
 def pack(frames: Sequence[bytes]) -> bytes:
     """Return the bytes of one message of one or more frames."""
     last = len(frames) - 1
-    out = []
+    out: list[bytes] = []
     for index, frame in enumerate(frames):
         size = len(frame)
         more = index < last
