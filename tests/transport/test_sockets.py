@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,10 @@ def test_a_peer_that_reads_again_is_read_again(
         assert got == [bytes(60_000)] * sent
 
 
+def connected(made: socket.socket, path: str) -> bool:
+    return made.connect_ex(path) == 0
+
+
 def test_five_thousand_connections(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As many as this process may have: each costs two descriptors here, one in a broker."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -277,7 +282,7 @@ def test_five_thousand_connections(tmp_path: Path, caplog: pytest.LogCaptureFixt
             made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             made.setblocking(False)
             crowd.append(made)
-            there.until(lambda made=made: made.connect_ex(f"{tmp_path}/broker") == 0)
+            there.until(partial(connected, made, f"{tmp_path}/broker"))
         good.echo()
         refused = read_to_the_end(there, crowd[limit - 1])
         assert b"accepts no more" in refused
@@ -528,7 +533,7 @@ def test_a_libzmq_router_and_its_heartbeats(bind: str) -> None:
         made.bind(bind)
         ours = Dealer(made.getsockopt_string(zmq.LAST_ENDPOINT), lambda: b"hello")
         assert ours.receive(0.2) == []
-        assert made.poll(SOON * 1000)
+        assert made.poll(int(SOON * 1000))
         peer, frame = made.recv_multipart()
         assert frame == b"hello"
         end = time.monotonic() + 0.8
@@ -537,7 +542,7 @@ def test_a_libzmq_router_and_its_heartbeats(bind: str) -> None:
         made.send_multipart([peer, b"a", bytes(300)])
         assert hear(ours, 2) == [b"a", bytes(300)]
         ours.send([b"x", bytes(70_000)])
-        assert made.poll(SOON * 1000)
+        assert made.poll(int(SOON * 1000))
         assert made.recv_multipart() == [peer, b"x", bytes(70_000)]
         ours.close(0.5)
     finally:
