@@ -112,6 +112,12 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         row.distinct = distinct(signatures[name])
         row.score = without_interval(row.points / row.games if row.games else math.nan)
     notes = [note for each, units in found if (note := _repetition(each, units))]
+    trials = sum(_only_trial(units) for _, units in found)
+    if trials:
+        notes.append(
+            f"{trials} meeting{'s' * (trials != 1)} began with a round that was played twice, which "
+            "showed that the players are deterministic; it counts once"
+        )
     unpaired = sum(units.unpaired for _, units in found)
     if unpaired:
         notes.append(f"{unpaired} finished games whose round is incomplete are in no interval")
@@ -213,14 +219,28 @@ def _count(
 def _repetition(played: Played, units: Units) -> str:
     """Return what to say of a meeting whose games repeat; empty if they do not matter."""
     found = units.distinct
-    if not found.repeats or len(units.units) * (units.players if units.rotate else 1) >= len(
-        units.finished
+    if (
+        _only_trial(units)
+        or not found.repeats
+        or len(units.units) * (units.players if units.rotate else 1) >= len(units.finished)
     ):
         return ""
     who = " - ".join(played.stage.part.seats)
     count = len(units.units)
     worth = "no interval" if count < 2 else f"counted as {count} units"
     return f"{who}: {found.games} games, {found.distinct} distinct: {worth}"
+
+
+def _only_trial(units: Units) -> bool:
+    """Whether one round was played twice, and the rest with openings are all different."""
+    found = units.distinct
+    size = units.players if units.rotate else 1
+    opened = sum(bool(game.opening) for game in units.finished)
+    return (
+        found.games - found.distinct == size
+        and opened == found.games - 2 * size > 0
+        and (len(units.units) + 1) * size == found.games
+    )
 
 
 def _pairs(

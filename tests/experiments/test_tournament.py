@@ -109,7 +109,8 @@ def test_deterministic_players_get_openings_and_others_do_not(tmp_path: Path) ->
         lines = {each.index: each.opening for each in other.episodes if each.index >= 4}
         assert lines == {index: each.opening for index, each in later.items()}
     text = (tmp_path / "three" / "summary.txt").read_text()
-    assert "one - two: 20 games, 18 distinct: counted as 9 units" in text
+    assert "3 meetings began with a round that was played twice" in text
+    assert "over 27 units" in text
     dice = played(path, FILE, tmp_path / "dice")
     assert all(each.opening == [] for each in dice.played[0].episodes)
 
