@@ -25,6 +25,7 @@ PLACES = {
     "tests/bridges/test_conversion.py": "fast",
     "tests/bridges/test_gdl.py": "learners",
     "tests/bridges/test_gymnasium.py": "processes",
+    "tests/bridges/test_openspiel.py": "learners",
     "tests/bridges/test_pettingzoo.py": "learners",
     "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/test_mcp.py": "processes",

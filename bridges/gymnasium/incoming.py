@@ -17,7 +17,9 @@ from dovetail.protocol.errors import DovetailError
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of ``Gymnasium``."""
 
-    id: Annotated[str, Meta(description="Gymnasium's id of the environment, such as CartPole-v1.")]
+    id: Annotated[
+        str, Meta(description="Gymnasium's id of the environment, such as CartPole-v1.")
+    ] = "FrozenLake-v1"
     arguments: Annotated[
         dict[str, Any], Meta(description="Arguments of gymnasium.make, by name.")
     ] = {}

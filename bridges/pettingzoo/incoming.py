@@ -23,7 +23,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[
         str, Meta(description="PettingZoo's id of the environment, such as classic/tictactoe-v3.")
-    ]
+    ] = "classic/tictactoe-v3"
     api: Annotated[
         Literal["aec", "parallel"], Meta(description="One agent after the other, or all at once.")
     ] = "aec"
