@@ -112,3 +112,27 @@ def _group(point: int, own: set[int], others: set[int], size: int) -> tuple[set[
             elif each not in others:
                 free = True
     return group, free
+
+
+def score(position: Position, komi: float) -> float:
+    """Return Black's lead by area: stones, and empty points that touch one colour alone; every stone counts as alive."""
+    size = position.size
+    black, white = position.stones
+    lead = float(len(black) - len(white))
+    open_ = set(range(size * size)) - black - white
+    while open_:
+        region, edge, border = set(), [open_.pop()], [False, False]
+        while edge:
+            point = edge.pop()
+            region.add(point)
+            for each in neighbours(point, size):
+                if each in black:
+                    border[0] = True
+                elif each in white:
+                    border[1] = True
+                elif each in open_:
+                    open_.discard(each)
+                    edge.append(each)
+        if border[0] != border[1]:
+            lead += len(region) if border[0] else -len(region)
+    return lead - komi

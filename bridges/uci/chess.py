@@ -38,6 +38,20 @@ def fen(text: str) -> str:
     return found.group()
 
 
+def checked(position: str) -> str:
+    """Return a position in FEN if it has one king of each side, which OpenSpiel takes for granted.
+
+    Raises:
+        DovetailError: it is not a position.
+    """
+    board = position.partition(" ")[0]
+    widths = [sum(int(each) if each.isdigit() else 1 for each in row) for row in board.split("/")]
+    kings = (board.count("K"), board.count("k"))
+    if FEN.fullmatch(position) is None or widths != [8] * 8 or kings != (1, 1):
+        raise DovetailError(f"{position[:80]!r} is not a chess position in FEN")
+    return position
+
+
 def moves(state: Any) -> dict[str, int]:
     """Return the legal actions of an OpenSpiel chess state by their moves in UCI, such as ``e7e8q``."""
     chess = pyspiel().chess

@@ -1,0 +1,188 @@
+"""An agent as a GTP engine, for Go GUIs and tournament managers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from dovetail import __version__
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.host import agent_name
+from dovetail.bridges.board import Board
+from dovetail.bridges.gtp.go import COLORS, Position, action, score, vertex
+from dovetail.bridges.seated import Seated
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Clock
+
+SIZES = range(2, 20)
+
+
+class Refused(DovetailError):
+    """A command that gets ``?``."""
+
+
+class Front:
+    """The engine's side of GTP 2: a line in, the answer out.
+
+    Args:
+        agent: the agent that plays Go.
+        size: the board's size at first.
+        komi: the komi at first.
+        seed: for the agent's random choices.
+    """
+
+    def __init__(self, agent: Agent, size: int = 19, komi: float = 7.5, seed: int = 0) -> None:
+        self._seated = Seated(agent, seed)
+        self._name = agent_name(agent)
+        self._size, self._komi = size, komi
+        self._played: list[int] = []
+        self._left: dict[int, float] = {}
+        self._commands: dict[str, Callable[[Sequence[str]], str]] = {
+            "protocol_version": lambda _: "2",
+            "name": lambda _: f"Dovetail {self._name}",
+            "version": lambda _: __version__,
+            "known_command": lambda words: str(bool(words) and words[0] in self._commands).lower(),
+            "list_commands": lambda _: "\n".join(sorted(self._commands)),
+            "quit": lambda _: "",
+            "boardsize": self._boardsize,
+            "clear_board": self._clear,
+            "komi": self._set_komi,
+            "play": self._play,
+            "genmove": self._genmove,
+            "undo": self._undo,
+            "showboard": lambda _: "\n" + self._board.text().rstrip(),
+            "final_score": self._final_score,
+            "time_left": self._time_left,
+        }
+        self._board = self._fresh()
+
+    def handle(self, line: str) -> str | None:
+        """Return the answer to a line, with the empty line that ends it; None if the line says nothing."""
+        text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", line).replace("\t", " ").partition("#")[0]
+        words = text.split()
+        if not words:
+            return None
+        number = words.pop(0) if words[0].isdigit() else ""
+        if not words:
+            return f"?{number} no command\n\n"
+        command = self._commands.get(words[0])
+        if command is None:
+            return f"?{number} unknown command\n\n"
+        try:
+            return f"={number} {command(words[1:])}".rstrip() + "\n\n"
+        except DovetailError as error:
+            return f"?{number} {error}\n\n"
+
+    def close(self) -> None:
+        """Release the agent."""
+        self._seated.close()
+
+    # -- the commands ----------------------------------------------------------------------------
+
+    def _fresh(self) -> Board:
+        self._played = []
+        return Board(f"go(board_size={self._size},komi={self._komi!r})")
+
+    def _clear(self, _: Sequence[str]) -> str:
+        self._seated.leave()
+        self._board = self._fresh()
+        self._left = {}
+        return ""
+
+    def _boardsize(self, words: Sequence[str]) -> str:
+        if len(words) != 1 or not words[0].isdigit():
+            raise Refused("boardsize not an integer")
+        if int(words[0]) not in SIZES:
+            raise Refused("unacceptable size")
+        self._size = int(words[0])
+        return self._clear(())
+
+    def _set_komi(self, words: Sequence[str]) -> str:
+        try:
+            komi = float(words[0])
+        except (IndexError, ValueError):
+            raise Refused("komi not a float") from None
+        if not abs(komi) < 1000:
+            raise Refused("komi not a float")
+        if komi != self._komi:
+            self._komi = komi
+            self._again(self._played)
+        return ""
+
+    def _again(self, played: Sequence[int]) -> None:
+        """Set up a position by its moves."""
+        self._seated.leave()
+        self._board = self._fresh()
+        for each in played:
+            self._board.state.apply_action(each)
+        self._played = list(played)
+
+    def _seat(self, word: str) -> int:
+        color = word[:1].upper()
+        if word.lower() not in ("b", "w", "black", "white"):
+            raise Refused("invalid color or coordinate")
+        return COLORS.index(color)
+
+    def _turn(self, seat: int) -> None:
+        """Let a side move that is not to move, as in a handicap: the other passes."""
+        state = self._board.state
+        if state.is_terminal() or state.current_player() == seat:
+            return
+        self._apply(self._size * self._size)
+        if self._board.state.is_terminal():
+            raise Refused("illegal move: the game is over")
+
+    def _apply(self, chosen: int) -> None:
+        self._board.state.apply_action(chosen)
+        self._played.append(chosen)
+
+    def _play(self, words: Sequence[str]) -> str:
+        if len(words) != 2:
+            raise Refused("invalid color or coordinate")
+        seat = self._seat(words[0])
+        try:
+            chosen = action(words[1], self._size)
+        except DovetailError:
+            raise Refused("invalid color or coordinate") from None
+        before = list(self._played)
+        try:
+            self._turn(seat)
+            if self._board.state.is_terminal() or chosen not in self._board.state.legal_actions():
+                raise Refused("illegal move")
+        except Refused:
+            if before != self._played:
+                self._again(before)
+            raise
+        self._apply(chosen)
+        return ""
+
+    def _genmove(self, words: Sequence[str]) -> str:
+        if len(words) != 1:
+            raise Refused("invalid color or coordinate")
+        seat = self._seat(words[0])
+        if self._board.state.is_terminal():
+            return "pass"
+        self._turn(seat)
+        left = self._left.get(seat)
+        clock = None if left is None else Clock(decision=left / 30, left=left)
+        chosen = self._seated.decide(self._board, clock)
+        if chosen not in self._board.state.legal_actions():
+            raise Refused(f"the agent's action {chosen} is illegal")
+        self._apply(chosen)
+        return vertex(chosen, self._size)
+
+    def _undo(self, _: Sequence[str]) -> str:
+        if not self._played:
+            raise Refused("cannot undo")
+        self._again(self._played[:-1])
+        return ""
+
+    def _final_score(self, _: Sequence[str]) -> str:
+        black = score(Position(self._board.text()), self._komi)
+        return "0" if black == 0 else f"{'B' if black > 0 else 'W'}+{abs(black):g}"
+
+    def _time_left(self, words: Sequence[str]) -> str:
+        if len(words) != 3 or not words[1].isdigit():
+            raise Refused("syntax error")
+        self._left[self._seat(words[0])] = float(words[1])
+        return ""

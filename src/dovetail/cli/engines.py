@@ -1,0 +1,112 @@
+"""``dovetail uci`` and ``dovetail gtp``: an agent as an engine, on standard input and output."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, register, settings
+from dovetail.cli.common import agent as find_agent
+from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.agent_servers.agent import Agent
+
+Seed = Annotated[int, typer.Option(help="Seeds the agent's random choices.")]
+State = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Load a state that the agent saved.")
+]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--agent", metavar="AGENT", help="A built-in name, module:Class or path/to/file.py:Class."
+    ),
+]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(uci)
+    app.command()(gtp)
+
+
+def uci(
+    agent: Name,
+    set_: Set = None,
+    state: State = None,
+    seed: Seed = 0,
+    register_: Register = None,
+) -> None:
+    """Run an agent as a UCI chess engine, for GUIs and tournament managers.
+
+    Example: dovetail uci --agent mcts --set simulations=200
+    """
+    from dovetail.bridges.uci.front import Front
+
+    lock = threading.Lock()
+
+    def say(line: str) -> None:
+        with lock:
+            print(line, flush=True)
+
+    front = Front(_made(agent, set_, state, seed, register_), say, seed)
+    try:
+        for line in sys.stdin:
+            if not front.handle(line):
+                break
+    finally:
+        front.close()
+
+
+def gtp(
+    agent: Name,
+    set_: Set = None,
+    state: State = None,
+    seed: Seed = 0,
+    size: Annotated[int, typer.Option(min=2, max=19, help="The board's size at first.")] = 19,
+    komi: Annotated[float, typer.Option(help="The komi at first.")] = 7.5,
+    register_: Register = None,
+) -> None:
+    """Run an agent as a GTP Go engine, for GUIs and tournament managers.
+
+    Example: dovetail gtp --agent random
+    """
+    from dovetail.bridges.gtp.front import Front
+
+    front = Front(_made(agent, set_, state, seed, register_), size, komi, seed)
+    try:
+        for line in sys.stdin:
+            answer = front.handle(line)
+            if answer is None:
+                continue
+            sys.stdout.write(answer)
+            sys.stdout.flush()
+            if "quit" in line.split("#")[0].split()[:2]:
+                break
+    finally:
+        front.close()
+
+
+def _made(
+    name: str, given: list[str] | None, state: Path | None, seed: int, registered: list[str] | None
+) -> Agent:
+    from dovetail.peer import options
+
+    log_to_stderr()
+    register(registered)
+    kind = find_agent(name)
+    try:
+        parameters = options.read(kind.Parameters, settings(given), f"agent {name}")
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+    made: Agent = kind(parameters, seed)
+    if state is not None:
+        try:
+            made.load(state.read_bytes())
+        except OSError as error:
+            raise UsageError(f"--state: cannot read {state}: {error.strerror}") from None
+    return made

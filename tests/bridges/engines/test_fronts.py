@@ -1,0 +1,294 @@
+"""Agents as engines: what a GUI or tournament manager says to them, and real games under their protocols."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyspiel
+import pytest
+from tests.bridges.engines.spiel import Chess, SmallGo
+
+from dovetail import Agent, InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.bridges.gtp import Gtp, go
+from dovetail.bridges.gtp import front as gtp
+from dovetail.bridges.uci import Uci, chess
+from dovetail.bridges.uci import front as uci
+from dovetail.peer import registry
+from dovetail.peer.plugins import register
+
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+
+
+@pytest.fixture(autouse=True)
+def _clean_registry() -> Iterator[None]:
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+
+
+class Noted(Agent):
+    """Plays the first legal action and remembers what it was asked."""
+
+    name = "noted"
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.heard: list[Any] = []
+
+    def step(self, decision: Any) -> int:
+        self.heard.append((decision.seat.seat, decision.turn, decision.clock))
+        return int(decision.legal[0])
+
+    def end(self, end: Any) -> None:
+        self.heard.append(end.reason)
+
+
+class Engine:
+    """A UCI front in this program."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.lines: list[str] = []
+        self.more = threading.Condition()
+        self.front = uci.Front(agent, self.say)
+
+    def say(self, line: str) -> None:
+        with self.more:
+            self.lines.append(line)
+            self.more.notify_all()
+
+    def tell(self, *lines: str) -> None:
+        for line in lines:
+            assert self.front.handle(line)
+
+    def until(self, pattern: str, timeout: float = 10.0) -> str:
+        """Return the first new line that matches, and drop all up to it."""
+        end = time.monotonic() + timeout
+        with self.more:
+            while True:
+                for at, line in enumerate(self.lines):
+                    if re.match(pattern, line):
+                        del self.lines[: at + 1]
+                        return line
+                assert self.more.wait(max(0.0, end - time.monotonic())), self.lines
+
+
+def is_legal(position: str, move: str) -> bool:
+    return move in chess.moves(pyspiel.load_game("chess").new_initial_state(position))
+
+
+def test_the_handshake() -> None:
+    engine = Engine(Random())
+    engine.tell("uci", "isready", "debug on", "setoption name Hash value 16", "nonsense", "")
+    assert engine.until("id name") == f"id name Dovetail random {uci.__version__}"
+    assert engine.until("id author")
+    assert engine.until("uciok")
+    assert engine.until("readyok")
+    assert not engine.lines
+    assert not engine.front.handle("quit")
+    engine.front.close()
+
+
+def test_positions_and_moves() -> None:
+    engine = Engine(Random())
+    for position, fen in (
+        ("startpos", START),
+        ("startpos moves e2e4", "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"),
+        ("fen 8/P6k/8/8/8/8/8/K7 w - - 0 1", "8/P6k/8/8/8/8/8/K7 w - - 0 1"),
+        ("fen 8/P6k/8/8/8/8/8/K7 w - - 0 1 moves a7a8q", "Q7/7k/8/8/8/8/8/K7 b - - 0 1"),
+    ):
+        engine.tell("ucinewgame", f"position {position}", "go depth 1")
+        info = engine.until("info depth")
+        assert "score cp" in info
+        move = engine.until("bestmove").split()[1]
+        assert is_legal(fen, move)
+        assert f" pv {move}" in info
+    engine.front.close()
+
+
+def test_a_game_is_one_episode_and_its_clock_is_the_agents() -> None:
+    agent = Noted()
+    engine = Engine(agent)
+    engine.tell("ucinewgame", "position startpos", "go wtime 60000 btime 1000 winc 1000 binc 0")
+    first = engine.until("bestmove").split()[1]
+    engine.tell(f"position startpos moves {first} e7e5", "go movetime 500")
+    engine.until("bestmove")
+    engine.tell("ucinewgame", "position startpos moves e2e4", "go wtime 9 btime 3050")
+    engine.until("bestmove")
+    engine.front.close()
+    (white, one, clock), (_, two, short), ended, (black, _, other), _ = agent.heard
+    to_move = pyspiel.load_game("chess").new_initial_state().current_player()
+    assert (white, black, ended) == (to_move, 1 - to_move, "cancelled")
+    assert one < two
+    assert clock.left == pytest.approx(59.95)
+    assert clock.decision == pytest.approx(59.95 / 30 + 1)
+    assert short.decision == pytest.approx(0.45)
+    assert other.left == pytest.approx(3.0)
+
+
+def test_what_is_wrong_is_said_and_changes_nothing() -> None:
+    engine = Engine(Random())
+    for wrong in (
+        "position",
+        "position fen rubbish",
+        "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
+        "position fen 9/8/8/8/8/8/8/K6k w - - 0 1",
+        "position startpos moves e2e5",
+    ):
+        engine.tell(wrong)
+        assert engine.until("info string")
+    engine.tell("position startpos", "go nodes 1")
+    assert is_legal(START, engine.until("bestmove").split()[1])
+    engine.tell("position fen 8/8/8/8/8/4k3/4p3/4K3 w - - 0 1", "go depth 1")
+    assert engine.until("bestmove") == "bestmove 0000"
+    engine.front.close()
+
+
+class Slow(Agent):
+    """Thinks until it is released."""
+
+    name = "slow"
+    gate = threading.Event()
+
+    def step(self, decision: Any) -> int:
+        self.gate.wait(20)
+        return int(decision.legal[0])
+
+
+@pytest.mark.parametrize("go_", ["go infinite", "go movetime 300", "go wtime 400 btime 400"])
+def test_a_slow_agent_loses_no_game_on_time(go_: str) -> None:
+    Slow.gate.clear()
+    engine = Engine(Slow())
+    engine.tell("position startpos", go_, "isready")
+    engine.until("readyok", 2.0)
+    if "infinite" in go_:
+        assert not engine.lines
+        engine.tell("stop")
+    assert is_legal(START, engine.until("bestmove", 2.0).split()[1])
+    Slow.gate.set()
+    engine.tell("position startpos moves e2e4", "go depth 1")
+    engine.until("bestmove")
+    engine.front.close()
+    assert sum("bestmove" in line for line in engine.lines) == 0
+
+
+def test_an_endless_search_says_its_move_when_it_is_stopped() -> None:
+    engine = Engine(Noted())
+    engine.tell("position startpos", "go infinite", "isready", "stop")
+    engine.until("readyok")
+    assert is_legal(START, engine.until("bestmove").split()[1])
+    engine.front.close()
+
+
+class Fails(Agent):
+    """Fails."""
+
+    name = "fails"
+
+    def step(self, decision: Any) -> int:
+        raise RuntimeError("no idea")
+
+
+def test_an_agent_that_fails_still_moves() -> None:
+    engine = Engine(Fails())
+    engine.tell("position startpos", "go depth 1")
+    assert "no idea" in engine.until("info string")
+    assert is_legal(START, engine.until("bestmove").split()[1])
+    engine.front.close()
+
+
+# -- GTP ------------------------------------------------------------------------------------------------
+
+
+def test_gtp_commands() -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    says = front.handle
+    assert says("protocol_version") == "= 2\n\n"
+    assert says("7 name") == "=7 Dovetail random\n\n"
+    assert says("known_command genmove") == "= true\n\n"
+    assert says("known_command fly") == "= false\n\n"
+    assert says("fly") == "? unknown command\n\n"
+    assert says("12 fly # to the moon") == "?12 unknown command\n\n"
+    assert says("# a comment") is None
+    assert says("  \t ") is None
+    assert says("12") == "?12 no command\n\n"
+    assert says("boardsize 25") == "? unacceptable size\n\n"
+    assert says("boardsize nine") == "? boardsize not an integer\n\n"
+    assert says("komi x") == "? komi not a float\n\n"
+    assert says("play b I3") == "? invalid color or coordinate\n\n"
+    assert says("play green c3") == "? invalid color or coordinate\n\n"
+    assert says("play b c3") == "=\n\n"
+    assert says("play w c3") == "? illegal move\n\n"
+    assert says("final_score") == "= B+24.5\n\n"
+    assert says("undo") == "=\n\n"
+    assert says("undo") == "? cannot undo\n\n"
+    assert says("final_score") == "= W+0.5\n\n"
+    assert says("komi 0") == "=\n\n"
+    assert says("final_score") == "= 0\n\n"
+    listed = says("list_commands")
+    assert listed is not None
+    assert {"genmove", "play", "quit"} <= set(listed.split()[1:])
+    front.close()
+
+
+def test_gtp_stones_may_be_put_in_any_order() -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    for line in ("play b a1", "play b e5", "play w c3", "play w b2"):
+        assert front.handle(line) == "=\n\n"
+    shown = front.handle("showboard")
+    assert shown is not None
+    position = go.Position(shown)
+    assert position.stones == (frozenset({0, 24}), frozenset({6, 12}))
+    front.close()
+
+
+def test_gtp_generates_a_game_to_its_end() -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    for turn in range(200):
+        answer = front.handle(f"genmove {'bw'[turn % 2]}")
+        assert answer is not None
+        assert answer.startswith("= ")
+        if front._board.state.is_terminal():
+            break
+    named = front.handle("final_score")
+    winner = "BW"[front._board.state.returns().index(1.0)]
+    assert named is not None
+    assert named.startswith(f"= {winner}+")
+    assert front.handle("genmove b") == "= pass\n\n"
+    assert front.handle("clear_board") == "=\n\n"
+    front.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_score_is_the_referees(seed: int) -> None:
+    import random
+
+    rng = random.Random(seed)
+    state = pyspiel.load_game("go(board_size=5,komi=2.5)").new_initial_state()
+    while not state.is_terminal():
+        state.apply_action(rng.choice(state.legal_actions()))
+    lead = go.score(go.Position(str(state)), 2.5)
+    assert (lead > 0) == (state.returns()[0] > 0)
+
+
+# -- whole programs -----------------------------------------------------------------------------------------
+
+
+def test_our_engines_play_under_their_protocols() -> None:
+    """Each program is driven by our own end of its protocol; illegal moves and lost games on time would be crashes."""
+    for kind in ("uci", "gtp"):
+        register(f"engine:mine={sys.executable} -m dovetail {kind} --agent random --seed 5")
+        with InProcess([Chess, SmallGo], [Uci, Gtp, Random]) as experiment:
+            engine = experiment.create(kind, parameters={"engine": "mine"})
+            other = experiment.create("random", seed=1)
+            game = "chess" if kind == "uci" else "small-go"
+            run = experiment.run(game, [engine, other], episodes=2, rotate=True, seed=2)
+            for episode in run:
+                assert episode.reason == "terminated"
+            experiment.cleanup(engine)
