@@ -13,7 +13,7 @@ import pyspiel
 import pytest
 from tests.bridges.engines.spiel import Chess, SmallGo
 
-from dovetail import Agent, InProcess
+from dovetail import Agent, InProcess, __version__
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.bridges.gtp import Gtp, go
 from dovetail.bridges.gtp import front as gtp
@@ -86,7 +86,7 @@ def is_legal(position: str, move: str) -> bool:
 def test_the_handshake() -> None:
     engine = Engine(Random())
     engine.tell("uci", "isready", "debug on", "setoption name Hash value 16", "nonsense", "")
-    assert engine.until("id name") == f"id name Dovetail random {uci.__version__}"
+    assert engine.until("id name") == f"id name Dovetail random {__version__}"
     assert engine.until("id author")
     assert engine.until("uciok")
     assert engine.until("readyok")
