@@ -73,6 +73,8 @@ def test_an_environment_killed_in_mid_episode_is_replaced_by_another(terminals: 
     first.kill()
     experiment.expect("^episode 0 terminated")
     experiment.expect("^done finished")
+    agent.expect("^end terminated")
+    agent.expect("^end terminated")
     heard = [line.split(" blame")[0] for line in agent.lines["out"][1:]]
     assert heard == ["turn 0", "turn 1", "end terminated", "end terminated"]  # only time passed
 
@@ -114,6 +116,8 @@ def test_a_broker_killed_and_started_again_continues(terminals: Any) -> None:
     (record,) = read(terminals.folder / "games")
     assert isinstance(record, EpisodeRecord)
     assert record.result.turns == 300
+    agent.expect("^end terminated")
+    agent.expect("^end terminated")
     heard = [line.split(" blame")[0] for line in agent.lines["out"][1:]]
     assert heard == ["turn 0", "turn 1", "end terminated", "end terminated"]  # nothing twice
     assert env.process.poll() is None
