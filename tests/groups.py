@@ -38,6 +38,7 @@ PLACES = {
     "tests/broker": "fast",
     "tests/broker/test_faults.py": "processes",
     "tests/broker/test_mistakes.py": "processes",
+    "tests/chaos": "processes",
     "tests/cli": "processes",
     "tests/clients/test_clients.py": "clients",
     "tests/clients/test_stamps.py": "processes",

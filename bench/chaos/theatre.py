@@ -1,0 +1,217 @@
+"""The processes of the chaos, what can happen to them, and runs that must not be affected."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.chaos.proxy import Proxy
+from dovetail import Experiment, InProcess
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.protocol import messages as m
+from dovetail.protocol.journal import EpisodeRecord, read
+
+PLAYER = Path(__file__).with_name("players.py")
+PATIENCE = 60.0
+"""Seconds after the last fault within which a run must end."""
+
+Account = tuple[int, int, str, int, list[float], Any, str]
+"""Of an episode: index, seed, reason, turns, totals, outcome, digest of the actions."""
+
+
+class Chaos(Exception):
+    """A promise was broken."""
+
+
+def account(episode: m.Episode) -> Account:
+    totals = [seat.total for seat in episode.seats]
+    return (
+        *(episode.index, episode.seed, episode.reason, episode.turns, totals),
+        *(episode.outcome, episode.digest),
+    )
+
+
+def undisturbed(seed: int, episodes: int) -> list[Account]:
+    """Return the episodes of a run in which nothing happens."""
+    from bench.chaos.players import Leisurely
+
+    class Quick(Leisurely):
+        name = "leisurely"
+        pause = 0.0
+
+    with InProcess([ConnectFour], [Quick]) as experiment:
+        agents = [experiment.create("leisurely", seed=number) for number in (1, 2)]
+        run = experiment.run("connect_four", agents, episodes=episodes, seed=seed, mode="evaluate")
+        return sorted(account(each) for each in run.wait())
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
+
+
+class Theatre:
+    """A broker, two environments and two agents, each a process behind a proxy of its own.
+
+    Args:
+        folder: for the journal and the logs.
+        say: called with a line about each thing that happens.
+        peer_timeout: the broker's, in seconds.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        say: Callable[[str], None] = lambda line: None,
+        peer_timeout: float = 12.0,
+    ) -> None:
+        self._peer_timeout = peer_timeout
+        self.folder = folder
+        self.journal = folder / "chaos.journal"
+        self._say = say
+        self._port = _free_port()
+        self._log = (folder / "log").open("wb")
+        self.proxies = {
+            name: Proxy(self._port) for name in ("env0", "env1", "agent0", "agent1", "experiment")
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        for name in ("broker", "env0", "env1", "agent0", "agent1"):
+            self._start(name)
+        self.experiment = Experiment.connect(
+            self.proxies["experiment"].address, wait=60.0, give_up=PATIENCE
+        )
+        self.experiment.expect(["connect_four"], ["leisurely"], timeout=60.0)
+        while len(self.experiment.catalogue()["agents"]) < 2:
+            self.experiment.wait(0.05)
+
+    def _start(self, name: str) -> None:
+        if name == "broker":
+            arguments = [
+                *("broker", "--bind", f"tcp://127.0.0.1:{self._port}", "--heartbeat", "0.3"),
+                *("--journal", str(self.journal), "--grace", "8"),
+                *("--peer-timeout", str(self._peer_timeout)),
+            ]
+        elif name.startswith("env"):
+            arguments = ["env", "connect_four", "--connect", self.proxies[name].address]
+        else:
+            arguments = ["agent", f"{PLAYER}:Leisurely", "--connect", self.proxies[name].address]
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-m", "dovetail", *arguments],
+            cwd=self.folder,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        )
+
+    # -- what can happen -------------------------------------------------------------------------
+
+    def kill(self, name: str, chance: random.Random) -> None:
+        """SIGKILL, and another in its place after a moment."""
+        process = self.processes[name]
+        process.kill()
+        process.wait()
+        time.sleep(chance.random())
+        self._start(name)
+
+    def stop(self, name: str, chance: random.Random) -> None:
+        """SIGSTOP for less than anyone's patience."""
+        process = self.processes[name]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(0.2 + 3 * chance.random())
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def happens(self, chance: random.Random) -> None:
+        """Let one thing happen."""
+        kinds = ("kill broker", "kill env", "stop", "cut", "half open", "slow")
+        kind = chance.choices(kinds, (3, 2, 3, 3, 2, 1))[0]
+        link = chance.choice(sorted(self.proxies))
+        match kind:
+            case "kill broker":
+                self._say(kind)
+                self.kill("broker", chance)
+            case "kill env":
+                name = chance.choice(["env0", "env1"])
+                self._say(f"kill {name}")
+                self.kill(name, chance)
+            case "stop":
+                name = chance.choice(sorted(self.processes))
+                self._say(f"stop {name}")
+                self.stop(name, chance)
+            case "cut":
+                self._say(f"cut {link}")
+                self.proxies[link].cut()
+            case "half open":
+                self._say(f"half open {link}")
+                self.proxies[link].half_open(0.5 + 2 * chance.random())
+            case "slow":
+                self._say(f"slow {link}")
+                self.proxies[link].slow(0.02, 1.0)
+
+    # -- a run -----------------------------------------------------------------------------------
+
+    def play(self, seed: int, episodes: int, faults: int) -> list[Account]:
+        """Play a run under a schedule; return its episodes.
+
+        Raises:
+            Chaos: an episode is lost or doubled, or the journal has others.
+        """
+        chance = random.Random(seed)
+        experiment = self.experiment
+        agents = [
+            experiment.create("leisurely", seed=number, timeout=PATIENCE) for number in (1, 2)
+        ]
+        options: dict[str, Any] = {"episodes": episodes, "seed": seed, "mode": "evaluate"}
+        run = experiment.run("connect_four", agents, concurrency=2, **options)
+        results: list[m.Episode] = []
+        end = 0.0
+        done = False
+        for left in range(faults, -1, -1):
+            until = time.monotonic() + chance.random()
+            end = time.monotonic() + PATIENCE
+            while not done and time.monotonic() < (until if left else end):
+                found = run.poll(0.05)
+                done = found is None
+                results += found or []
+            if left and not done:
+                self.happens(chance)
+        if not done:
+            raise Chaos(
+                f"{len(results)} of {episodes} episodes {PATIENCE:g} s after the last fault"
+            )
+        for agent in agents:
+            experiment.cleanup(agent, timeout=PATIENCE)
+        told = sorted(account(each) for each in results)
+        self._compare(told, run.number)
+        return told
+
+    def _compare(self, told: Sequence[Account], run: int) -> None:
+        """Compare what the experiment was told of a run with the journal."""
+        records = [each for each in read(self.journal) if isinstance(each, EpisodeRecord)]
+        written = sorted(account(each.result) for each in records if each.result.run == run)
+        if written != told:
+            raise Chaos("the journal has other episodes than the experiment was told of")
+        numbers = [each.result.episode for each in records]
+        if len(set(numbers)) != len(numbers):
+            raise Chaos("the journal has an episode twice")
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+        for proxy in self.proxies.values():
+            proxy.close()
+        self.experiment.close()
+        self._log.close()
