@@ -50,6 +50,13 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         Meta(description="a role whose only legal move is one of these words is not asked"),
     ] = ("noop",)
+    afterstates: Annotated[
+        bool,
+        Meta(
+            description="offer afterstates, for games without hidden information and chance in which one "
+            "role at a time has a choice"
+        ),
+    ] = False
     max_steps: Annotated[
         int, Meta(ge=1, le=100_000, description="joint moves after which an episode is truncated")
     ] = 10_000
@@ -78,6 +85,12 @@ class GDL(Environment):
         self._numbers = [{move: at for at, move in enumerate(moves)} for moves in self.moves]
         kind = self.configuration.observe
         self._bits = kind == "bits" or (kind == "auto" and not self.game.hidden)
+        if self.configuration.afterstates and (
+            self.game.hidden or self.game.chance or not self._bits
+        ):
+            raise DovetailError(
+                "gdl: afterstates=true needs observe=bits, and a game without `sees` and without chance"
+            )
         self._rng = random.Random(0)
         self.rewind()
 
@@ -101,6 +114,7 @@ class GDL(Environment):
             reward_range=(0.0, 1.0),
             perfect_information=not self.game.hidden,
             chance=self.game.chance,
+            afterstates=self.configuration.afterstates,
             forfeit=(0.0, 1.0),
         )
 
@@ -209,6 +223,22 @@ class GDL(Environment):
             raise DovetailError(
                 f"{show(error.args[0])} is legal for {show(role)}, but not among its `input` moves"
             ) from None
+
+    def afterstates(self, seat: int) -> NDArray[np.int8]:
+        """Return what the seat would observe after each legal action: int8, shape (actions, bits).
+
+        Raises:
+            DovetailError: other roles have a choice, too.
+        """
+        if self.to_act != [seat]:
+            raise DovetailError("gdl: several roles move at once here, so there are no afterstates")
+        legal, role = self.state.legal, self.roles[seat]
+        rows = []
+        for number in self.legal(seat):
+            chosen = {role: self.moves[seat][number]}
+            state, _ = self.state.after({each: legal[each][0] for each in self.roles} | chosen)
+            rows.append([each in state.true for each in self.game.propositions])
+        return np.array(rows, np.int8)
 
     def _things(self, seat: int) -> list[Term]:
         """Return what the bits of an observation stand for."""

@@ -35,11 +35,11 @@ FORGOTTEN = 60.0
 class _Match:
     """A match in progress."""
 
-    def __init__(self, name: str, role: Term, rules: Term, play: float) -> None:
+    def __init__(self, name: str, role: Term, rules: Term, play: float, afterstates: bool) -> None:
         text = "\n".join(map(show, rules)) if isinstance(rules, tuple) else rules
         self.name = name
         self.play = play
-        self.environment = GDL(GDL.Configuration(rules=text))
+        self.environment = GDL(GDL.Configuration(rules=text, afterstates=afterstates))
         game = self.environment.game
         if role not in game.roles:
             raise DovetailError(f"the rules have no role {show(role)}")
@@ -163,7 +163,8 @@ class Protocol:
             if now - self._heard < max(FORGOTTEN, 10 * self._match.play):
                 return "busy"
             self._end("cancelled")
-        match = _Match(show(name), role, rules, _seconds(play))
+        needed = self._player.agent.needs.afterstates
+        match = _Match(show(name), role, rules, _seconds(play), needed)
         try:
             self._run(_seconds(start), self._player.sit, match.environment, match.spec, match.seat)
         except TimeoutError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyspiel
 import pytest
@@ -12,12 +13,14 @@ import pytest
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent
+from dovetail.agent_servers.general.td import TD
 from dovetail.bridges.gdl import kif
 from dovetail.bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail.bridges.gdl.game import Game, State
 from dovetail.bridges.gdl.kif import Term
 from dovetail.bridges.gdl.rules import BadRules
 from dovetail.env_servers.connect_four.rules import Board
+from dovetail.experiments.client import Run
 from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
 
@@ -213,20 +216,20 @@ def test_every_description_passes_the_checks_of_our_own_games(game: str, observe
 
 def test_agents_play_descriptions_in_turns_and_at_once() -> None:
     with InProcess([GDL], [Random, MCTSAgent]) as experiment:
-        strong = experiment.create("mcts", seed=1, parameters={"simulations": 40})
+        strong = experiment.create("mcts", seed=1, parameters={"simulations": 25})
         weak = experiment.create("random", seed=2)
         games = experiment.run(
-            "gdl", [strong, weak], configuration={"game": "tic_tac_toe"}, episodes=6, seed=3,
+            "gdl", [strong, weak], configuration={"game": "tic_tac_toe"}, episodes=3, seed=3,
             check=True, lookahead=True,
         ).wait()  # fmt: skip
         assert {game.reason for game in games} == {"terminated"}
-        assert sum(game.outcome[0] for game in games if game.outcome) == 6
+        assert sum(game.outcome[0] for game in games if game.outcome) == 3
         weaker = experiment.create("random", seed=4)
         both = experiment.run(
             "gdl",
             [weak, weaker],
             configuration={"game": "rock_paper_scissors"},
-            episodes=200,
+            episodes=60,
             check=True,
         ).wait()
         assert {tuple(game.outcome or ()) for game in both} == {(1, 0), (0, 1), (0.5, 0.5)}
@@ -262,6 +265,45 @@ def test_hidden_cards_are_drawn_again_but_never_ones_own() -> None:
         fork.step({1: 0})
     assert len(theirs) == 2
     assert game.to_act == [1]
+
+
+def test_afterstates_are_offered_where_they_have_a_meaning() -> None:
+    options = {"game": "connect_four", "afterstates": True}
+    check_environment(GDL, options, episodes=2, strict=True)
+    for game in ("kuhn_poker", "rock_paper_scissors"):
+        with pytest.raises(DovetailError, match="afterstates"):
+            afterstates(game)
+
+
+def afterstates(game: str) -> object:
+    made = GDL(GDL.Configuration(game=game, afterstates=True))
+    made.start(0)
+    return made.afterstates(0)
+
+
+@pytest.mark.slow
+def test_a_learner_that_knows_no_game_learns_from_a_description() -> None:
+    configuration = {"game": "tic_tac_toe", "afterstates": True}
+    with InProcess([GDL], [TD, Random]) as experiment:
+        learner = experiment.create("td", seed=1)
+        other = experiment.create("random", seed=2)
+        more: dict[str, Any] = {"configuration": configuration, "rotate": True}
+        before = won(
+            experiment.run("gdl", [learner, other], episodes=100, seed=1, mode="evaluate", **more)
+        )
+        experiment.run(
+            "gdl", [learner, learner], episodes=1500, seed=3, configuration=configuration
+        ).wait()
+        after = won(
+            experiment.run("gdl", [learner, other], episodes=100, seed=1, mode="evaluate", **more)
+        )
+    assert after > max(before, 0.75)
+
+
+def won(run: Run) -> float:
+    """Return the mean score of the first of two agents of a run with rotation."""
+    games = run.wait()
+    return sum(each.outcome[each.index % 2] for each in games if each.outcome) / len(games)
 
 
 def test_chance_comes_from_the_seed() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +19,7 @@ from dovetail import Agent, DovetailError
 from dovetail.agent_servers.agent import Decision, End
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent, MCTSParameters
+from dovetail.agent_servers.general.td import TD
 from dovetail.bridges.gdl.environment import rules_of
 from dovetail.bridges.gdl.http import Answering, Server, post
 from dovetail.bridges.gdl.manager import play
@@ -192,3 +197,40 @@ def test_rubbish_over_http_is_refused_and_the_player_lives_on() -> None:
         with pytest.raises(DovetailError, match=r"answered 400: .*never closed"):
             post(address, "(INFO", 5)
         assert post(address, "(INFO)", 5).startswith("((name dovetail)")
+
+
+def test_a_learner_keeps_what_it_learned_in_its_matches() -> None:
+    agent = TD(None, 1)
+    before = agent.save()
+    for number in range(3):
+        player = Protocol(agent, number, "learn")
+        with served(player) as one, served(Protocol(Random(), number)) as other:
+            assert play(rules_of("nim"), [one, other], seed=number).errors == []
+        assert player.problems == 0
+    assert agent.save() != before
+
+
+def test_two_programs_and_a_match_between_them() -> None:
+    command = [sys.executable, "-m", "dovetail", "ggp"]
+    players = [
+        subprocess.Popen(
+            [*command, "player", "random", "--port", "0"], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    try:
+        urls = []
+        for each in players:
+            assert each.stdout is not None
+            urls.append(each.stdout.readline().split()[-1])
+        match = [*command, "match", "othello", *urls, "--play-clock", "20"]
+        found = subprocess.run(match, capture_output=True, text=True, timeout=100)
+        assert found.returncode == 0, found.stderr
+        assert re.fullmatch(r"match 0: \d+ steps; black \d+, white \d+\n", found.stdout)
+    finally:
+        for each in players:
+            each.send_signal(signal.SIGINT)
+        for each in players:
+            assert each.wait(20) == 130
+            assert each.stdout is not None
+            each.stdout.close()
