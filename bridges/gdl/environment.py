@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -75,7 +76,7 @@ class GDL(Environment):
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self.game = Game(_text(self.configuration, type(self).Configuration))
+        self.game = _game(_text(self.configuration, type(self).Configuration))
         self.roles = self.game.roles
         passes = self.configuration.passes
         self.moves: list[list[Term]] = [
@@ -311,6 +312,12 @@ class GDL(Environment):
         other._rng = random.Random()
         other._rng.setstate(self._rng.getstate())
         return other
+
+
+@lru_cache(maxsize=8)
+def _game(text: str) -> Game:
+    """Return the rules of a text; they never change, so matches share them."""
+    return Game(text)
 
 
 def acting(game: Game, state: State, passes: Sequence[str]) -> list[int]:
