@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
 from dovetail.bridges.engine import Engine, command
-from dovetail.bridges.uci.chess import fen, moves, pyspiel
+from dovetail.bridges.openspiel.games import library
+from dovetail.bridges.uci.chess import fen, moves
 from dovetail.bridges.uci.protocol import UciEngine
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
@@ -60,7 +61,7 @@ class Uci(Agent[UciParameters]):
     def init(self, seat: Seat) -> None:
         if not re.match(r"(?:openspiel:|pyspiel:)?chess\b", seat.spec.name):
             raise DovetailError(f"a UCI engine plays OpenSpiel's chess, not {seat.spec.name}")
-        pyspiel()
+        library()
         self._started()
 
     def step(self, decision: Decision) -> Any:
@@ -73,7 +74,7 @@ class Uci(Agent[UciParameters]):
         position = fen(decision.text)
         limits, seconds = self._limits(decision.clock)
         move = uci.best(f"fen {position}", limits, seconds)
-        legal = moves(pyspiel().load_game("chess").new_initial_state(position))
+        legal = moves(library().load_game("chess").new_initial_state(position))
         if move not in legal:
             raise DovetailError(
                 f"the engine {uci.engine.name} plays {move!r} in {position}, which is illegal"

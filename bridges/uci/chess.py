@@ -5,25 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dovetail.peer.extras import absent
+from dovetail.bridges.openspiel.games import library
 from dovetail.protocol.errors import DovetailError
 
 FEN = re.compile(
     r"(?:[pnbrqkPNBRQK1-8]{1,8}/){7}[pnbrqkPNBRQK1-8]{1,8} [wb] (?:-|[KQkqA-Ha-h]{1,4}) (?:-|[a-h][36]) \d+ \d+"
 )
-
-
-def pyspiel() -> Any:
-    """Return OpenSpiel.
-
-    Raises:
-        DovetailError: it is not installed.
-    """
-    try:
-        import pyspiel as library
-    except ModuleNotFoundError as error:
-        raise DovetailError(absent(error) or str(error)) from None
-    return library
 
 
 def fen(text: str) -> str:
@@ -54,7 +41,7 @@ def checked(position: str) -> str:
 
 def moves(state: Any) -> dict[str, int]:
     """Return the legal actions of an OpenSpiel chess state by their moves in UCI, such as ``e7e8q``."""
-    chess = pyspiel().chess
+    chess = library().chess
     board = state.board()
     return {
         chess.action_to_move(action, board).to_lan(): action for action in state.legal_actions()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyspiel
 import pytest
-from tests.bridges.engines.spiel import Chess, Go, SmallGo
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
@@ -17,12 +16,17 @@ from dovetail.bridges.engine import Engine, command
 from dovetail.bridges.gtp import Gtp, go
 from dovetail.bridges.gtp.agent import ENGINES as GO_ENGINES
 from dovetail.bridges.gtp.protocol import GtpEngine
+from dovetail.bridges.openspiel.environment import OpenSpiel
 from dovetail.bridges.uci import Uci, chess
 from dovetail.peer import registry
 from dovetail.peer.plugins import register
 from dovetail.protocol.errors import DovetailError
 
 HERE = Path(__file__).parent
+
+CHESS = {"game": "chess"}
+GO = {"game": "go(board_size=9,komi=6.5)"}
+SMALL_GO = {"game": "go(board_size=5,komi=0.5)"}
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +41,18 @@ def _clean_registry() -> Iterator[None]:
 
 
 def test_stockfish_beats_random_in_both_seats() -> None:
-    with InProcess([Chess], [Uci, Random]) as experiment:
+    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
         engine = experiment.create("uci", parameters={"nodes": 500, "options": {"Hash": 16}})
         other = experiment.create("random", seed=1)
-        run = experiment.run("chess", [engine, other], episodes=4, rotate=True, seed=3, check=True)
+        run = experiment.run(
+            "openspiel",
+            [engine, other],
+            configuration=CHESS,
+            episodes=4,
+            rotate=True,
+            seed=3,
+            check=True,
+        )
         for episode in run:
             mine = next(i for i, each in enumerate(episode.seats) if each.agent == "uci")
             assert (episode.reason, episode.outcome and episode.outcome[mine]) == ("terminated", 1)
@@ -48,11 +60,15 @@ def test_stockfish_beats_random_in_both_seats() -> None:
 
 
 def test_the_clock_limits_the_engine() -> None:
-    with InProcess([Chess], [Uci, Random]) as experiment:
+    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
         engine = experiment.create("uci", parameters={"nodes": 10**9})
         other = experiment.create("random", seed=1)
         run = experiment.run(
-            "chess", [engine, other], max_turns=5, clock={"decision": 0.4, "margin": 1.0}
+            "openspiel",
+            [engine, other],
+            configuration=CHESS,
+            max_turns=5,
+            clock={"decision": 0.4, "margin": 1.0},
         )
         (episode,) = run.wait()
         assert episode.reason == "truncated"
@@ -74,13 +90,13 @@ def test_a_position_is_found_in_a_text() -> None:
         chess.fen("a board")
 
 
-def refused(parameters: dict[str, object], game: str = "chess") -> str:
+def refused(parameters: dict[str, object], game: dict[str, str] | None = None) -> str:
     def play() -> None:
         engine = experiment.create("uci", parameters=parameters)
         other = experiment.create("random")
-        experiment.run(game, [engine, other], retries=0).wait()
+        experiment.run("openspiel", [engine, other], configuration=game or CHESS, retries=0).wait()
 
-    with InProcess([Chess, SmallGo], [Uci, Random]) as experiment:
+    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
         with pytest.raises(DovetailError) as caught:
             play()
         assert "\n" not in str(caught.value)
@@ -92,7 +108,7 @@ def test_a_peer_cannot_name_a_command_or_a_file() -> None:
     assert "of type string" in refused({"options": {"Debug Log File": "/tmp/written"}})
     assert "no option 'Nonsense'" in refused({"options": {"Nonsense": 1}})
     assert "several lines" in refused({"options": {"Hash": "16\nquit"}})
-    assert "not go(board_size=5" in refused({}, "small-go")
+    assert "not go(board_size=5" in refused({}, SMALL_GO)
 
 
 def fake(name: str, source: str, folder: Path) -> None:
@@ -121,10 +137,12 @@ def test_a_broken_engine_is_the_seats_own_fault(kind: str, tmp_path: Path) -> No
         f"    {source}\n",
         tmp_path,
     )
-    with InProcess([Chess], [Uci, Random]) as experiment:
+    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
         engine = experiment.create("uci", parameters={"engine": kind})
         other = experiment.create("random")
-        (episode,) = experiment.run("chess", [engine, other], retries=0).wait()
+        (episode,) = experiment.run(
+            "openspiel", [engine, other], configuration=CHESS, retries=0
+        ).wait()
         assert (episode.reason, episode.blame) == ("crashed", 0)
         assert why in episode.message
 
@@ -137,11 +155,13 @@ def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
         "    if line.strip() == 'isready': say('readyok')\n",
         tmp_path,
     )
-    with InProcess([Chess], [Uci, Random]) as experiment:
+    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
         engine = experiment.create("uci", parameters={"engine": "hangs"})
         other = experiment.create("random")
         clock = {"decision": 0.2, "margin": 10.0}
-        (episode,) = experiment.run("chess", [engine, other], retries=0, clock=clock).wait()
+        (episode,) = experiment.run(
+            "openspiel", [engine, other], configuration=CHESS, retries=0, clock=clock
+        ).wait()
         assert (episode.reason, episode.blame) == ("crashed", 0)
         assert "did not answer in time" in episode.message
 
@@ -150,9 +170,9 @@ def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
 
 
 def test_gnugo_and_the_referee_agree_on_a_game() -> None:
-    with InProcess([Go], [Gtp]) as experiment:
+    with InProcess([OpenSpiel], [Gtp]) as experiment:
         black, white = (experiment.create("gtp", parameters={"level": 0}) for _ in range(2))
-        (episode,) = experiment.run("go", [black, white], seed=1).wait()
+        (episode,) = experiment.run("openspiel", [black, white], configuration=GO, seed=1).wait()
         assert episode.reason == "terminated"
         assert episode.outcome in ([1.0, 0.0], [0.0, 1.0])
         for each in (black, white):
@@ -201,10 +221,12 @@ def test_gnugo_and_the_referee_name_the_same_winners_of_fifty_games() -> None:
 
 
 def test_gnugo_beats_random() -> None:
-    with InProcess([SmallGo], [Gtp, Random]) as experiment:
+    with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
         engine = experiment.create("gtp", parameters={"level": 0})
         other = experiment.create("random", seed=1)
-        run = experiment.run("small-go", [engine, other], episodes=4, seed=3, rotate=True)
+        run = experiment.run(
+            "openspiel", [engine, other], configuration=SMALL_GO, episodes=4, seed=3, rotate=True
+        )
         for episode in run:
             mine = next(i for i, each in enumerate(episode.seats) if each.agent == "gtp")
             assert (episode.reason, episode.outcome and episode.outcome[mine]) == ("terminated", 1)

@@ -11,18 +11,21 @@ from typing import Any
 
 import pyspiel
 import pytest
-from tests.bridges.engines.spiel import Chess, SmallGo
 
 from dovetail import Agent, InProcess, __version__
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.bridges.gtp import Gtp, go
 from dovetail.bridges.gtp import front as gtp
+from dovetail.bridges.openspiel.environment import OpenSpiel
 from dovetail.bridges.uci import Uci, chess
 from dovetail.bridges.uci import front as uci
 from dovetail.peer import registry
 from dovetail.peer.plugins import register
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+
+CHESS = {"game": "chess"}
+SMALL_GO = {"game": "go(board_size=5,komi=0.5)"}
 
 
 @pytest.fixture(autouse=True)
@@ -284,11 +287,13 @@ def test_our_engines_play_under_their_protocols() -> None:
     """Each program is driven by our own end of its protocol; illegal moves and lost games on time would be crashes."""
     for kind in ("uci", "gtp"):
         register(f"engine:mine={sys.executable} -m dovetail {kind} --agent random --seed 5")
-        with InProcess([Chess, SmallGo], [Uci, Gtp, Random]) as experiment:
+        with InProcess([OpenSpiel], [Uci, Gtp, Random]) as experiment:
             engine = experiment.create(kind, parameters={"engine": "mine"})
             other = experiment.create("random", seed=1)
-            game = "chess" if kind == "uci" else "small-go"
-            run = experiment.run(game, [engine, other], episodes=2, rotate=True, seed=2)
+            game = CHESS if kind == "uci" else SMALL_GO
+            run = experiment.run(
+                "openspiel", [engine, other], configuration=game, episodes=2, rotate=True, seed=2
+            )
             for episode in run:
                 assert episode.reason == "terminated"
             experiment.cleanup(engine)
