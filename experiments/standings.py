@@ -13,7 +13,7 @@ from dovetail.experiments.file import ExperimentFile, Pairing, Tournament
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.formats.tournaments import survivors
 from dovetail.experiments.schedule import Played, meeting, of_units, players
-from dovetail.experiments.statistics.censored import Censored, censored
+from dovetail.experiments.statistics.censored import Censored, censored, described
 from dovetail.experiments.statistics.estimates import (
     Difference,
     Estimate,
@@ -343,7 +343,7 @@ def _alone(tournament: Tournament, names: Sequence[str], mine: Sequence[Played])
         if tournament.cap is not None and min(values, default=0) > 0:
             stopped = [game.truncated for game in units.games]
             row.capped = censored(values, stopped, tournament.cap)
-            notes.append(_of_cap(name, row.capped))
+            notes.append(f"{name}: {described(row.capped)}")
         rows.append(row)
     rows.sort(key=lambda row: -row.score.value)
     comparisons = {}
@@ -356,22 +356,6 @@ def _alone(tournament: Tournament, names: Sequence[str], mine: Sequence[Played])
             one.next_best = 1 - found.p / 2
     caption = "mean return; 95 % over episodes (Student's t); differences on the same seeds"
     return Standings(tournament.name, 1, rows, caption, notes, {}, [], comparisons)
-
-
-def _of_cap(name: str, found: Censored) -> str:
-    text = (
-        f"{name}: {found.limited:.1f} of at most {found.cap:g}, {found.capped} of {found.n} capped"
-    )
-    median = f"above {found.cap:g}" if found.median is None else f"{found.median:g}"
-    text += f"; median {median}"
-    if found.mean is None:
-        return f"{text}; no estimate without the cap: the returns do not fit an exponential law"
-    if math.isinf(found.mean.value):
-        return f"{text}; without the cap at least {found.mean.low:.1f}"
-    return (
-        f"{text}; without the cap {found.mean.value:.1f} "
-        f"({found.mean.low:.1f}..{found.mean.high:.1f})"
-    )
 
 
 def _test(played: Played) -> Test | None:

@@ -14,6 +14,7 @@ from dovetail.experiments.plot import Point
 from dovetail.experiments.schedule import Stage
 from dovetail.experiments.standings import Standing, Standings
 from dovetail.experiments.statistics import Estimate, Tally
+from dovetail.experiments.statistics.censored import described
 
 
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
@@ -53,8 +54,13 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             count = f"{tally.distinct.distinct:,}"
             cells += [f"{tally.games:,}", count, f"{per_move:.2f}", str(tally.breaches)]
         table.add_row(*cells)
+        learning = stage.kind in ("phase", "league")  # what changes has no one mean
+        if not learning and (uncut := tally.uncut) is not None:
+            notes[f"{stage.part.name}: {tally.agent}: {described(uncut)}"] = None
     if cut:
-        notes["T: truncated games, left out of what is won"] = None
+        notes["T: truncated games, left out of what is won; returns count as far as they got"] = (
+            None
+        )
     table.caption = "\n".join(notes) or None
     table.caption_justify = "left"
     return table

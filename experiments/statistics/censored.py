@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from scipy.optimize import brentq
 
 from dovetail.experiments.statistics.estimates import Estimate
@@ -109,10 +110,24 @@ def _weibull(values: Sequence[float], capped: Sequence[bool], ended: int) -> flo
         return 1.0
     data = stats.CensoredData.right_censored(list(values), list(capped))
     shape, _, scale = stats.weibull_min.fit(data, floc=0)
-    fitted = math.fsum(
-        (stats.weibull_min.logsf if cut else stats.weibull_min.logpdf)(x, shape, scale=scale)
-        for x, cut in zip(values, capped, strict=True)
-    )
+    x, cut = np.asarray(values, float), np.asarray(capped, bool)
+    law = stats.weibull_min(shape, scale=scale)
+    fitted = float(law.logsf(x[cut]).sum() + law.logpdf(x[~cut]).sum())
     total = math.fsum(values)
     plain = -ended * math.log(total / ended) - ended
     return float(stats.chi2.sf(max(0.0, 2 * (fitted - plain)), 1))
+
+
+def described(found: Censored) -> str:
+    """Return the estimates in words."""
+    text = f"{found.limited:.1f} of at most {found.cap:g}, {found.capped} of {found.n} capped"
+    median = f"above {found.cap:g}" if found.median is None else f"{found.median:g}"
+    text += f"; median {median}"
+    if found.mean is None:
+        return f"{text}; no estimate without the cap: the returns do not fit an exponential law"
+    if math.isinf(found.mean.value):
+        return f"{text}; without the cap at least {found.mean.low:.1f}"
+    return (
+        f"{text}; without the cap {found.mean.value:.1f} "
+        f"({found.mean.low:.1f}..{found.mean.high:.1f})"
+    )

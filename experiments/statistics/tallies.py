@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from dovetail.experiments.statistics.censored import Censored, censored
 from dovetail.experiments.statistics.estimates import Estimate, mean, wilson, without_interval
 from dovetail.experiments.statistics.scores import Sample, interval
 from dovetail.experiments.statistics.units import Distinct, distinct, key
@@ -31,6 +32,8 @@ class Tally:
     breaches: int = 0
     played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
     """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
+    cut: list[bool] = field(default_factory=list)
+    """Whether each episode was truncated without an outcome."""
 
     @property
     def games(self) -> int:
@@ -71,12 +74,24 @@ class Tally:
     def mean_return(self) -> Estimate:
         """The mean of the returns; without an interval if all games are the same."""
         if not self.repeats:
-            return mean(self.returns or [])
+            found = mean(self.returns or [])
+            if not self.truncated or not self.returns:
+                return found
+            # What is cut off at a cap is on average not above the cap.
+            return Estimate(found.value, found.low, min(found.high, max(self.returns)))
         found = mean([_mean(each for *_, each in unit) for unit in self._units()])
         average = _mean(self.returns or [])
         if math.isinf(found.high):
             return without_interval(average)
         return Estimate(average, found.low, found.high)
+
+    @property
+    def uncut(self) -> Censored | None:
+        """What the returns would be if none had been cut off; None if none was, or one is not above 0."""
+        values = self.returns or []
+        if self.decided or not self.truncated or self.repeats or min(values) <= 0:
+            return None
+        return censored(values, self.cut, max(values))
 
     def _units(self, decided: bool = False) -> list[list[tuple[str, str, float | None, float]]]:
         """Return the episodes, those together that count as one."""
@@ -126,6 +141,7 @@ def tally(
             entry.seconds += seat.seconds
             entry.breaches += seat.breaches
             won = None
+            entry.cut.append(episode.reason == "truncated" and episode.outcome is None)
             if episode.outcome is None or len(episode.outcome) < 2:
                 entry.unscored += 1
                 entry.truncated += episode.reason == "truncated"

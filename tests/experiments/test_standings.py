@@ -212,3 +212,23 @@ def test_players_in_a_cycle_share_the_equilibrium() -> None:
     assert rating(found.rows[-1]).startswith("at most")
     heads = [str(column.header) for column in standings_table(found, full=True).columns]
     assert "Nash" in heads
+
+
+def test_returns_that_were_cut_off_get_an_estimate_without_the_cap() -> None:
+    lives = [120.0, 340, 95, 500, 210, 500, 60, 415, 500, 280]
+    episodes = [
+        Episode(
+            *(1, index, index, 0, "truncated" if life == 500 else "terminated"),
+            seats=[SeatResult("a", 1, life)],
+            digest=f"{index}",
+        )
+        for index, life in enumerate(lives)
+    ]
+    (found,) = tally(episodes, ["a"])
+    assert found.truncated == 3
+    assert found.mean_return.value == 302
+    assert found.mean_return.high <= 500
+    stage = Stage(0, Tournament(name="t", players=["a"], seats=1).pairing(["a"], 0, 0), 0, 10, 0)
+    text = str(summary("t", [(stage, found)]).caption)
+    assert "302.0 of at most 500, 3 of 10 capped; median 280" in text
+    assert "without the cap 431.4 (223.1..1004.1)" in text
