@@ -108,7 +108,8 @@ class GDL(Environment):
         if self._bits:
             seen = [Box([len(self._things(seat))], 0, 1, "int8") for seat in range(count)]
         return Spec(
-            name=self.configuration.game if self._is_bundled() else "gdl",
+            # Not the game's own name: agents that know that game expect another observation.
+            name=f"gdl-{self.configuration.game}" if self._is_bundled() else self.name,
             seats=count,
             observation_spaces=seen,
             action_spaces=[Discrete(len(moves)) for moves in self.moves],

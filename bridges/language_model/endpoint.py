@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
 
 LARGEST = 1 << 20
@@ -81,12 +82,14 @@ class Endpoint:
         sleep: waits before a repetition.
 
     Raises:
-        ModuleNotFoundError: httpx is not installed.
+        DovetailError: httpx is not installed.
     """
 
     def __init__(self, where: Settings, sleep: Callable[[float], None] = time.sleep) -> None:
-        import httpx
-
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise DovetailError(absent(error) or str(error)) from None
         self.where = where
         self._sleep = sleep
         self._failures = (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError)

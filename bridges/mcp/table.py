@@ -354,6 +354,7 @@ class Table:
                 mode="evaluate",
                 retries=0,
                 answer_timeout=None,
+                lookahead=True,
                 clock={"decision": self._clock} if self._clock is not None else {},
             )
             while not self._stop.is_set():

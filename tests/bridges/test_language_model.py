@@ -6,6 +6,7 @@ import json
 import random
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -315,3 +316,9 @@ def test_a_peer_cannot_set_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(DovetailError, match="has no option 'url'"),
     ):
         experiment.create("language-model", parameters={"url": "http://127.0.0.1:2"})
+
+
+def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(DovetailError, match=r"pip install 'dovetail\[language-models\]'"):
+        Endpoint(Settings("http://127.0.0.1:1"))

@@ -184,6 +184,15 @@ def test_a_game_that_one_seat_begins_leaves_the_result_for_the_other() -> None:
         assert "previous_game" not in table.observe(1)
 
 
+def test_an_opponent_may_look_ahead() -> None:
+    configuration, parameters = {"game": "tic_tac_toe"}, {"simulations": 4}
+    with Table(
+        "gdl", [0], ["mcts"], configuration=configuration, parameters=parameters, seed=1
+    ) as table:
+        (end,) = with_client(table, lambda client: play(client, by_name))
+    assert end["reason"] == "terminated"
+
+
 def test_a_clock_that_runs_out_loses_the_game() -> None:
     with Table("connect_four", [0], ["random"], seed=1, clock=1.0) as table:
         assert table.rules(0)["seconds_for_a_decision"] == 1.0
@@ -300,4 +309,15 @@ def test_http_is_served_on_loopback_only() -> None:
     )
     assert found.returncode == 2
     assert "only loopback addresses are served" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['anyio'] = None")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    found = subprocess.run(
+        [*DOVETAIL, "mcp"], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert found.returncode == 1
+    assert found.stderr.endswith("pip install 'dovetail[mcp]'\n")
     assert found.stderr.count("\n") == 1

@@ -132,6 +132,7 @@ def play(
             mode="evaluate",
             answer_timeout=None,
             retries=0,
+            lookahead=True,
         )
         scores = []
         for episode in run:

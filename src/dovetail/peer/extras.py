@@ -22,6 +22,8 @@ EXTRAS = {
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
     "mcp": "mcp",
+    "anyio": "mcp",
+    "uvicorn": "mcp",
     "httpx": "language-models",
     "gymnasium": "gymnasium",
     "pettingzoo": "pettingzoo",
