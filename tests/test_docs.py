@@ -12,14 +12,16 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
     *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
-    "agents/dots.md",
+    *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
 ]
 TEXTS = [
     "players.md",
     *sorted(
-        f"agents/{path.name}" for path in (DOCS / "agents").glob("*.md") if path.name != "dots.md"
+        f"{path.parent.name}/{path.name}"
+        for folder in ("agents", "bridges")
+        for path in (DOCS / folder).glob("*.md")
+        if f"{folder}/{path.name}" not in PAGES
     ),
-    *sorted(f"bridges/{path.name}" for path in (DOCS / "bridges").glob("*.md")),
 ]
 
 
