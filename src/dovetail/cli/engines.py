@@ -43,7 +43,7 @@ def uci(
 ) -> None:
     """Run an agent as a UCI chess engine, for GUIs and tournament managers.
 
-    Example: dovetail uci --agent mcts --set simulations=200
+    Example: dovetail uci --agent random
     """
     from dovetail.bridges.uci.front import Front
 

@@ -76,7 +76,7 @@ def learner(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(program)
 
 
-def won(experiment: Experiment, agents: list[int | str], seat: int, games: int = 200) -> float:
+def won(experiment: Experiment, agents: list[int | str], seat: int, games: int = 100) -> float:
     run = experiment.run(
         "nim", agents, episodes=games, seed=5, mode="evaluate", configuration={"heap": 7}
     )
@@ -107,7 +107,7 @@ def test_two_learners_in_c_learn_in_both_seats_of_one_game(
         random = experiment.create("random", seed=3)
         before = [won(experiment, ["white", random], 0), won(experiment, [random, "black"], 1)]
         learning = experiment.run(
-            "nim", ["white", "black"], episodes=1500, seed=1, configuration={"heap": 7}
+            "nim", ["white", "black"], episodes=900, seed=1, configuration={"heap": 7}
         )
         results = learning.wait()
         assert all(each.reason == "terminated" for each in results)
