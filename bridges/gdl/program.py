@@ -27,6 +27,8 @@ MOST_FACTS = 500_000
 """Facts of one relation at most."""
 MOST_ROUNDS = 5_000
 """Repetitions of a group at most; each can nest terms deeper."""
+MOST_STEPS = 20_000_000
+"""Conditions tried in one run at most; that takes about ten seconds."""
 _NEW = "+"
 """Stands before the name of a relation for its newest facts; no rule can name it so."""
 
@@ -44,6 +46,8 @@ class Program:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._looks: dict[Shape, Look] = {}
+        self._left = [0]
+        """The conditions that may still be tried in this run."""
         self.groups: list[frozenset[str]] = []
         self._plans: list[tuple[list[_Plan], list[_Plan]]] = []
         heads: dict[str, list[Rule]] = {}
@@ -59,9 +63,9 @@ class Program:
                     if literal.relation in group and not literal.negated
                 ]
                 if inside:
-                    again += [_Plan(rule, self._looks, at) for at in inside]
+                    again += [_Plan(rule, self._looks, self._left, at) for at in inside]
                 else:
-                    once.append(_Plan(rule, self._looks))
+                    once.append(_Plan(rule, self._looks, self._left))
             self.groups.append(frozenset(group))
             self._plans.append((once, again))
 
@@ -73,8 +77,9 @@ class Program:
             groups: numbers of ``self.groups``, none of which was run with these facts before.
 
         Raises:
-            TooLarge: a relation has too many facts.
+            TooLarge: a relation has too many facts, or it takes too long.
         """
+        self._left[0] = MOST_STEPS
         for number in groups:
             once, again = self._plans[number]
             for name in self.groups[number]:
@@ -133,22 +138,25 @@ class _Plan:
     Args:
         rule: what it computes.
         looks: the looks of the whole program, by shape.
+        left: holds the number of conditions that may still be tried.
         new: the condition that reads only the newest facts, and is tried first.
     """
 
-    def __init__(self, rule: Rule, looks: dict[Shape, Look], new: int | None = None) -> None:
+    def __init__(
+        self, rule: Rule, looks: dict[Shape, Look], left: list[int], new: int | None = None
+    ) -> None:
         self.head = rule.head.relation
-        self._looks = looks
+        self._looks, self._left = looks, left
         self._start: Place = []
         self._slots: dict[Term, int] = {}
         self._bound: set[str] = set()
         makers: list[Callable[[Step], Step]] = []
-        left = list(rule.body)
+        waiting = list(rule.body)
         if new is not None:
-            makers.append(self._join(left.pop(new), _NEW))
-        while left:
-            literal = self._next(left)
-            left.remove(literal)
+            makers.append(self._join(waiting.pop(new), _NEW))
+        while waiting:
+            literal = self._next(waiting)
+            waiting.remove(literal)
             makers.append(self._test(literal) if literal.negated else self._join(literal))
         make = self._build(rule.head.atom[1:])
 
@@ -204,7 +212,7 @@ class _Plan:
         self._bound |= here.keys()
         look = self._looks.setdefault(whole, Look(whole))
         name = prefix + literal.relation
-        return _joining(name, look, _values(known), asked)
+        return _joining(name, look, _values(known), asked, self._left)
 
     def _test(self, literal: Literal) -> Callable[[Step], Step]:
         if literal.relation == "distinct":
@@ -250,12 +258,24 @@ def _values(slots: Sequence[int]) -> Callable[[Place], tuple[Term, ...]]:
 
 
 def _joining(
-    name: str, look: Look, key: Callable[[Place], tuple[Term, ...]], slots: Sequence[int]
+    name: str,
+    look: Look,
+    key: Callable[[Place], tuple[Term, ...]],
+    slots: Sequence[int],
+    left: list[int],
 ) -> Callable[[Step], Step]:
     nothing: tuple[tuple[Term, ...], ...] = ()
 
+    def spent() -> TooLarge:
+        return TooLarge(
+            f"the rules try more than {MOST_STEPS:,} conditions at once; make the game smaller"
+        )
+
     def exists(then: Step) -> Step:
         def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise spent()
             relation = facts.get(name)
             if relation is not None and key(place) in relation.index(look):
                 then(facts, place, emit)
@@ -266,6 +286,9 @@ def _joining(
         slot = slots[0]
 
         def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise spent()
             relation = facts.get(name)
             if relation is not None:
                 for (value,) in relation.index(look).get(key(place), nothing):
@@ -276,6 +299,9 @@ def _joining(
 
     def several(then: Step) -> Step:
         def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise spent()
             relation = facts.get(name)
             if relation is not None:
                 for values in relation.index(look).get(key(place), nothing):

@@ -9,12 +9,14 @@ from typing import Any
 
 import pyspiel
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent
 from dovetail.agent_servers.general.td import TD
-from dovetail.bridges.gdl import kif
+from dovetail.bridges.gdl import kif, program
 from dovetail.bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail.bridges.gdl.game import Game, State
 from dovetail.bridges.gdl.kif import Term
@@ -82,6 +84,32 @@ def test_a_description_without_an_end_is_refused() -> None:
 def test_rules_that_nest_terms_for_ever_are_refused() -> None:
     with pytest.raises(DovetailError, match=r"have no end|more than"):
         Game(SMALL + "(n 0) (<= (n (s ?x)) (n ?x))")
+
+
+def test_rules_that_never_finish_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MOST_STEPS", 50_000)
+    numbers = " ".join(f"(n {number})" for number in range(40))
+    five = " ".join(f"(n ?{name})" for name in "abcde")
+    with pytest.raises(DovetailError, match="more than 50,000 conditions"):
+        Game(f"{SMALL} {numbers} (<= p {five})")
+    Game(SMALL + numbers + "(<= (p ?a ?b) (n ?a) (n ?b))")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["(", ")", "<=", "role", "init", "next", "true", "legal", "not", "or", "and",
+                         "distinct", "does", "a", "?x", "?y", "terminal", "goal", "100", "sees"]),
+        max_size=40,
+    )
+)  # fmt: skip
+def test_any_text_is_a_game_or_one_line(words: list[str]) -> None:
+    problem = ""
+    try:
+        state = Game(SMALL + " ".join(words)).start()
+        assert state.terminal or state.legal
+    except DovetailError as error:
+        problem = str(error)
+    assert "\n" not in problem
 
 
 def test_recursion_or_and_compound_terms() -> None:
