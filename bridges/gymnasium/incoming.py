@@ -57,11 +57,11 @@ class Gymnasium(Environment):
     Configuration = Options
 
     def init(self) -> Spec:
-        import gymnasium
-
         options = self.configuration
         no_module(type(self), options)
         try:
+            import gymnasium
+
             known = gymnasium.spec(options.id)
             modes = _modes(known)
             extra = {"render_mode": "ansi"} if "ansi" in modes else {}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail import InProcess
+from dovetail.broker.core import Settings
 
 GAMES: dict[str, dict[str, Any]] = {
     "connect_four": {"rows": 4, "columns": 5, "connect": 3},
@@ -26,7 +27,8 @@ QUICK = ("connect_four", "dominion", "2048")
 @contextmanager
 def broker(environments: Sequence[type[Any]], agents: Sequence[Any]) -> Iterator[str]:
     """A broker in a thread of this program; yields its address."""
-    place = InProcess(environments, agents, bind="tcp://127.0.0.1:*")
+    settings = Settings(heartbeat=0.2, peer_timeout=1.0, grace=0.2)  # what dies is soon missed
+    place = InProcess(environments, agents, bind="tcp://127.0.0.1:*", settings=settings)
     stop = threading.Event()
 
     def run() -> None:

@@ -69,6 +69,17 @@ class Fragile(First):
         return self.step(decision)
 
 
+class Slow(First):
+    """Answers once it may."""
+
+    name = "slow"
+    may = threading.Event()
+
+    def step(self, decision: Decision) -> Any:
+        self.may.wait(20)
+        return super().step(decision)
+
+
 class Guess(Environment):
     """Both name a number at once, twice; the higher one earns a point."""
 
@@ -283,7 +294,7 @@ def broker(**settings: float) -> Iterator[str]:
     """A broker with games and players, in a thread of this program; yields its address."""
     place = InProcess(
         [ConnectFour, Guess],
-        [Random, First, Fragile],
+        [Random, First, Fragile, Slow],
         bind="tcp://127.0.0.1:*",
         settings=Settings(**settings),  # type: ignore[arg-type]
     )
@@ -320,6 +331,22 @@ def test_a_broker_plays_the_same() -> None:
         with sit("guess", "first", connect=address) as game:
             game.reset()
             assert game.step(3)[1] == 1.0
+
+
+def test_patience_with_an_opponent_ends() -> None:
+    Slow.may.clear()
+    with (
+        broker() as address,
+        sit("connect_four", "slow", connect=address, configuration=SMALL, patience=0.2) as game,
+    ):
+        game.reset()
+        with pytest.raises(
+            DovetailError, match=r"no answer of the game or an opponent within 0\.2"
+        ):
+            game.step(0)
+        Slow.may.set()
+        _, result = play(game, random.Random(1))
+        assert (result.index, result.reason) == (1, "terminated")
 
 
 def test_a_seat_that_was_lost_in_a_long_break_sits_down_again() -> None:
