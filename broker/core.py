@@ -298,6 +298,16 @@ class Core:
         peer = self.tables.connections.get(address)
         return None if peer is None else peer.role
 
+    def answered(self, address: Address, answer: m.Message) -> int | None:
+        """Return the ``seq`` of what a message of a peer answers, as far as it says."""
+        peer = self.tables.connections.get(address)
+        if peer is None:
+            return None
+        names = ("match", "episode", "turn", "seat", "answers")
+        about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+        kind = str(type(answer).__struct_config__.tag)
+        return self._answers(peer, ProtocolError("invalid", "", kind, about))
+
     def experiments(self) -> list[Address]:
         """Return the connections of the experiments that are present."""
         peers = self.tables.connections.items()

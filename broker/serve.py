@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 
 from dovetail.broker.core import Settings
@@ -14,6 +14,7 @@ from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.server import Server
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.serving import Host
 
 log = logging.getLogger("dovetail.broker")
 
@@ -30,6 +31,7 @@ def serve(
     finish: float = 3.0,
     ready: Callable[[Server], None] | None = None,
     stop: threading.Event | None = None,
+    hosts: Mapping[str, Host] | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -38,6 +40,16 @@ def serve(
 
     With ``durable``, what is in progress survives the death of this program: the next ``serve``
     with the same journal continues it.
+
+    Args:
+        bind: the address.
+        settings: the broker's.
+        journal: what records episodes.
+        durable: see above.
+        finish: seconds.
+        ready: called once it listens.
+        stop: ends it.
+        hosts: environments and agents in this program, by their names as peers.
 
     Raises:
         DovetailError: the address cannot be bound.
@@ -51,6 +63,8 @@ def serve(
         stop.set()
 
     server = Server(bind, settings, journal, Live(journal) if durable and journal else None)
+    for name, host in (hosts or {}).items():
+        server.attach(host, name, encoded=True)
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dovetail import transport
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live, decoders
+from dovetail.broker.live import Live, decoders, feed
 from dovetail.broker.outbox import Address
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
@@ -26,6 +26,8 @@ from dovetail.protocol.errors import ProtocolError
 log = logging.getLogger("dovetail.broker")
 
 RETRY_JOURNAL = 1.0
+ROUNDS = 64
+"""Exchanges with peers in this program before the others have their turn."""
 STALL = 1.0
 """Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
 WAIT = 0.5
@@ -33,12 +35,19 @@ WAIT = 0.5
 
 
 class Local:
-    """A peer in this program."""
+    """A peer in this program.
+
+    Args:
+        host: what answers; None for a peer that reads its ``inbox``.
+        encoded: whether its messages are encoded and read like those of a remote peer, and so get
+            every check that those get.
+    """
 
     reliable = True
 
-    def __init__(self, host: Host | None = None) -> None:
+    def __init__(self, host: Host | None = None, *, encoded: bool = False) -> None:
         self.host = host
+        self.encoded = encoded
         self.inbox: deque[m.Message] = deque()
         """What a peer without a host has received."""
 
@@ -69,6 +78,8 @@ class Server:
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
+        self._told = False
+        """Whether a peer in this program without a host has been sent anything in this turn."""
         self._decoders = decoders(self.settings.limits)
         self._router: transport.AnyRouter | None = None
         if bind is not None:
@@ -93,9 +104,9 @@ class Server:
 
     # -- peers in this program -----------------------------------------------------------------------
 
-    def attach(self, host: Host, name: str = "") -> Local:
-        """Let a host in this program be a peer."""
-        local = Local(host)
+    def attach(self, host: Host, name: str = "", *, encoded: bool = False) -> Local:
+        """Let a host in this program be a peer; ``encoded`` as for ``Local``."""
+        local = Local(host, encoded=encoded)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
         self._local.append((local, [hello]))
         return local
@@ -111,27 +122,67 @@ class Server:
         core = self.core
         now = self._now()
         live = self._live
-        if self._local:
-            while self._local:
-                local, messages = self._local.popleft()
-                if live is not None:
-                    frames = [codec.encode(message) for message in messages]
-                    live.events.append((now, [live.name(local), *frames]))
-                for message in messages:
-                    core.receive(local, message, now)
+        self._told = False
+        for _ in range(ROUNDS):
+            if not self._local or self._told or self._held:
+                break
+            self._take_local(now)
+            if now >= core.deadline():
+                self._tick(now)
+            self._commit(now)
+            now = self._now()
+        if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
             self._read(self._router, timeout, now)
         elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
-            if live is not None:
-                live.events.append((now,))
-            core.tick(now)
+            self._tick(now)
         self._commit(now)
         if live is not None and live.full and not self._held:
             self._renew(live, now)
         self._last = time.monotonic() + self._offset
+
+    def _take_local(self, now: float) -> None:
+        """Take what peers in this program have said."""
+        core, live = self.core, self._live
+        for _ in range(len(self._local)):
+            local, messages = self._local.popleft()
+            if live is None and not local.encoded:
+                for message in messages:
+                    core.receive(local, message, now)
+                continue
+            frames = [self._frame(local, message) for message in messages]
+            if live is not None:
+                live.events.append((now, [live.name(local), *frames]))
+            if local.encoded:
+                feed(core, self._decoders, local, frames, now)
+                continue
+            for message in messages:
+                core.receive(local, message, now)
+
+    def _frame(self, local: Local, message: m.Message) -> bytes:
+        """Return the frame of a message from a peer in this program, or of what goes in its place."""
+        if local.host is None or not local.encoded:
+            return codec.encode(message)
+        try:
+            frame = codec.encode(message)
+            most = self.settings.limits.frame
+            if len(frame) <= most:
+                return frame
+            text = f"{len(frame):,} bytes in a message; the broker accepts at most {most:,}"
+        except codec.UNSENDABLE as error:
+            text = str(error)
+        instead = local.host.unsendable(message, f"the answer cannot travel: {text}")
+        if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
+            instead.answers = self.core.answered(local, message)
+        return codec.encode(instead)
+
+    def _tick(self, now: float) -> None:
+        if self._live is not None:
+            self._live.events.append((now,))
+        self.core.tick(now)
 
     def _now(self) -> float:
         """Return the core's time; a time in which this program stood still does not count."""
@@ -240,6 +291,7 @@ class Server:
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
         if local.host is None:
             local.inbox.extend(messages)
+            self._told = True
             return
         answers = local.host.handle(messages)
         if answers:

@@ -31,6 +31,8 @@ class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
     configuration: dict[str, Any] = {}
     command: list[str] | None = None
     """A program in any language that offers ``name``; as for agents."""
+    hosted: bool = False
+    """Whether it runs inside the broker's process instead of its own; faster, with the same results."""
 
 
 class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +50,9 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """A file with a saved state to begin from."""
     register: list[str] = []
     """What its parameters may name, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent --register``."""
+    hosted: bool = False
+    """Whether it runs inside the broker's process; for agents that answer at once, since nothing else plays
+    while it thinks."""
 
 
 Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
@@ -401,7 +406,15 @@ def made(path: Path, table: Mapping[str, Any], settings: Mapping[str, Any]) -> E
                 )
     for problem in _problems(file):
         raise DovetailError(f"{path}: {problem}")
+    if file.environment.hosted and file.environment.command is not None:
+        raise DovetailError(
+            f"{path}: [environment] has a command, which cannot be hosted; remove `hosted`"
+        )
     for name, agent in file.agents.items():
+        if agent.hosted and agent.command is not None:
+            raise DovetailError(
+                f"{path}: [agents.{name}] has a command, which cannot be hosted; remove `hosted`"
+            )
         if agent.register and agent.command is not None:
             raise DovetailError(
                 f"{path}: [agents.{name}] has a command; put --register into it instead of `register`"

@@ -18,6 +18,7 @@ from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
 from dovetail.peer import plugins
+from dovetail.peer.address import AGENTS
 from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
@@ -125,6 +126,7 @@ def own_processes(
             journal=journal,
             tcp=file.processes.transport == "tcp",
             logs=logs,
+            broker=_hosted(file),
         ) as processes,
         # A call that waits for the broker also notices that a program, including the broker, has ended.
         Experiment.connect(
@@ -133,7 +135,9 @@ def own_processes(
     ):
         at = ["--connect", processes.address]
         name = file.environment.name
-        if file.environment.command is None:
+        if file.environment.hosted:
+            pass  # in the broker
+        elif file.environment.command is None:
             # Set where it is served, too: some options are the local user's only.
             given = file.environment.configuration.items()
             more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
@@ -148,6 +152,9 @@ def own_processes(
                 processes.command(process, part.command)
                 peers[name] = None
                 continue
+            if part.hosted:
+                peers[name] = AGENTS
+                continue
             plugins.find("agent", part.type)  # reports the problem sooner and more precisely
             more = [word for each in part.register for word in ("--register", each)]
             processes.start(process, ["agent", part.type, *at, "--name", process, *more])
@@ -157,6 +164,22 @@ def own_processes(
         place = Place(experiment, environment, peers, processes.check, about, pids, logs)
         _appear(file, place, READY)
         yield place
+
+
+def _hosted(file: ExperimentFile) -> list[str]:
+    """Return the arguments for a broker that hosts what the file says."""
+    words: list[str] = []
+    if file.environment.hosted:
+        words += ["--env", file.environment.name]
+        for key, value in file.environment.configuration.items():
+            words += ["--set", f"{key}={json.dumps(value)}"]
+    parts = [file.agents[name] for name in file.used() if file.agents[name].hosted]
+    for kind in dict.fromkeys(part.type for part in parts):
+        plugins.find("agent", kind)  # reports the problem sooner and more precisely
+        words += ["--agent", kind]
+    for each in dict.fromkeys(each for part in parts for each in part.register):
+        words += ["--register", each]
+    return words
 
 
 @contextmanager

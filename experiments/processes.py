@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.endpoint import PATH_MOST
 
 READY = 30.0
 """Seconds within which a broker must listen."""
@@ -33,6 +35,7 @@ class Processes:
         tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
         logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
             None keeps them only as long as the programs run.
+        broker: more arguments for ``dovetail broker``.
 
     Raises:
         DovetailError: the broker cannot be started, or ``logs`` cannot be written.
@@ -45,13 +48,17 @@ class Processes:
         journal: Path | None = None,
         tcp: bool = False,
         logs: Path | None = None,
+        broker: Sequence[str] = (),
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
         self._kept = logs is not None
         self.logs = logs or Path(self._folder.name)
         if logs is not None:
             _empty(logs)
-        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{self._folder.name}/broker"
+        path = f"{self._folder.name}/broker"
+        # A long TMPDIR leaves no room for a socket's name, and some systems have no such sockets.
+        tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
+        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._cores: set[int] | None = None
         if pin and hasattr(os, "sched_setaffinity"):
@@ -68,6 +75,7 @@ class Processes:
                     "2",
                     "--journal",
                     "none" if journal is None else str(journal),
+                    *broker,
                 ],
             )
             if tcp:

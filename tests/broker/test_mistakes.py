@@ -159,8 +159,9 @@ def outcomes(experiment: Experiment, environment: str, agent: int | str) -> str:
         return str(error)
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@pytest.fixture(scope="module", params=["remote", "hosted"])
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A broker with environments and agents that connect, or that are in its own process."""
     server = Server("tcp://127.0.0.1:*", Settings(heartbeat=0.2))
     assert server.address is not None
     over = threading.Event()
@@ -170,13 +171,20 @@ def address() -> Iterator[str]:
             server.pump(0.05)
         server.close()
 
-    games = [Thrice, *(game(name, **wrong) for name, (wrong, _) in WRONG_GAMES.items())]
-    players = [First, *(player(name, **wrong) for name, (wrong, _, _) in WRONG_PLAYERS.items())]
-    threads = [
-        threading.Thread(target=work),
-        threading.Thread(target=serve_environment, args=(games, server.address)),
-        threading.Thread(target=serve_agent, args=(players, server.address)),
+    games: list[Any] = [Thrice, *(game(name, **wrong) for name, (wrong, _) in WRONG_GAMES.items())]
+    players: list[Any] = [
+        First,
+        *(player(name, **wrong) for name, (wrong, _, _) in WRONG_PLAYERS.items()),
     ]
+    threads = [threading.Thread(target=work)]
+    if request.param == "hosted":
+        server.attach(EnvironmentHost(games), encoded=True)
+        server.attach(AgentHost(players), encoded=True)
+    else:
+        threads += [
+            threading.Thread(target=serve_environment, args=(games, server.address)),
+            threading.Thread(target=serve_agent, args=(players, server.address)),
+        ]
     for thread in threads:
         thread.start()
     yield server.address

@@ -56,7 +56,16 @@ def test_the_same_results_everywhere(
     own = execute(small, out=tmp_path / "own")
     here = execute(small, out=tmp_path / "here", in_process=True)
     there = execute(small, out=tmp_path / "there", connect=broker)
-    assert account(own) == account(here) == account(there)
+    hosted = execute(
+        small,
+        out=tmp_path / "hosted",
+        overrides={
+            "environment.hosted": True,
+            "agents.dice.hosted": True,
+            "agents.two.hosted": True,
+        },
+    )
+    assert account(own) == account(here) == account(there) == account(hosted)
     assert set(own.states) == {"one", "two"}
     assert sum(len(played.episodes) for played in own.played) == 50 + 4 * 20
     other = execute(small, out=tmp_path / "other", in_process=True, overrides={"seed": 6})

@@ -5,11 +5,29 @@ from __future__ import annotations
 import ipaddress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.common import ADDRESS, Token, log_to_stderr, warn
+from dovetail.cli.common import (
+    ADDRESS,
+    Register,
+    Set,
+    Token,
+    UsageError,
+    complete_agent,
+    complete_environment,
+    environment,
+    log_to_stderr,
+    register,
+    settings,
+    warn,
+)
+from dovetail.cli.common import agent as find_agent
+from dovetail.peer.address import AGENTS, ENVIRONMENTS
+
+if TYPE_CHECKING:
+    from dovetail.peer.serving import Host
 
 
 class Sync(StrEnum):
@@ -74,13 +92,36 @@ def broker(
             help="How long to let episodes in progress finish when the broker is asked to stop.",
         ),
     ] = 3.0,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Host an environment inside the broker's process, which is faster; may be repeated.",
+            autocompletion=complete_environment,
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Host an agent type inside the broker's process, for agents that answer at once; may be "
+            "repeated.",
+            autocompletion=complete_agent,
+        ),
+    ] = None,
+    set_: Set = None,
+    register_: Register = None,
 ) -> None:
     """Run the broker that environments, agents and experiments connect to.
 
-    The first Ctrl-C stops it gracefully, the second immediately.
+    The first Ctrl-C stops it gracefully, the second immediately. --set sets options of the one environment
+    that --env names.
 
     Example: dovetail broker --journal games.journal
+
+    Example: dovetail broker --env connect_four --agent random
     """
+    hosts = _hosts(env or [], agent or [], set_, register_)
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import serve
@@ -102,7 +143,28 @@ def broker(
         durable=durable,
         finish=finish,
         ready=ready,
+        hosts=hosts,
     )
+
+
+def _hosts(
+    environments: list[str], agents: list[str], set_: Set, register_: Register
+) -> dict[str, Host]:
+    """Return what the broker's own process serves, by name."""
+    given = settings(set_)
+    if given and len(environments) != 1:
+        raise UsageError("--set sets options of one environment; name just one with --env")
+    register(register_)
+    hosts: dict[str, Host] = {}
+    if environments:
+        from dovetail.env_servers.host import EnvironmentHost
+
+        hosts[ENVIRONMENTS] = EnvironmentHost([environment(each, given) for each in environments])
+    if agents:
+        from dovetail.agent_servers.host import AgentHost
+
+        hosts[AGENTS] = AgentHost([find_agent(each) for each in agents])
+    return hosts
 
 
 def loopback(address: str) -> bool:

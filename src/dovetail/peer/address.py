@@ -6,6 +6,8 @@ import os
 
 ADDRESS = "tcp://127.0.0.1:5757"
 """A broker's default address."""
+ENVIRONMENTS, AGENTS = "hosted-environments", "hosted-agents"
+"""The names of the peers inside a broker's own process."""
 
 
 def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
