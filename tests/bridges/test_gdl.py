@@ -325,7 +325,7 @@ def test_a_learner_that_knows_no_game_learns_from_a_description() -> None:
         after = won(
             experiment.run("gdl", [learner, other], episodes=100, seed=1, mode="evaluate", **more)
         )
-    assert after > max(before, 0.75)
+    assert after > before + 0.15
 
 
 def won(run: Run) -> float:
