@@ -19,6 +19,7 @@ from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instances
 from dovetail.broker.outbox import Address, Said
 from dovetail.broker.peers import Peer
+from dovetail.broker.remake import Remaking
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.sessions import Sessions
@@ -50,8 +51,9 @@ class Core:
         self.runs = runs = Runs(tables, instances, self._watching)
         self._episodes = episodes = runs.episodes
         self._requests = requests = Requests(tables, instances, runs)
+        self._remaking = Remaking(tables, instances, runs, requests)
         self._sessions = sessions = Sessions(
-            tables, instances, requests, runs, self._watching, secret
+            tables, instances, requests, runs, self._watching, self._remaking, secret
         )
         self._heartbeat = -FOREVER
         everybody: dict[type, Handler] = {
@@ -157,7 +159,7 @@ class Core:
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Take a peer's word that it cannot, or failed at, what it was asked."""
         if error.id is not None:
-            self._requests.failed(peer, error.id, error.code, error.message)
+            self._requests.failed(peer, error.id, error.code, error.message, now)
             return
         match peer.outbox.asked.get(error.answers or 0):
             case None:
@@ -169,7 +171,7 @@ class Core:
             ):
                 self._episodes.failed(asked, error, now)
             case asked:
-                self._requests.failed(peer, asked.id, error.code, error.message)
+                self._requests.failed(peer, asked.id, error.code, error.message, now)
 
     def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
         """Report a bad frame to its sender; if it was an answer, nothing waits for it any longer."""
@@ -249,6 +251,7 @@ class Core:
             (self._episodes, ("_all",)),
             (self._episodes.rebuilding, ("all",)),
             (self._requests, ("_all",)),
+            (self._remaking, ("lost",)),
             (self, ("_heartbeat",)),
         ]
 

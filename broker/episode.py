@@ -320,6 +320,10 @@ class Episode:
             return Ending("truncated", place.number, message=f"{reason}: {message}")
         return self._forfeit(place, reason, message)
 
+    def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
+        """Return the ending of a seat that cannot play on."""
+        return self._forfeit(self.places[seat], reason, message)
+
     def _forfeit(self, place: Place, reason: m.Reason, message: str) -> Ending:
         if self.spec.forfeit is not None:
             blamed, other = self.spec.forfeit

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.broker.peers import Peer
-from dovetail.protocol.messages import Offer
+from dovetail.protocol.messages import ExperimentCreate, Offer
 
 
 @dataclass(eq=False, slots=True)
@@ -26,6 +26,18 @@ class Instance:
     """Episodes in progress."""
     stalled: bool = False
     """It left a decision unanswered; it is seated again once its peer is heard."""
+    made: ExperimentCreate | None = None
+    """How it was made; None for a program that is one agent."""
+    lost: bool = False
+    """Its program is gone, and it is not made again yet."""
+    losses: int = 0
+    """How often it was lost."""
+    saved: bytes | None = None
+    """What it is made again from."""
+    unsaved: int = 0
+    """Episodes in which it could learn since then."""
+    saving: int = 0
+    """How many of these are in the save that it was asked for; 0 if it was not."""
 
     @property
     def agent(self) -> str:
@@ -35,7 +47,7 @@ class Instance:
     def free(self) -> bool:
         """Whether it can begin another episode now."""
         capacity = self.offer.capacity
-        return not self.stalled and (capacity == 0 or self.busy < capacity)
+        return not (self.stalled or self.lost) and (capacity == 0 or self.busy < capacity)
 
 
 class Instances:

@@ -139,12 +139,19 @@ class Match:
         )
         return Play(self, begun, asked, start)
 
+    def unseat(self, instance: Instance) -> None:
+        """Take the seats of an agent that is lost; no episode is in progress."""
+        for sitter in self.sitters:
+            if sitter.instance is instance and sitter.machine.takes("leave"):
+                sitter.machine.on("leave")
+
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
         self.deadline = FOREVER
         self.environment.outbox.asked.pop(self.asked, None)
         for sitter in self.sitters:
-            sitter.machine.on("leave")
+            if sitter.machine.takes("leave"):
+                sitter.machine.on("leave")
         for peer in dict.fromkeys(sitter.instance.peer for sitter in self.sitters):
             peer.outbox.deliver(m.Leave(self.number))
         if self.machine.takes("close"):
@@ -245,6 +252,15 @@ class Play:
             _account(place, sitter.instance)
             for place, sitter in zip(self.episode.places, self.match.sitters, strict=True)
         ]
+
+    def loss(self, instance: Instance, price: m.AgentLost, what: str) -> Ending:
+        """Return how the episode ends if an agent is lost."""
+        seat = self.seat_of(instance)
+        if seat is not None and price == "forfeit":
+            return self.episode.forfeit(seat, "stalled", what)
+        if seat is not None and price == "truncate":
+            return Ending("truncated", seat, message=what)
+        return Ending("disconnected", seat, message=what)
 
     def seat_of(self, instance: Instance) -> int | None:
         """Return the first seat that an instance holds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.broker.clocks import FOREVER
@@ -45,6 +46,8 @@ class Request:
     given_up: bool = False
     """Nothing waits for the answer any more."""
     timer: float = FOREVER
+    internal: bool = False
+    """Whether the broker itself asks, and no peer."""
 
 
 class Requests:
@@ -56,6 +59,8 @@ class Requests:
         self._runs = runs
         self._all: dict[int, Request] = {}
         """By the broker's ``id``."""
+        self.done: Callable[[Request, bytes | None, str, float], None] = lambda *answer: None
+        """Takes the answer to a request of the broker's own: a state, or why it failed."""
 
     # -- what is asked ---------------------------------------------------------------------------
 
@@ -68,14 +73,7 @@ class Requests:
             if state is None:
                 self._no_state(peer, create.id, create.state_name)
                 return
-        makers = [
-            each
-            for each in self._tables.sessions.values()
-            if each.role == "agent"
-            and create.agent in each.offers
-            and not each.offers[create.agent].instance
-            and (create.peer is None or create.peer == each.name)
-        ]
+        makers = self.makers(create)
         if not makers:
             where = f" at {create.peer!r}" if create.peer else ""
             text = (
@@ -86,12 +84,24 @@ class Requests:
             return
         maker = min(makers, key=lambda each: len(self._instances.at(each)))
         instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
+        instance.made = create
         self._instances.add(instance)
         number = self._tables.number()
         message = m.Create(
             number, instance.number, create.agent, create.parameters, create.seed, state
         )
         self._pass(maker, message, peer, create.id, create.timeout, now)
+
+    def makers(self, create: m.ExperimentCreate) -> list[Peer]:
+        """Return the programs that can make an agent."""
+        return [
+            each
+            for each in self._tables.sessions.values()
+            if each.role == "agent"
+            and create.agent in each.offers
+            and not each.offers[create.agent].instance
+            and (create.peer is None or create.peer == each.name)
+        ]
 
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
@@ -187,6 +197,12 @@ class Requests:
         self._tables.timers.watch(request, self._overdue)
         return request
 
+    def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
+        """Ask for something on behalf of the broker; ``done`` takes the answer."""
+        request = Request(peer, message, peer, 0, None, FOREVER, internal=True)
+        self._all[message.id] = request
+        peer.outbox.ask(message)
+
     # -- the answers -----------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
@@ -200,11 +216,17 @@ class Requests:
             if instance is not None:
                 instance.ready = True
             body = {"instance": message.instance}
-        request.asker.reply(request.id, body)
+        if request.internal:
+            self.done(request, None, "", now)
+        else:
+            request.asker.reply(request.id, body)
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
         request = self._answered(peer, saved.id)
         if request is None or request.given_up:
+            return
+        if request.internal:
+            self.done(request, saved.state, "", now)
             return
         name = request.state_name
         if name is not None:
@@ -212,10 +234,13 @@ class Requests:
             self._tables.records.append(StateRecord(name, request.agent, saved.state))
         request.asker.outbox.deliver(m.Saved(request.id, saved.state))
 
-    def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
+    def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
         """Take a peer's word that it could not do what was asked."""
         request = self._answered(peer, number)
         if request is None:
+            return
+        if request.internal:
+            self.done(request, None, text, now)
             return
         self._unmade(request)
         if not request.given_up:
@@ -287,6 +312,8 @@ class Requests:
         for request in list(self._all.values()):
             if request.peer is peer:
                 self._forget(request)
+                if request.internal:
+                    continue
                 self._unmade(request)
                 if not request.given_up:
                     request.asker.refuse(request.id, "unavailable", f"{peer.name} {what}")

@@ -26,6 +26,8 @@ class Schedule:
         self._again: deque[int] = deque()
         """Indices of interrupted episodes to be played again."""
         self._tries: dict[int, int] = {}
+        self._forgiven: set[int] = set()
+        """Indices whose next interruption does not count."""
 
     def __bool__(self) -> bool:
         """Whether any episode is left to begin."""
@@ -40,6 +42,10 @@ class Schedule:
 
     def retry(self, index: int) -> bool:
         """Note that an episode was interrupted; return whether it is to be played again."""
+        if index in self._forgiven:
+            self._forgiven.discard(index)
+            self._again.append(index)
+            return True
         tries = self._tries.get(index, 0)
         if tries >= self._asked.retries:
             self._tries.pop(index, None)
@@ -47,6 +53,10 @@ class Schedule:
         self._tries[index] = tries + 1
         self._again.append(index)
         return True
+
+    def forgive(self, index: int) -> None:
+        """Let the next interruption of an episode not count as a try."""
+        self._forgiven.add(index)
 
     def seating(self, index: int) -> list[int]:
         """Return who sits where in an episode: by seat, a place in the list of agents."""
@@ -95,6 +105,13 @@ class Run:
     """Stepwise: episodes that the experiment has asked to begin."""
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
+    remarks: list[str] = field(default_factory=list)
+    """What was lost, a line each."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for agents that are lost."""
+        return self.asked.on_agent_lost == "wait"
 
     def modes(self) -> list[m.Mode]:
         """Return the mode of each of its agents."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 
 MATCHES_PER_RUN = 4096
+REMARKS = 3
+"""How many of the agents that were made again the end of a run names."""
 SHUTDOWN = "the broker is shutting down"
 
 EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
@@ -42,7 +45,9 @@ class Runs:
         self._matches: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
         """Matches by the peer that serves their environment."""
-        self.episodes = Episodes(tables, watching, self._go_on, self._replace, self.revive)
+        self.ended: Callable[[Run], None] = lambda run: None
+        """Called after each episode of a run whose agents are saved, or made again."""
+        self.episodes = Episodes(tables, watching, self.go_on, self._replace, self.revive)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs.values())
@@ -251,19 +256,21 @@ class Runs:
         elif run.machine.state == "running" and not run.schedule:
             self.finish(run, "finished", "", now)
 
-    def _advance_all(self, now: float) -> None:
+    def advance_all(self, now: float) -> None:
         for run in list(self):
             self._advance(run, now)
 
-    def _go_on(self, run: Run, match: Match, now: float) -> None:
+    def go_on(self, run: Run, match: Match, now: float) -> None:
         """Continue after an episode."""
+        if run.asked.save_every or run.waits:
+            self.ended(run)
         if match.moving:  # it ended before the other environment had caught up
             self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
             return
         run.idle.append(match)
         self._advance(run, now)
         if len(self._runs) > 1:
-            self._advance_all(now)
+            self.advance_all(now)
 
     def revive(self, peer: Peer, now: float) -> None:
         """Seat a peer's agents again that had left a decision unanswered: it is heard."""
@@ -271,7 +278,7 @@ class Runs:
         for instance in stalled:
             instance.stalled = False
         if stalled:
-            self._advance_all(now)
+            self.advance_all(now)
 
     def finish(
         self,
@@ -294,25 +301,21 @@ class Runs:
         del self._runs[run.number]
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
+        message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
         done = m.Done(run.number, run.finished, reason, message)
         self._watching.tell(run, done)
         self._watching.over(run)
         run.experiment.outbox.deliver(replace(done))
         if not self._tables.stopping:
-            self._advance_all(now)
+            self.advance_all(now)
 
     # -- who is gone -----------------------------------------------------------------------------
 
     def agent_gone(self, instance: Instance, what: str, now: float) -> None:
-        """End the runs of an agent that will not come back."""
-        for run in [run for run in self if instance in run.agents]:
-            self.finish(
-                run,
-                "failed",
-                what,
-                now,
-                lambda play: Ending("disconnected", play.seat_of(instance), message=what),
-            )
+        """End the runs of an agent that will not come back, but those that wait for it."""
+        for run in [run for run in self if instance in run.agents and not run.waits]:
+            price = run.asked.on_agent_lost
+            self.finish(run, "failed", what, now, partial(_loss, instance, price, what))
 
     def experiment_gone(self, peer: Peer, what: str, now: float) -> None:
         """End the runs of an experiment that will not come back."""
@@ -381,3 +384,7 @@ class Runs:
         """End every run at once."""
         for run in list(self):
             self.finish(run, "cancelled", why, now)
+
+
+def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play) -> Ending:
+    return play.loss(instance, price, what)

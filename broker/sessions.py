@@ -9,6 +9,7 @@ import re
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.outbox import Address, Outbox
 from dovetail.broker.peers import Peer
+from dovetail.broker.remake import Remaking
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
@@ -34,6 +35,7 @@ class Sessions:
         requests: Requests,
         runs: Runs,
         watching: Watching,
+        remaking: Remaking,
         secret: bytes,
     ) -> None:
         self._tables = tables
@@ -41,6 +43,7 @@ class Sessions:
         self._requests = requests
         self._runs = runs
         self._watching = watching
+        self._remaking = remaking
         self._secret = secret
 
     # -- hello -----------------------------------------------------------------------------------
@@ -152,6 +155,8 @@ class Sessions:
                 instance = Instance(self._tables.number(), offer, peer, peer, ready=True)
                 self._instances.add(instance)
         self._welcome(peer, resumed=False)
+        if hello.role == "agent":
+            self._remaking.arrived(now)
 
     def _resume(self, address: Address, peer: Peer, seen: int, now: float) -> None:
         if not peer.away:
@@ -267,5 +272,7 @@ class Sessions:
                 self._requests.dismiss(instance)
         for instance in self._instances.at(peer):
             self._instances.drop(instance)
-            self._runs.agent_gone(instance, f"{instance.agent} ({peer.name}) {what}", now)
+            text = f"{instance.agent} ({peer.name}) {what}"
+            self._remaking.gone(instance, text, now)
+            self._runs.agent_gone(instance, text, now)
         self._runs.environment_gone(peer, f"environment {peer.name} {what}", now)

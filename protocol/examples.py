@@ -149,6 +149,7 @@ _FIELDS: dict[str, Any] = {
     "offers": [_OFFER],
     "on": False,
     "modes": ["learn", "evaluate"],
+    "on_agent_lost": "wait",
     "on_illegal": "truncate",
     "on_timeout": "random",
     "outcome": [1.0, 0.0],

@@ -31,6 +31,7 @@ Role = Literal["environment", "agent", "experiment", "observer"]
 Mode = Literal["learn", "evaluate"]
 Want = Literal["afterstates", "text", "scene"]
 Breach = Literal["forfeit", "random", "truncate"]
+AgentLost = Literal["fail", "forfeit", "truncate", "wait"]
 
 Reason = Literal[
     "terminated",
@@ -71,6 +72,13 @@ WORDS: dict[str, dict[str, str]] = {
         "forfeit": "The seat loses the episode.",
         "random": "The broker plays a random legal action for the seat.",
         "truncate": "The episode is truncated.",
+    },
+    "AgentLost": {
+        "": "What happens if an agent's program does not come back.",
+        "fail": "The run fails; its episodes in progress are not scored.",
+        "forfeit": "The run fails; the agent's seat loses the episodes in progress.",
+        "truncate": "The run fails; the episodes in progress are truncated.",
+        "wait": "The run waits until another program makes the agent again.",
     },
     "Reason": {
         "": "Why an episode ended.",
@@ -836,6 +844,10 @@ class Run(Message):
     """Without ``openings``: in how many first turns the broker plays random legal actions."""
     label: str = ""
     """What the experiment calls the run; goes into the journal with each episode."""
+    on_agent_lost: AgentLost = "fail"
+    """What happens if an agent does not come back."""
+    save_every: Natural = 0
+    """Have the broker save each agent that learns after this many episodes, to make it again from; 0 never."""
 
 
 class RunCommand(Message):

@@ -105,6 +105,11 @@ type Run struct {
 	OpeningTurns int64
 	// What the experiment calls the run; goes into the journal with each episode.
 	Label string
+	// What happens if an agent does not come back. Empty stands for AgentLostFail.
+	OnAgentLost AgentLost
+	// Have the broker save each agent that learns after this many episodes, to make it again from; 0
+	// never.
+	SaveEvery int64
 }
 
 func (m *Run) wire(w *wire) {
@@ -133,6 +138,8 @@ func (m *Run) wire(w *wire) {
 	array(w, "openings", &m.Openings, arrayOf(arrayOf(value)))
 	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
 	opt(w, "label", &m.Label, "", text)
+	orDefault(w, "on_agent_lost", &m.OnAgentLost, AgentLostFail, formAgentLost)
+	opt(w, "save_every", &m.SaveEvery, 0, integer)
 }
 
 func (*Run) kind() string { return "run" }

@@ -104,6 +104,23 @@ const (
 
 var formBreach = oneOf(BreachForfeit, BreachRandom, BreachTruncate)
 
+// AgentLost says what happens if an agent's program does not come back.
+type AgentLost string
+
+// The words of AgentLost.
+const (
+	// The run fails; its episodes in progress are not scored.
+	AgentLostFail AgentLost = "fail"
+	// The run fails; the agent's seat loses the episodes in progress.
+	AgentLostForfeit AgentLost = "forfeit"
+	// The run fails; the episodes in progress are truncated.
+	AgentLostTruncate AgentLost = "truncate"
+	// The run waits until another program makes the agent again.
+	AgentLostWait AgentLost = "wait"
+)
+
+var formAgentLost = oneOf(AgentLostFail, AgentLostForfeit, AgentLostTruncate, AgentLostWait)
+
 // Reason says why an episode ended.
 type Reason string
 

@@ -87,13 +87,14 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     core = Core(Settings(), b"")
     derived = {
         Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_watching"}
-        | {"_episodes", "_requests", "_sessions"},
+        | {"_episodes", "_requests", "_sessions", "_remaking"},
         type(core.tables): {"out", "records", "states", "timers"},
-        type(core.runs): {"_tables", "_instances", "_watching", "episodes"},
+        type(core.runs): {"_tables", "_instances", "_watching", "episodes", "ended"},
         type(core.runs.episodes): {"_tables", "_watching", "_over", "_silent", "_heard"}
         | {"rebuilding"},
         type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},
-        type(core._requests): {"_tables", "_instances", "_runs"},
+        type(core._requests): {"_tables", "_instances", "_runs", "done"},
+        type(core._remaking): {"_tables", "_instances", "_runs", "_requests"},
     }
     for part, names in core._owners():
         assert set(vars(part)) == {*names, *derived.get(type(part), ())}, type(part)

@@ -95,7 +95,8 @@ class Script:
 
     role: m.Role = "experiment"
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
+        self.options = options
         self.begin()
 
     def begin(self) -> None:
@@ -151,6 +152,7 @@ class Script:
                 seed=5,
                 concurrency=2,
                 check=True,
+                **self.options,
             )
             return [self.ask(run)]
         self.runs.append(body["run"])
@@ -194,7 +196,8 @@ def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -
         ledgers.append((ledger, host))
         return host
 
-    script = Script()
+    waits = schedules is KILLS and seed % 2
+    script = Script(on_agent_lost="wait", save_every=1) if waits else Script()
     wires = [simulator.add(agents), simulator.add(agents)]
     environments = [simulator.add(lambda: EnvironmentHost([Dice])) for _ in range(2)]
     simulator.add(lambda: script, mortal=False)

@@ -436,6 +436,9 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("opening_turns", m.opening_turns);
     v.at_least("opening_turns", m.opening_turns, 0);
     v.optional("label", m.label);
+    v.optional("on_agent_lost", m.on_agent_lost);
+    v.optional("save_every", m.save_every);
+    v.at_least("save_every", m.save_every, 0);
 }
 
 template <class V, class M>

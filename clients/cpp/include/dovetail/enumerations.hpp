@@ -78,6 +78,27 @@ constexpr void words(Breach, Each each) {
     each(Breach::truncate, "truncate");
 }
 
+/// What happens if an agent's program does not come back.
+enum class AgentLost {
+    /// The run fails; its episodes in progress are not scored.
+    fail,
+    /// The run fails; the agent's seat loses the episodes in progress.
+    forfeit,
+    /// The run fails; the episodes in progress are truncated.
+    truncate,
+    /// The run waits until another program makes the agent again.
+    wait
+};
+
+/// Calls `each` with every member and the contract's word for it.
+template <class Each>
+constexpr void words(AgentLost, Each each) {
+    each(AgentLost::fail, "fail");
+    each(AgentLost::forfeit, "forfeit");
+    each(AgentLost::truncate, "truncate");
+    each(AgentLost::wait, "wait");
+}
+
 /// Why an episode ended.
 enum class Reason {
     /// The rules ended it.

@@ -670,6 +670,11 @@ struct Run {
     std::int64_t opening_turns = 0;
     /// What the experiment calls the run; goes into the journal with each episode.
     std::string label = {};
+    /// What happens if an agent does not come back.
+    AgentLost on_agent_lost = AgentLost::fail;
+    /// Have the broker save each agent that learns after this many episodes, to make it again from; 0 never.
+    /// At least 0.
+    std::int64_t save_every = 0;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.

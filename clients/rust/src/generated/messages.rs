@@ -146,6 +146,28 @@ words! { Breach;
     Truncate "truncate",
 }
 
+/// What happens if an agent's program does not come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AgentLost {
+    /// The run fails; its episodes in progress are not scored.
+    #[default]
+    Fail,
+    /// The run fails; the agent's seat loses the episodes in progress.
+    Forfeit,
+    /// The run fails; the episodes in progress are truncated.
+    Truncate,
+    /// The run waits until another program makes the agent again.
+    Wait,
+}
+
+words! { AgentLost;
+    Fail "fail",
+    Forfeit "forfeit",
+    Truncate "truncate",
+    Wait "wait",
+}
+
 /// Why an episode ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -1157,6 +1179,11 @@ pub struct Run {
     pub opening_turns: u64,
     /// What the experiment calls the run; goes into the journal with each episode.
     pub label: String,
+    /// What happens if an agent does not come back.
+    pub on_agent_lost: AgentLost,
+    /// Have the broker save each agent that learns after this many episodes, to make it again from;
+    /// 0 never.
+    pub save_every: u64,
 }
 
 record! { Run "type" = "run";
@@ -1185,6 +1212,8 @@ record! { Run "type" = "run";
     openings "openings" = Default::default(),
     opening_turns "opening_turns" = 0,
     label "label" = Default::default(),
+    on_agent_lost "on_agent_lost" = AgentLost::Fail,
+    save_every "save_every" = 0,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.

@@ -57,6 +57,18 @@ export type Breach =
   | "truncate";
 export const Breach = s.oneOf<Breach>("forfeit", "random", "truncate");
 
+/** What happens if an agent's program does not come back. */
+export type AgentLost =
+  /** The run fails; its episodes in progress are not scored. */
+  | "fail"
+  /** The run fails; the agent's seat loses the episodes in progress. */
+  | "forfeit"
+  /** The run fails; the episodes in progress are truncated. */
+  | "truncate"
+  /** The run waits until another program makes the agent again. */
+  | "wait";
+export const AgentLost = s.oneOf<AgentLost>("fail", "forfeit", "truncate", "wait");
+
 /** Why an episode ended. */
 export type Reason =
   /** The rules ended it. */
@@ -1271,6 +1283,16 @@ export interface Run {
   opening_turns?: number;
   /** What the experiment calls the run; goes into the journal with each episode. */
   label?: string;
+  /**
+   * What happens if an agent does not come back.
+   * @defaultValue "fail"
+   */
+  on_agent_lost?: AgentLost;
+  /**
+   * Have the broker save each agent that learns after this many episodes, to make it again from; 0 never.
+   * @defaultValue 0
+   */
+  save_every?: number;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */

@@ -166,6 +166,29 @@ public sealed interface Message extends Encodable {
         }
     }
 
+    /** What happens if an agent's program does not come back. */
+    enum AgentLost implements Encodable {
+        /** The run fails; its episodes in progress are not scored. */
+        FAIL("fail"),
+        /** The run fails; the agent's seat loses the episodes in progress. */
+        FORFEIT("forfeit"),
+        /** The run fails; the episodes in progress are truncated. */
+        TRUNCATE("truncate"),
+        /** The run waits until another program makes the agent again. */
+        WAIT("wait");
+
+        private final String wire;
+
+        AgentLost(String wire) {
+            this.wire = wire;
+        }
+
+        @Override
+        public String toWire() {
+            return wire;
+        }
+    }
+
     /** Why an episode ended. */
     enum Reason implements Encodable {
         /** The rules ended it. */
@@ -2198,6 +2221,9 @@ public sealed interface Message extends Encodable {
      *     seats.
      * @param openingTurns Without {@code openings}: in how many first turns the broker plays random legal actions.
      * @param label What the experiment calls the run; goes into the journal with each episode.
+     * @param onAgentLost What happens if an agent does not come back.
+     * @param saveEvery Have the broker save each agent that learns after this many episodes, to make it again from;
+     *     0 never.
      */
     record Run(
             long id,
@@ -2224,12 +2250,15 @@ public sealed interface Message extends Encodable {
             List<Mode> modes,
             List<List<List<Object>>> openings,
             long openingTurns,
-            String label) implements Message {
+            String label,
+            AgentLost onAgentLost,
+            long saveEvery) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
-                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "");
+                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
+                    AgentLost.FAIL, 0L);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2237,7 +2266,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2245,7 +2274,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2253,7 +2282,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2261,7 +2290,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2269,7 +2298,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2277,7 +2306,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2285,7 +2314,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2293,7 +2322,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2301,7 +2330,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2309,7 +2338,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2317,7 +2346,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2325,7 +2354,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2333,7 +2362,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2341,7 +2370,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2349,7 +2378,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2357,7 +2386,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2365,7 +2394,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2373,7 +2402,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2381,7 +2410,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2389,7 +2418,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2397,7 +2426,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -2405,7 +2434,23 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+        }
+
+        /** {@return a copy with another {@code onAgentLost}} */
+        public Run withOnAgentLost(AgentLost onAgentLost) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+        }
+
+        /** {@return a copy with another {@code saveEvery}} */
+        public Run withSaveEvery(long saveEvery) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
         }
 
         @Override
@@ -2437,6 +2482,8 @@ public sealed interface Message extends Encodable {
                     .put("openings", openings, List.of())
                     .put("opening_turns", openingTurns, 0L)
                     .put("label", label, "")
+                    .put("on_agent_lost", onAgentLost, AgentLost.FAIL)
+                    .put("save_every", saveEvery, 0L)
                     .map();
         }
 
@@ -2467,7 +2514,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("modes", Reader.list(Reader.word(Mode.class)), List.of()),
                     fields.optional("openings", Reader.list(Reader.list(Reader.list(Reader.ANY))), List.of()),
                     fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("label", Reader.TEXT, ""));
+                    fields.optional("label", Reader.TEXT, ""),
+                    fields.optional("on_agent_lost", Reader.word(AgentLost.class), AgentLost.FAIL),
+                    fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 

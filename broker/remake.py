@@ -1,0 +1,141 @@
+"""Agents that die with their program and are made again from their last save, if their run waits."""
+
+from __future__ import annotations
+
+from dovetail.broker.episode import Ending
+from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.requests import Request, Requests
+from dovetail.broker.run import Run
+from dovetail.broker.runs import Runs
+from dovetail.broker.tables import Tables
+from dovetail.protocol import messages as m
+
+LOSSES = 10
+"""How often an agent is made again; one that always dies would never end its run."""
+
+
+class Remaking:
+    """The agents that are lost, and the saves that they come back from."""
+
+    def __init__(
+        self, tables: Tables, instances: Instances, runs: Runs, requests: Requests
+    ) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+        self._requests = requests
+        self.lost: dict[int, Instance] = {}
+        """By number."""
+        runs.ended = self.ended
+        requests.done = self._done
+
+    # -- saves -----------------------------------------------------------------------------------
+
+    def ended(self, run: Run) -> None:
+        """Take the end of an episode: ask for a save of each agent that is due."""
+        for instance, mode in dict(zip(run.agents, run.modes(), strict=True)).items():
+            if mode == "evaluate" or instance.lost:
+                continue
+            instance.unsaved += 1
+            every = run.asked.save_every
+            if every and instance.unsaved >= every and not instance.saving:
+                instance.saving = instance.unsaved
+                save = m.Save(self._tables.number(), instance.number)
+                self._requests.internal(instance.peer, save)
+
+    # -- losses ----------------------------------------------------------------------------------
+
+    def gone(self, instance: Instance, what: str, now: float) -> None:
+        """Keep the place of an agent that will not come back in the runs that wait for it."""
+        waiting = [run for run in self._runs if instance in run.agents and run.waits]
+        if not waiting:
+            return
+        instance.losses += 1
+        if instance.losses > LOSSES:
+            for run in waiting:
+                text = f"{what}, for the {instance.losses}th time; its log says why"
+                self._runs.finish(run, "failed", text, now)
+            return
+        instance.lost, instance.saving = True, 0
+        self.lost[instance.number] = instance
+        since = "its beginning" if instance.saved is None else "its last save"
+        text = (
+            f"{what}; it is made again from {since}, without its last {instance.unsaved} episodes"
+        )
+        for run in waiting:
+            run.remarks.append(text)
+            run.experiment.complain("unavailable", text)
+            for match, play in list(run.playing.items()):
+                run.schedule.forgive(play.episode.index)
+                ending = Ending("disconnected", play.seat_of(instance), message=text)
+                self._runs.episodes.finish(run, play, ending)
+                self._runs.go_on(run, match, now)
+            for match in run.matches.values():
+                match.unseat(instance)
+        instance.unsaved = 0
+        self.arrived(now)
+
+    def arrived(self, now: float) -> None:
+        """Make whoever is lost again, as far as a program is there that can."""
+        for instance in list(self.lost.values()):
+            runs = [run for run in self._runs if instance in run.agents]
+            if not runs:
+                del self.lost[instance.number]
+            elif instance.offer.instance:
+                self._adopt(instance, runs, now)
+            else:
+                self._create(instance)
+
+    def _adopt(self, lost: Instance, runs: list[Run], now: float) -> None:
+        """Put another program that is the one agent of this name in the place of a lost one."""
+        found = self._instances.called(lost.agent)
+        if found is None:
+            return
+        del self.lost[lost.number]
+        found.losses = lost.losses
+        found.saved = lost.saved
+        for run in runs:
+            run.agents = [found if each is lost else each for each in run.agents]
+        if found.saved is not None:
+            found.lost = True
+            load = m.Load(self._tables.number(), found.number, found.saved)
+            self._requests.internal(found.peer, load)
+        else:
+            self._runs.advance_all(now)
+
+    def _create(self, instance: Instance) -> None:
+        made = instance.made
+        assert made is not None
+        makers = self._requests.makers(made)
+        if not makers:
+            return
+        maker = min(makers, key=lambda each: len(self._instances.at(each)))
+        del self.lost[instance.number]
+        instance.peer, instance.offer = maker, maker.offers[instance.agent]
+        self._instances.add(instance)
+        state = made.state if instance.saved is None else instance.saved
+        create = m.Create(
+            *(self._tables.number(), instance.number, made.agent, made.parameters, made.seed, state)
+        )
+        self._requests.internal(maker, create)
+
+    def _done(self, request: Request, state: bytes | None, failure: str, now: float) -> None:
+        """Take the answer to a request of the broker's own."""
+        message = request.message
+        assert isinstance(message, m.Create | m.Load | m.Save)
+        instance = self._instances.get(message.instance)
+        if instance is None:
+            return
+        if isinstance(message, m.Save):
+            if not failure:
+                instance.saved = state
+                instance.unsaved -= instance.saving
+                instance.saving = 0
+            return  # one that cannot be saved is not asked again: ``saving`` stays
+        if failure:
+            for run in [run for run in self._runs if instance in run.agents]:
+                text = f"{instance.agent} could not be made again: {failure}"
+                self._runs.finish(run, "failed", text, now)
+            return
+        instance.lost = False
+        self._runs.advance_all(now)
