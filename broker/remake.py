@@ -76,7 +76,7 @@ class Remaking:
         self.arrived(now)
 
     def arrived(self, now: float) -> None:
-        """Make whoever is lost again, as far as a program is there that can."""
+        """Make the lost agents again for which there is a program that can."""
         for instance in list(self.lost.values()):
             runs = [run for run in self._runs if instance in run.agents]
             if not runs:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from bench.chaos.theatre import Chaos, Theatre, undisturbed
+from dovetail.protocol.errors import DovetailError
 
 
 def main() -> int:
@@ -30,9 +31,14 @@ def main() -> int:
                     if found != undisturbed(seed, given.episodes):
                         raise Chaos("the episodes are others than undisturbed")
                     verdict = "identical"
-                except Chaos as error:
+                except (Chaos, DovetailError) as error:
                     broken += 1
                     verdict = f"BROKEN: {error}"
+                    theatre.close()
+                    keep = Path(folder) / str(seed)
+                    keep.mkdir()
+                    print((theatre.folder / "log").read_text()[-2000:])
+                    theatre = Theatre(keep, happened.append)
                 took = time.monotonic() - begun
                 print(f"{seed}: {verdict} in {took:.1f} s; {', '.join(happened)}", flush=True)
         finally:

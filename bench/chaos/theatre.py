@@ -133,8 +133,8 @@ class Theatre:
 
     def happens(self, chance: random.Random) -> None:
         """Let one thing happen."""
-        kinds = ("kill broker", "kill env", "stop", "cut", "half open", "slow")
-        kind = chance.choices(kinds, (3, 2, 3, 3, 2, 1))[0]
+        kinds = ("kill broker", "kill env", "kill agent", "stop", "cut", "half open", "slow")
+        kind = chance.choices(kinds, (6, 3, 2, 6, 6, 4, 2))[0]
         link = chance.choice(sorted(self.proxies))
         match kind:
             case "kill broker":
@@ -142,6 +142,10 @@ class Theatre:
                 self.kill("broker", chance)
             case "kill env":
                 name = chance.choice(["env0", "env1"])
+                self._say(f"kill {name}")
+                self.kill(name, chance)
+            case "kill agent":
+                name = chance.choice(["agent0", "agent1"])
                 self._say(f"kill {name}")
                 self.kill(name, chance)
             case "stop":
@@ -161,7 +165,7 @@ class Theatre:
     # -- a run -----------------------------------------------------------------------------------
 
     def play(self, seed: int, episodes: int, faults: int) -> list[Account]:
-        """Play a run under a schedule; return its episodes.
+        """Play a run under a schedule; return the episodes that count.
 
         Raises:
             Chaos: an episode is lost or doubled, or the journal has others.
@@ -172,7 +176,8 @@ class Theatre:
             experiment.create("leisurely", seed=number, timeout=PATIENCE) for number in (1, 2)
         ]
         options: dict[str, Any] = {"episodes": episodes, "seed": seed, "mode": "evaluate"}
-        run = experiment.run("connect_four", agents, concurrency=2, **options)
+        options |= {"concurrency": 2, "on_agent_lost": "wait"}
+        run = experiment.run("connect_four", agents, **options)
         results: list[m.Episode] = []
         end = 0.0
         done = False
@@ -193,7 +198,7 @@ class Theatre:
             experiment.cleanup(agent, timeout=PATIENCE)
         told = sorted(account(each) for each in results)
         self._compare(told, run.number)
-        return told
+        return sorted(account(each) for each in results if each.scored)
 
     def _compare(self, told: Sequence[Account], run: int) -> None:
         """Compare what the experiment was told of a run with the journal."""
