@@ -17,10 +17,14 @@ from dovetail.bridges.rlglue import wire
 from dovetail.bridges.rlglue.wire import Code, Frames, WireError
 from dovetail.protocol.errors import DovetailError
 
+pack_header = wire.HEADER.pack
+unpack_header = wire.HEADER.unpack_from
 SLICE = 0.25
 """Seconds after which a call that waits looks around."""
 GOODBYE = 1.0
 """Seconds to wait for the echo of ``RLTerm``."""
+SHORT = 1 << 12
+"""Bytes of a usual answer at most."""
 PIECE = 1 << 16
 LARGEST = 1 << 22
 """Bytes read at a time at most."""
@@ -60,6 +64,21 @@ class Peer:
             Lost: the program is gone, or its answer has another code.
         """
         self.send(code, payload)
+        frames = self._frames
+        if frames.empty:  # the usual case by itself: the answer comes in one piece
+            try:
+                data = self._socket.recv(SHORT)
+            except (BlockingIOError, TimeoutError):
+                pass
+            except OSError as error:
+                raise self.lose(f"is gone ({error.strerror or error})") from None
+            else:
+                size = len(data) - 8
+                if size >= 0 and unpack_header(data) == (code, size):
+                    return data[8:]
+                if not data:
+                    raise self.lose("closed its connection")
+                frames.feed(data)
         got, answer = self.receive()
         if got != code:
             raise self.drop(f"answered code {code} with code {got}")
@@ -71,9 +90,17 @@ class Peer:
         Raises:
             Lost: the program is gone, or does not read.
         """
-        if self.gone:
-            raise Lost(self.gone)
-        view = memoryview(wire.frame(code, payload))
+        data = pack_header(code, len(payload)) + payload
+        try:
+            sent = self._socket.send(data)
+        except (BlockingIOError, TimeoutError):
+            sent = 0
+        except OSError as error:
+            raise self.lose(f"is gone ({error.strerror or error})") from None
+        if sent < len(data):
+            self._send_rest(memoryview(data)[sent:])
+
+    def _send_rest(self, view: memoryview) -> None:
         end = None
         while view:
             try:

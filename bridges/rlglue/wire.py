@@ -194,6 +194,11 @@ class Frames:
         self._data = b""
         self._limit = limit
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has arrived that was not taken."""
+        return not self._data
+
     def feed(self, data: bytes) -> None:
         """Take bytes that arrived."""
         self._data = self._data + data if self._data else data
