@@ -8,7 +8,9 @@ import random
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from dovetail.bridges.openspiel import games
 from dovetail.bridges.outcomes import from_returns
@@ -59,6 +61,13 @@ class OpenSpiel(Environment):
         kind = game.get_type()
         self._perfect = kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION
         self._probe()
+        self._plain = (
+            self._perfect
+            and kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
+            and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
+            and self._views.form in ("observation", "information")
+        )
+        """Whether an action alone decides what is seen after it."""
         low, high = game.min_utility(), game.max_utility()
         bounded = math.isfinite(low) and math.isfinite(high)
         last = kind.reward_model == pyspiel.GameType.RewardModel.TERMINAL
@@ -72,6 +81,7 @@ class OpenSpiel(Environment):
             reward_range=(min(low, 0.0), max(high, 0.0)) if bounded and last else None,
             perfect_information=self._perfect,
             chance=kind.chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC,
+            afterstates=self._plain,
             forfeit=((low, high if zero_sum else 0.0) if bounded else None),
             max_turns=length if length > 0 else None,
         )
@@ -129,6 +139,15 @@ class OpenSpiel(Environment):
                 for seat in shown
             ],
         )
+
+    def afterstates(self, seat: int) -> NDArray[np.float32]:
+        """Return the tensors that ``seat`` would see after each legal action.
+
+        float32, shape (legal actions, *shape of an observation).
+        """
+        state = self.state
+        rows = [self._views.see(state.child(each), seat) for each in state.legal_actions(seat)]
+        return np.stack(rows)
 
     def text(self, seat: int | None = None) -> str:
         """Return the position as OpenSpiel prints it, or what the seat knows where something is hidden."""

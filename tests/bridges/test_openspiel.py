@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from typing import Any
@@ -14,6 +15,7 @@ from dovetail.agent_servers.agent import Agent, Decision, Lookahead
 from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent
+from dovetail.agent_servers.general.td import TD
 from dovetail.bridges.openspiel.environment import OpenSpiel, Options
 from dovetail.bridges.openspiel.outgoing import bot
 from dovetail.bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
@@ -264,6 +266,59 @@ def test_their_search_beats_random_play() -> None:
         )
         wins = [(each.outcome or [0.0, 0.0])[each.index % 2] for each in run]
     assert sum(wins) >= 9
+
+
+def test_learners_of_afterstates_learn() -> None:
+    check_environment(
+        OpenSpiel, {"game": "breakthrough(rows=5,columns=5)"}, only="afterstates_are_what_is_seen"
+    )
+    assert not made("leduc_poker").init().afterstates
+    configuration = {"game": "tic_tac_toe"}
+    with InProcess([OpenSpiel], [TD, Random]) as experiment:
+        learner = experiment.create("td", seed=1, parameters={"hidden": 24})
+        other = experiment.create("random")
+
+        def rate() -> float:
+            run = experiment.run(
+                "openspiel",
+                [learner, other],
+                configuration=configuration,
+                episodes=150,
+                mode="evaluate",
+            )
+            return sum((each.outcome or [0.5])[0] for each in run) / 150
+
+        before = rate()
+        experiment.run(
+            "openspiel", [learner, learner], configuration=configuration, episodes=800
+        ).wait()
+        assert rate() > before + 0.1
+
+
+@pytest.mark.parametrize(
+    ("game", "players"),
+    [
+        ("chess", ["td", "q-learning"]),  # a search plays chess to its end, which takes long
+        ("go(board_size=9)", ["td", "q-learning"]),
+        ("go(board_size=3)", ["td", "q-learning", "mcts"]),
+        ("kuhn_poker", ["q-learning", "mcts"]),
+        ("leduc_poker", ["q-learning", "mcts"]),
+    ],
+)
+def test_general_learners_play(game: str, players: list[str]) -> None:
+    small = {"td": {"hidden": 4}, "mcts": {"simulations": 3}}
+    with InProcess([OpenSpiel], [TD, MCTSAgent, QLearning]) as experiment:
+        agents = [experiment.create(each, parameters=small.get(each)) for each in players]
+        for seats in itertools.permutations(agents, 2):
+            run = experiment.run(
+                "openspiel",
+                list(seats),
+                configuration={"game": game},
+                max_turns=6,
+                lookahead=True,
+            )
+            (result,) = run.wait()
+            assert result.reason in ("terminated", "truncated"), result.message
 
 
 def test_our_search_looks_ahead_in_hidden_games_and_learners_learn() -> None:
