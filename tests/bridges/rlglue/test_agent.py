@@ -324,3 +324,21 @@ def test_a_program_that_hangs_is_dropped() -> None:
             assert "did not answer within 0.3 s" in episode.message
     finally:
         port.close()
+
+
+def test_a_program_that_cannot_read_its_task_is_named_with_the_task() -> None:
+    def exits(_: bytes) -> bytes:
+        raise EOFError
+
+    with table() as (port, experiment):
+        Program(port, AGENT, {**takes(), 4: exits})
+        one = experiment.create("one")
+        with pytest.raises(DovetailError, match="closed its connection at the task spec: VERSION"):
+            experiment.run("nim", ["rlglue", one], retries=0).wait()
+
+
+def test_one_agent_cannot_hold_two_seats_of_an_episode() -> None:
+    with table() as (port, experiment):
+        Program(port, AGENT, takes())
+        (episode,) = experiment.run("nim", ["rlglue", "rlglue"], retries=0).wait()
+        assert "one seat of an episode at a time" in episode.message
