@@ -41,11 +41,11 @@ class Proxy:
             with self._lock:
                 self._sockets |= {near, far}
             for one, other in ((near, far), (far, near)):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
 
     def _pass(self, one: socket.socket, other: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # also if it was cut meanwhile
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while data := one.recv(65536):
                 if self.delay:
                     time.sleep(self.delay)

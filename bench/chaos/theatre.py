@@ -97,7 +97,7 @@ class Theatre:
         if name == "broker":
             arguments = [
                 *("broker", "--bind", f"tcp://127.0.0.1:{self._port}", "--heartbeat", "0.3"),
-                *("--journal", str(self.journal), "--grace", "8"),
+                *("--journal", str(self.journal), "--grace", "4"),
                 *("--peer-timeout", str(self._peer_timeout)),
             ]
         elif name.startswith("env"):

@@ -10,21 +10,29 @@ from pathlib import Path
 import pytest
 from bench.chaos.theatre import Theatre, undisturbed
 
-EPISODES = 30
+EPISODES = 40
 
 
 @pytest.fixture(scope="module")
-def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
-    theatre = Theatre(tmp_path_factory.mktemp("chaos"))
+def happened() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def theatre(tmp_path_factory: pytest.TempPathFactory, happened: list[str]) -> Iterator[Theatre]:
+    theatre = Theatre(tmp_path_factory.mktemp("chaos"), happened.append)
     yield theatre
     theatre.close()
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("seed", [2, 5])
-def test_nothing_is_lost_under_a_schedule_of_faults(theatre: Theatre, seed: int) -> None:
-    """Both have a killed broker; a stopped broker and agent; half-open and cut connections."""
+@pytest.mark.parametrize(("seed", "killed"), [(7, "agent0"), (8, "env1")])
+def test_nothing_is_lost_under_a_schedule_of_faults(
+    theatre: Theatre, happened: list[str], seed: int, killed: str
+) -> None:
+    happened.clear()
     assert theatre.play(seed, EPISODES, faults=5) == undisturbed(seed, EPISODES)
+    assert {"kill broker", f"kill {killed}"} <= set(happened)
 
 
 @pytest.mark.slow
