@@ -117,8 +117,11 @@ class Episodes:
 
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
-        for peer in self._watching.of(run):
-            peer.outbox.tell(shown(run, play, None))
+        watchers = self._watching.of(run)
+        if watchers:
+            turn = shown(run, play, None)
+            for peer in watchers:
+                peer.outbox.tell(turn)
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)

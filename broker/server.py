@@ -25,6 +25,8 @@ from dovetail.protocol.errors import ProtocolError
 
 log = logging.getLogger("dovetail.broker")
 
+BEHIND = 1 << 18
+"""Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
@@ -78,6 +80,8 @@ class Server:
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
+        self._shown: dict[int, bytes] = {}
+        """The frames of the turns that are being sent, by the ``id`` of the message, for all watchers."""
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._decoders = decoders(self.settings.limits)
@@ -274,6 +278,7 @@ class Server:
                 self._deliver(connection, [message])
             else:
                 self._transmit(connection, [message])
+                self._shown.clear()
             return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
@@ -287,6 +292,7 @@ class Server:
                 self._deliver(connection, bundle)
             else:
                 self._transmit(connection, bundle)
+        self._shown.clear()
 
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
         if local.host is None:
@@ -300,9 +306,18 @@ class Server:
     def _transmit(self, connection: Address, messages: list[m.Message]) -> None:
         assert self._router is not None
         frames = []
+        behind = self._router.waiting(connection) > BEHIND
         for message in messages:
             try:
-                frames.append(codec.encode(message))
+                if type(message) is m.WatchedTurn:
+                    if behind and message.reason is None:
+                        continue  # a watcher that cannot follow sees fewer turns
+                    frame = self._shown.get(id(message))
+                    if frame is None:
+                        frame = self._shown[id(message)] = codec.encode(message)
+                    frames.append(frame)
+                else:
+                    frames.append(codec.encode(message))
             except codec.UNSENDABLE as error:
                 log.error("a %s could not be sent: %s", type(message).__name__, error)
         if frames:

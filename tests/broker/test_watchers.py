@@ -1,0 +1,74 @@
+"""What the broker sends to those who watch: a turn is encoded once, and who cannot follow sees fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from dovetail import InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.broker import server as server_module
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+
+Frames = list[tuple[bytes, list[bytes] | None]]
+
+
+class Lines:
+    """Connections without sockets; the slow one never takes anything."""
+
+    address = ""
+
+    def __init__(self, names: Sequence[bytes]) -> None:
+        greet = [codec.encode(m.Hello(m.VERSION, "observer")), codec.encode(m.Watch(1))]
+        self.coming: Frames = [(name, list(greet)) for name in names]
+        self.sent: dict[bytes, list[bytes]] = {name: [] for name in names}
+
+    def receive(self, timeout: float) -> Frames:
+        coming, self.coming = self.coming, []
+        return coming
+
+    def send(self, name: bytes, frames: Sequence[bytes]) -> None:
+        self.sent[name] += frames
+
+    def waiting(self, name: bytes) -> int:
+        return 1 << 30 if name == b"slow" else 0
+
+    def close(self, linger: float = 1.0) -> None:
+        pass
+
+    def turns(self, name: bytes) -> list[dict[str, Any]]:
+        read = map(msgspec.msgpack.decode, self.sent[name])
+        return [each for each in read if each["type"] == "turn"]
+
+
+def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+
+    def encode(value: Any) -> bytes:
+        if type(value) is m.WatchedTurn:
+            encoded.append(value.turn)
+        return codec.encode(value)
+
+    class Counting:
+        """The codec, which counts."""
+
+        def __getattr__(self, name: str) -> Any:
+            return encode if name == "encode" else getattr(codec, name)
+
+    monkeypatch.setattr(server_module, "codec", Counting())
+    lines = Lines([b"one", b"two", b"slow"])
+    here = InProcess([ConnectFour], [Random])
+    here.server._router = lines
+    with here as experiment:
+        player = experiment.create("random")
+        results = experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
+    one = lines.turns(b"one")
+    assert len(one) == sum(each.turns + 1 for each in results)
+    assert lines.turns(b"two") == one
+    assert len(encoded) == len(one)
+    assert [each["reason"] for each in lines.turns(b"slow")] == ["terminated"] * 3
