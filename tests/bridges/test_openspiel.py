@@ -16,6 +16,7 @@ from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent
 from dovetail.agent_servers.general.td import TD
+from dovetail.bridges.openspiel import players
 from dovetail.bridges.openspiel.environment import OpenSpiel, Options
 from dovetail.bridges.openspiel.outgoing import bot
 from dovetail.bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
@@ -228,7 +229,10 @@ def test_two_equilibrium_seats_meet_it_closely() -> None:
     assert mean + 3 * error < 0  # and are not at the 0 of a fair game
 
 
-def test_a_policy_is_saved_and_refuses_what_it_cannot_solve() -> None:
+def test_a_policy_is_saved_and_refuses_what_it_cannot_solve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(players, "NODES", 5000)
     with InProcess([OpenSpiel], [OpenSpielPolicy]) as experiment:
         player = experiment.create("openspiel-policy", parameters={"iterations": 50})
         options: dict[str, Any] = {"configuration": {"game": "kuhn_poker", "observe": "string"}}
@@ -296,7 +300,7 @@ def test_learners_of_afterstates_learn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("game", "players"),
+    ("game", "names"),
     [
         ("chess", ["td", "q-learning"]),  # a search plays chess to its end, which takes long
         ("go(board_size=9)", ["td", "q-learning"]),
@@ -305,10 +309,10 @@ def test_learners_of_afterstates_learn() -> None:
         ("leduc_poker", ["q-learning", "mcts"]),
     ],
 )
-def test_general_learners_play(game: str, players: list[str]) -> None:
+def test_general_learners_play(game: str, names: list[str]) -> None:
     small = {"td": {"hidden": 4}, "mcts": {"simulations": 3}}
     with InProcess([OpenSpiel], [TD, MCTSAgent, QLearning]) as experiment:
-        agents = [experiment.create(each, parameters=small.get(each)) for each in players]
+        agents = [experiment.create(each, parameters=small.get(each)) for each in names]
         for seats in itertools.permutations(agents, 2):
             run = experiment.run(
                 "openspiel",
