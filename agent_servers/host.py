@@ -16,6 +16,7 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.peer import options
+from dovetail.peer.blame import place
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -490,7 +491,7 @@ def describe(error: Exception, where: str) -> str:
         return str(error)
     log.error("%s failed", where, exc_info=error)
     text = " ".join(str(error).split())
-    return f"{where} raised {type(error).__name__}: {text}"[:300]
+    return f"{where} raised {type(error).__name__}: {text}"[:300] + place(error)
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:

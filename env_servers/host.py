@@ -14,6 +14,7 @@ from msgspec import Raw
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.lookahead import previews
 from dovetail.peer import options
+from dovetail.peer.blame import place
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -271,4 +272,4 @@ def _describe(error: Exception, where: str) -> str:
         return str(error)
     log.error("%s failed", where, exc_info=error)
     text = " ".join(str(error).split())
-    return f"the environment raised {type(error).__name__} in {where}: {text}"[:300]
+    return f"the environment raised {type(error).__name__} in {where}: {text}"[:300] + place(error)

@@ -9,16 +9,19 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
 
 from dovetail._version import __version__
+from dovetail.experiments.instance import Instance
+from dovetail.experiments.results import Results, RunOptions, unplayed
 from dovetail.peer.address import broker
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import GIVE_UP, Link
@@ -28,6 +31,8 @@ from dovetail.protocol.errors import DovetailError, Refused
 if TYPE_CHECKING:
     from dovetail.experiments.sitting import Opponent, Sitting
 
+NAP = 0.002
+"""Seconds for which a task of an event loop sleeps while nothing arrives."""
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
 
@@ -73,6 +78,24 @@ class Run:
         """How this experiment itself ended the run, if it did."""
         self._results: deque[m.Episode] = deque()
 
+    def __repr__(self) -> str:
+        state = "in progress" if self.done is None else self.done.reason
+        progress = f"{self.progress.finished} of {self.asked.episodes} episodes"
+        return f"<Run {self.number} of {self.asked.environment}: {state}, {progress}>"
+
+    async def __aiter__(self) -> AsyncIterator[m.Episode]:
+        """Yield results as they arrive, while other tasks of the event loop go on; as ``__iter__``."""
+        import asyncio
+
+        while (results := self.poll(0.0)) is not None:
+            for each in results:
+                yield each
+            await asyncio.sleep(0 if results else NAP)
+
+    async def finished(self) -> Results:
+        """Return all results, once the run is over; as ``wait``, for programs with an event loop."""
+        return self._played(Results([each async for each in self]))
+
     def __iter__(self) -> Iterator[m.Episode]:
         """Yield the result of each episode as it arrives; interrupted ones have ``scored`` False.
 
@@ -104,13 +127,19 @@ class Run:
             )
         return None
 
-    def wait(self) -> list[m.Episode]:
+    def wait(self) -> Results:
         """Return all results, once the run is over.
 
         Raises:
-            DovetailError: the run failed, or the broker is gone.
+            DovetailError: the run failed, nothing of it could be played, or the broker is gone.
         """
-        return list(self)
+        return self._played(Results(self))
+
+    def _played(self, results: Results) -> Results:
+        why = unplayed(results)
+        if why and self.done is not None and self.done.reason == "finished":
+            raise DovetailError(f"{self.asked.environment}: {why}")
+        return results
 
     def take(self) -> list[m.Episode]:
         """Return the results that have arrived, without waiting."""
@@ -255,8 +284,8 @@ class Experiment:
         state_name: str | None = None,
         peer: str | None = None,
         timeout: float | None = TIMEOUT,
-    ) -> int:
-        """Create an agent of a type; return the instance's number.
+    ) -> Instance:
+        """Create an agent of a type; return it, as a number that runs take.
 
         Args:
             agent: the agent type.
@@ -273,24 +302,42 @@ class Experiment:
         body = self.request(
             m.ExperimentCreate(0, agent, parameters or {}, seed, state, state_name, peer, timeout)
         )
-        number: int = body["instance"]
-        return number
+        return Instance.of(body["instance"], agent, self)
 
-    def run(self, environment: str, agents: Sequence[int | str], **options: Any) -> Run:
-        """Play episodes; ``options`` are the fields of the message ``run`` (``dovetail.Run``).
+    def run(
+        self,
+        environment: str,
+        agents: Sequence[int | str],
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Play episodes; return the run, which yields their results.
+
+        Args:
+            environment: the name of an offered environment.
+            agents: for each seat what ``create`` returned, or the name of a program that is one agent.
+            **options: ``configuration`` (of the environment), ``episodes`` (1), ``seed`` (0),
+                ``seeds``, ``first_index``, ``mode`` ("learn" or "evaluate"), ``modes`` (of each
+                agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
+                ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
+                ``lookahead``, ``openings``, ``opening_turns`` and ``label``;
+                ``dovetail.experiments.results.RunOptions`` says what each does.
 
         Raises:
             DovetailError: the environment or an agent does not exist, or the options are invalid.
         """
-        options.setdefault("clock", m.ClockRule())
-        if isinstance(options["clock"], dict):
-            options["clock"] = m.ClockRule(**options["clock"])
-        try:
-            asked = m.Run(0, environment, list(agents), **options)
-        except TypeError as error:
-            raise DovetailError(
-                f"run: {str(error).replace('Unexpected keyword argument', 'no option')}"
-            ) from None
+        given: dict[str, Any] = {"clock": m.ClockRule(), **options}
+        if isinstance(given["clock"], dict):
+            given["clock"] = m.ClockRule(**given["clock"])
+        known = RunOptions.__annotations__
+        for name in given:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                meant = (
+                    f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+                )
+                raise DovetailError(f"run: no option '{name}'{meant}")
+        numbers = [int(each) if isinstance(each, int) else each for each in agents]
+        asked = m.Run(0, environment, numbers, **given)
         body = self.request(asked)
         run = self._runs[body["run"]] = Run(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
@@ -329,7 +376,7 @@ class Experiment:
         self, instance: int, state_name: str | None = None, *, timeout: float | None = TIMEOUT
     ) -> bytes:
         """Return an agent's state; with ``state_name`` the broker also stores it under that name."""
-        answer = self._exchange(m.Save(0, instance, state_name, timeout))
+        answer = self._exchange(m.Save(0, int(instance), state_name, timeout))
         assert isinstance(answer, m.Saved)
         return answer.state
 
@@ -342,15 +389,15 @@ class Experiment:
         timeout: float | None = TIMEOUT,
     ) -> None:
         """Load a saved state into an agent: ``state``, or the one stored under that name."""
-        self.request(m.Load(0, instance, state, state_name, timeout))
+        self.request(m.Load(0, int(instance), state, state_name, timeout))
 
     def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
         """End an agent."""
-        self.request(m.Cleanup(0, instance, timeout))
+        self.request(m.Cleanup(0, int(instance), timeout))
 
     def message(self, instance: int, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
         """Send a message to an agent; return its answer."""
-        return self.request(m.ExperimentMessage(0, instance, body=body, timeout=timeout))
+        return self.request(m.ExperimentMessage(0, int(instance), body=body, timeout=timeout))
 
     def watch(self, run: int | None = None) -> None:
         """Request the turns of a run, or of all runs; ``turns`` yields them."""
@@ -367,6 +414,9 @@ class Experiment:
             if timeout is not None and time.monotonic() - last > timeout:
                 return
             self.wait(0.1)
+
+    def __repr__(self) -> str:
+        return f"<Experiment with {len(self._runs)} runs in progress>"
 
     def close(self) -> None:
         """Disconnect; the broker cancels runs in progress."""

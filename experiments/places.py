@@ -6,6 +6,7 @@ Each place gives an ``Experiment`` and seats the agents of the file; results are
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,8 +24,12 @@ from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
 
-READY = 30.0
-"""Seconds within which our own programs must appear at the broker."""
+log = logging.getLogger("dovetail")
+
+SILENT = 10.0
+"""Seconds after which it is said for which of our own programs we wait."""
+SAY_EVERY = 30.0
+"""Seconds until it is said again."""
 PATIENCE = 2.0
 """Seconds within which other programs must appear."""
 
@@ -162,7 +167,7 @@ def own_processes(
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
         place = Place(experiment, environment, peers, processes.check, about, pids, logs)
-        _appear(file, place, READY)
+        _appear(file, place, None)
         yield place
 
 
@@ -241,12 +246,30 @@ def _environment(file: ExperimentFile) -> str:
     return offered_name(file.environment.name, "environment")
 
 
-def _appear(file: ExperimentFile, place: Place, timeout: float) -> None:
-    end = time.monotonic() + timeout
+def _appear(file: ExperimentFile, place: Place, timeout: float | None) -> None:
+    """Wait until everything is offered.
+
+    Args:
+        file: the experiment.
+        place: where.
+        timeout: seconds after which this raises; None to wait as long as the programs live, and to
+            say periodically for what.
+    """
+    began = time.monotonic()
+    said = SILENT
     while missing := _missing(file, place):
         place.check()
-        if time.monotonic() > end:
+        waited = time.monotonic() - began
+        if timeout is not None and waited > timeout:
             raise DovetailError(f"no program at the broker offers {', '.join(missing)}")
+        if timeout is None and waited >= said:
+            said += SAY_EVERY
+            log.warning(
+                "waiting for %s (%.0f s); the programs are running%s",
+                ", ".join(missing),
+                waited,
+                place.hint(),
+            )
         place.experiment.wait(0.02)
 
 
@@ -262,7 +285,7 @@ def _missing(file: ExperimentFile, place: Place) -> list[str]:
         peer = place.peers.get(name)
         if not any(each == offered and peer in (None, at) for at, each in agents):
             missing.append(f"the agent {offered!r}")
-    return missing
+    return list(dict.fromkeys(missing))
 
 
 def _nothing() -> None:

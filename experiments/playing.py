@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dovetail.experiments import openings
 from dovetail.experiments.client import Run
@@ -179,7 +180,7 @@ class Playing:
                 job.book = self._book(stage)
         first = stage.first + job.asked
         job.asked += count
-        options: dict[str, object] = {}
+        options: dict[str, Any] = {}
         if job.book is not None and job.book.lines:
             options["openings"] = job.book.lines
             options["seeds"] = job.book.of(first, count, part.round)

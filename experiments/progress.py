@@ -36,6 +36,10 @@ FAULTS = frozenset(("illegal-action", "timeout", "crashed", "disconnected", "env
 """Endings that should be reported."""
 
 
+EVERY = 60.0
+"""Seconds between lines about a stage, where there is no terminal for bars."""
+
+
 class Display:
     """Shows the stages of an experiment while they are played."""
 
@@ -54,6 +58,8 @@ class Display:
         self._all = self._bars.add_task(name, total=sum(stage.episodes for stage in stages))
         self._tasks: dict[int, TaskID] = {}
         self._began: dict[int, float] = {}
+        self._over: dict[int, int] = {}
+        self._said = time.monotonic()
 
     def begin(self, stage: Stage) -> None:
         """A stage begins."""
@@ -65,6 +71,17 @@ class Display:
         if not episode.will_retry:
             self._bars.advance(self._all)
             self._bars.advance(self._tasks[stage.number])
+            self._over[stage.number] = self._over.get(stage.number, 0) + 1
+        now = time.monotonic()
+        if self._plain and now - self._said >= EVERY:
+            self._said = now
+            over, took = self._over.get(stage.number, 0), now - self._began[stage.number]
+            left = took / over * (stage.episodes - over) if over else 0.0
+            self._console.print(
+                f"{title(stage)}: {over:,} of {stage.episodes:,} games, {over / took:.3g} games/s, "
+                f"about {duration(left)} left",
+                soft_wrap=True,
+            )
 
     def skip(self, stage: Stage) -> None:
         """A stage was played before."""
@@ -75,6 +92,7 @@ class Display:
         """A stage is over; summarise it in one line."""
         seconds = time.monotonic() - self._began.pop(stage.number)
         self._bars.remove_task(self._tasks.pop(stage.number))
+        self._said = time.monotonic()
         line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
         results = []
         for each in tally(episodes, stage.part.seats, rotate=stage.part.rotate):
@@ -100,6 +118,17 @@ class Display:
         trace: TracebackType | None,
     ) -> None:
         self._bars.stop()
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it.
+
+    >>> duration(3725)
+    '1:02:05'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
 
 
 def title(stage: Stage) -> str:

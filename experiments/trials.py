@@ -21,6 +21,7 @@ from rich.console import Console
 from dovetail.experiments import numbers, over_seeds, runner, sweep
 from dovetail.experiments.output import write
 from dovetail.experiments.over_seeds import Series
+from dovetail.experiments.progress import duration
 from dovetail.experiments.records import FILE, Records
 from dovetail.experiments.runner import Execution, Options
 from dovetail.experiments.store import Store
@@ -222,7 +223,7 @@ class _All:
                     left = (time.monotonic() - began) / number * (len(tasks) - number)
                     self._console.print(
                         f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
-                        f"about {_time(left)} left"
+                        f"about {duration(left)} left"
                     )
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
@@ -339,9 +340,3 @@ def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
 
 def _span(numbers: Sequence[int]) -> str:
     return f"{min(numbers)}..{max(numbers)}" if numbers else "none"
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

@@ -24,6 +24,8 @@ def _encode_other(value: Any) -> Any:
         return tensors.pack(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, int):  # of a class of its own, such as the number of an agent
+        return int(value)
     raise TypeError(f"a {type(value).__name__} cannot travel; use numbers, text, lists or arrays")
 
 

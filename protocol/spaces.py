@@ -49,6 +49,20 @@ def _fits(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
     return bool(np.all(array >= limit.min) and np.all(array <= limit.max))
 
 
+def _lengths(values: Any, what: str, least: int = 0) -> None:
+    """Raise ValueError if ``values`` are not lengths; spaces made in Python are not checked by types."""
+    if isinstance(values, str) or not isinstance(values, list | tuple):
+        raise ValueError(f"{what} must be a list of integers, not {values!r}")
+    for each in values:
+        if not _is_int(each) or each < least:
+            raise ValueError(f"{what} must have integers of at least {least}, not {each!r}")
+
+
+def _whole(value: Any, what: str, least: int) -> None:
+    if not _is_int(value) or value < least:
+        raise ValueError(f"{what} must be an integer of at least {least}, not {value!r}")
+
+
 class Discrete(_Space, frozen=True):
     """The integers ``start`` .. ``start + n - 1``."""
 
@@ -56,6 +70,11 @@ class Discrete(_Space, frozen=True):
     """How many integers."""
     start: int = 0
     """The lowest one."""
+
+    def __post_init__(self) -> None:
+        _whole(self.n, "n of Discrete", 1)
+        if not _is_int(self.start):
+            raise ValueError(f"start of Discrete must be an integer, not {self.start!r}")
 
     def contains(self, value: Any) -> bool:
         return _is_int(value) and self.start <= value < self.start + self.n
@@ -72,6 +91,20 @@ class Box(_Space, frozen=True):
     """The greatest value of every element, or nested arrays with one of each."""
     dtype: str = "float32"
     """A dtype of the section Tensors."""
+
+    def __post_init__(self) -> None:
+        _lengths(self.shape, "shape of Box")
+        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
+            raise ValueError(
+                f"dtype of Box must be one of {', '.join(DTYPES)}, not {self.dtype!r}; "
+                "the order is Box(shape, low, high, dtype)"
+            )
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if not isinstance(bound, int | float | list | np.integer | np.floating):
+                raise ValueError(
+                    f"{name} of Box must be a number or nested lists, not {bound!r}; "
+                    "the order is Box(shape, low, high, dtype)"
+                )
 
     def contains(self, value: Any) -> bool:
         array = _array(value, self.shape)
@@ -96,6 +129,9 @@ class MultiDiscrete(_Space, frozen=True):
     nvec: list[Annotated[int, Meta(ge=1)]]
     """For each element, how many values it has, from 0."""
 
+    def __post_init__(self) -> None:
+        _lengths(self.nvec, "nvec of MultiDiscrete", 1)
+
     def contains(self, value: Any) -> bool:
         array = _array(value, [len(self.nvec)])
         if array is None or array.dtype.kind not in "iu":
@@ -108,6 +144,9 @@ class MultiBinary(_Space, frozen=True):
 
     shape: Shape
     """The length of each dimension."""
+
+    def __post_init__(self) -> None:
+        _lengths(self.shape, "shape of MultiBinary")
 
     def contains(self, value: Any) -> bool:
         array = _array(value, self.shape)

@@ -30,6 +30,7 @@ from dovetail.env_servers.dominion.cards import (
     SMITHY,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS
+from dovetail.experiments.results import RunOptions
 from dovetail.peer.registry import register
 
 TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
@@ -191,7 +192,12 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         other = experiment.create("dominion-random")
 
         def learn(agent: int, first: int, count: int) -> None:
-            options = {"configuration": TWO, "first_index": first, "episodes": count, "seed": 1}
+            options: RunOptions = {
+                "configuration": TWO,
+                "first_index": first,
+                "episodes": count,
+                "seed": 1,
+            }
             experiment.run("dominion", [agent, other], **options).wait()
 
         whole = experiment.create("dominion-q", seed=3)

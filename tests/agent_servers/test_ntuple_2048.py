@@ -19,6 +19,7 @@ from dovetail.agent_servers.games.game_2048.networks import Layout, images, layo
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.rules import after_moves
+from dovetail.experiments.results import RunOptions
 from dovetail.experiments.studies.game_2048 import train
 from dovetail.experiments.studies.game_2048.command import app
 
@@ -241,7 +242,7 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         half = experiment.create("ntuple-2048", seed=3)
         experiment.run("2048", [half], configuration=SMALL, episodes=20, seed=1).wait()
         again = experiment.create("ntuple-2048", seed=3, state=experiment.save(half))
-        options = {"configuration": SMALL, "episodes": 20, "first_index": 20, "seed": 1}
+        options: RunOptions = {"configuration": SMALL, "episodes": 20, "first_index": 20, "seed": 1}
         experiment.run("2048", [again], **options).wait()
         assert experiment.save(again) == experiment.save(whole)
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def register(tmp_path: Path) -> Iterator[object]:
     registry._registered.clear()
 
 
-def play(source: str, register: object, episodes: int = 6, **options: object) -> list[m.Episode]:
+def play(source: str, register: object, episodes: int = 6, **options: Any) -> list[m.Episode]:
     register(source)  # type: ignore[operator]
     with InProcess([ConnectFour], [Kaggle, Random]) as experiment:
         theirs = experiment.create("kaggle", parameters={"policy": "mine"})

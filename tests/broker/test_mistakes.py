@@ -141,8 +141,11 @@ WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any],
 }
 
 REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
-    "episodes": (lambda x: x.run("thrice", [1], episodes="many"), "got `str` - at `$.episodes`"),
-    "mode": (lambda x: x.run("thrice", [1], mode="train"), "'train' - at `$.mode`"),
+    "episodes": (
+        lambda x: x.run("thrice", [1], episodes=wrong("many")),
+        "got `str` - at `$.episodes`",
+    ),
+    "mode": (lambda x: x.run("thrice", [1], mode=wrong("train")), "'train' - at `$.mode`"),
     "agents": (lambda x: x.run("thrice", [wrong(1.5)]), "at `$.agents[0]`"),
     "agent": (lambda x: x.create(wrong(5)), "at `$.agent`"),
     "parameters": (lambda x: x.create("first", parameters=wrong(5)), "at `$.parameters`"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import dovetail as package
+from dovetail.cli import experiments as commands
 from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
@@ -164,12 +167,35 @@ def test_options_of_an_agent(dovetail: Any) -> None:
 def test_list_names_what_is_installed(dovetail: Any) -> None:
     answer = dovetail("list")
     assert answer.code == 0
-    for kind, names in (
-        ("environment", plugins.names("environment")),
-        ("agent", plugins.names("agent")),
-    ):
+    for names in (plugins.names("environment"), plugins.names("agent")):
         for name in names:
-            assert f"{kind} {name}" in answer.out
+            assert re.search(rf"^ *{re.escape(name)} ", answer.out, re.MULTILINE)
+
+
+def test_list_shows_one_of_them(dovetail: Any) -> None:
+    answer = dovetail("list", "td")
+    assert "learning_rate" in answer.out
+    assert "environment" not in answer.out
+    (found,) = json.loads(dovetail("list", "connect_four", "--json").out)
+    assert (found["kind"], found["name"]) == ("environment", "connect_four")
+    assert "rows" in found["options"]
+    wrong = dovetail("list", "conect_four")
+    assert wrong.code == 2
+    assert "is installed; did you mean 'connect_four'?" in wrong.err
+
+
+def test_list_obeys_the_variable_of_the_broker(
+    dovetail: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOVETAIL_BROKER", "nonsense")
+    assert "nonsense" in dovetail("list").err
+
+
+def test_packaged_experiments_are_run_by_name(dovetail: Any) -> None:
+    wrong = dovetail("run", "connect_four_two_learner")
+    assert wrong.code == 2
+    assert "did you mean the packaged 'connect_four_two_learners'?" in wrong.err
+    assert commands.located(Path("dots_study")).is_file()
 
 
 def test_built_in_names_are_those_that_brokers_are_told() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +13,10 @@ from dovetail.cli.common import (
     ADDRESS,
     Connect,
     GiveUp,
-    MaybeConnect,
     Token,
+    UsageError,
+    complete_agent,
+    complete_environment,
     log_to_stderr,
     options_table,
     show,
@@ -24,6 +28,7 @@ from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
     from dovetail.experiments.client import Experiment
+    from dovetail.peer import plugins
     from dovetail.protocol.messages import WatchedTurn
 
 LOST = 5.0
@@ -51,29 +56,133 @@ def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Exper
 # -- list --------------------------------------------------------------------------------------
 
 
-def list_(connect: MaybeConnect = None, token: Token = None) -> None:
-    """List the environments and agents that are installed, with options, or connected to a broker.
+def list_(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="An environment or agent to show with its options.",
+            autocompletion=complete_either,
+        ),
+    ] = None,
+    connect: Annotated[
+        str | None,
+        typer.Option(
+            "--connect",
+            metavar="ADDRESS",
+            envvar="DOVETAIL_BROKER",
+            help="Show what is connected to this broker.",
+        ),
+    ] = None,
+    token: Token = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the environments and agents that are installed, or those connected to a broker.
 
     Example: dovetail list
+
+    Example: dovetail list td
 
     Example: dovetail list --connect tcp://127.0.0.1:5757
     """
     if connect is not None:
         with observer(connect, token) as broker:
-            _show_catalogue(connect, broker.catalogue())
+            present = broker.catalogue()
+        if name is not None:
+            present = _only(present, name, connect)
+        if json_:
+            print(json.dumps(present, indent=1, default=repr))
+        else:
+            _show_catalogue(connect, present)
         return
-    for kind in ("environment", "agent"):
-        from dovetail.peer import plugins
+    found = _installed(name)
+    if json_:
+        print(json.dumps([_described(*each) for each in found], indent=1))
+    elif name is not None:
+        for kind, each, made in found:
+            show(table(kind, each, made))
+            show(_plain(f"  {_summary(made)}\n"))
+    else:
+        _names(found)
 
-        for name in plugins.names(kind):
+
+def complete_either(incomplete: str) -> list[str]:
+    """Complete the name of an environment or agent in a shell."""
+    return complete_environment(incomplete) + complete_agent(incomplete)
+
+
+def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
+    """Return what is installed under a name, or everything."""
+    from dovetail.peer import plugins
+
+    kinds: tuple[plugins.Kind, ...] = ("environment", "agent")
+    there = {kind: plugins.names(kind) for kind in kinds}
+    if name is not None and ":" in name:
+        for kind in kinds:
             try:
-                found = plugins.find(kind, name)
+                return [(kind, name, plugins.find(kind, name))]
             except DovetailError as error:
-                warn(str(error))
-                continue
-            show(table(kind, name, found))
-            summary = (found.__doc__ or "").strip().split("\n\n")[0]
-            show(_plain(f"  {' '.join(summary.split())}\n"))
+                wrong = error
+        raise wrong
+    every = [each for kind in kinds for each in there[kind]]
+    if name is not None and name not in every:
+        close = difflib.get_close_matches(name, every, 1)
+        meant = f"did you mean {close[0]!r}?" if close else "`dovetail list` shows all"
+        raise UsageError(f"no environment or agent {name!r} is installed; {meant}")
+    found: list[tuple[plugins.Kind, str, type[Any]]] = []
+    for kind in kinds:
+        for each in there[kind]:
+            if name in (None, each):
+                try:
+                    found.append((kind, each, plugins.find(kind, each)))
+                except DovetailError as error:
+                    warn(str(error))
+    return found
+
+
+def _summary(found: type[Any]) -> str:
+    return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _described(kind: str, name: str, found: type[Any]) -> dict[str, Any]:
+    from dovetail.peer import options
+
+    struct = found.Configuration if kind == "environment" else found.Parameters
+    return {
+        "kind": kind,
+        "name": name,
+        "description": _summary(found),
+        "options": options.describe(struct),
+    }
+
+
+def _names(found: list[tuple[plugins.Kind, str, type[Any]]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    for kind in ("environment", "agent"):
+        shown = Table(title=f"{kind}s", title_justify="left", title_style="bold", box=None)
+        shown.add_column("", no_wrap=True)
+        shown.add_column("", overflow="fold")
+        for each, name, made in found:
+            if each == kind:
+                shown.add_row(escape(name), escape(_summary(made)))
+        show(shown)
+    show("`dovetail list NAME` shows options")
+
+
+def _only(present: dict[str, Any], name: str, address: str) -> dict[str, Any]:
+    """Return the part of a catalogue that is about one environment or agent type."""
+    kept = {
+        key: [each for each in present[key] if each["name"] == name]
+        for key in ("environments", "agents")
+    }
+    if not any(kept.values()):
+        names = [each["name"] for key in kept for each in present[key]]
+        raise DovetailError(
+            f"no program at {address} offers {name!r}; there are {', '.join(names) or 'none'}"
+        )
+    return {**present, **kept}
 
 
 def _plain(text: str) -> Any:

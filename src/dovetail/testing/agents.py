@@ -16,6 +16,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
 from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Mode
 from dovetail.testing.problem import CheckFailed, no_error, short
 
 GUIDE = "docs/agents.md"
@@ -75,14 +76,14 @@ class Table:
     def __exit__(self, *_: object) -> None:
         self._process.close()
 
-    def play(self, check: str, *, first: int = 0, mode: str = "learn", seed: int = 3) -> list[Any]:
+    def play(self, check: str, *, first: int = 0, mode: Mode = "learn", seed: int = 3) -> list[Any]:
         """Play the episodes; return the actions of all seats.
 
         Raises:
             CheckFailed: one ends early through the agent.
         """
         before = len(self.actions)
-        results = self.experiment.run(
+        run = self.experiment.run(
             self.game,
             self.seats,
             configuration=self.subject.configuration,
@@ -92,7 +93,8 @@ class Table:
             mode=mode,
             max_turns=400,
             retries=0,
-        ).wait()
+        )
+        results = list(run)  # even if none could be played
         for each in results:
             if each.reason not in ("terminated", "truncated"):
                 wrong = f"episode {each.index} ended as {each.reason}: {short(each.message, 300)}"

@@ -1,0 +1,134 @@
+"""Experiments as programs: options, results, instances, event loops, and what shows itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from dovetail import Agent, Decision, DovetailError, InProcess, spaces
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments.results import Results, RunOptions
+from dovetail.protocol.messages import Run
+
+SMALL = {"rows": 4, "columns": 4, "connect": 3}
+
+
+class Raises(Agent):
+    """Fails at every decision."""
+
+    name = "raises"
+
+    def step(self, decision: Decision) -> Any:
+        raise ZeroDivisionError("a bug")
+
+
+def test_every_field_of_a_run_is_an_option() -> None:
+    fields = {field.encode_name for field in msgspec.structs.fields(Run)}
+    assert set(RunOptions.__annotations__) == fields - {"id", "environment", "agents"}
+
+
+def test_a_wrong_option_says_what_was_meant() -> None:
+    wrong: Any = {"episode": 3}
+    with (
+        InProcess([ConnectFour], [Random]) as experiment,
+        pytest.raises(DovetailError, match=r"no option 'episode'; did you mean 'episodes'\?"),
+    ):
+        experiment.run("connect_four", [], **wrong)
+
+
+def test_results_show_themselves_and_become_frames() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        run = experiment.run("connect_four", seats, configuration=SMALL, episodes=5)
+        assert repr(run) == f"<Run {run.number} of connect_four: in progress, 0 of 5 episodes>"
+        results = run.wait()
+        assert "finished" in repr(run)
+        assert repr(results).startswith("Results: 5 episodes, 5 terminated; random returns ")
+        frame = results.pandas()
+        assert list(frame["episode"]) == [number for number in range(5) for _ in range(2)]
+        assert list(frame["return"]) == [s.total for each in results for s in each.seats]
+        shown = results._repr_html_()
+        assert shown.count("<tr>") == 1 + 10
+        assert Results().rows() == []
+        assert "<table>" in Results()._repr_html_()
+        assert repr(experiment) == "<Experiment with 0 runs in progress>"
+
+
+def test_an_instance_answers_for_itself() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        agent = experiment.create("random", seed=1)
+        assert repr(agent) == f"<random, instance {int(agent)}>"
+        assert f"{agent}" == str(int(agent))
+        assert agent == int(agent)
+        state = agent.save()
+        agent.load(state)
+        assert agent.message({"any": agent}) is None
+        (result,) = experiment.run("connect_four", [agent, agent], configuration=SMALL).wait()
+        assert result.seats[0].instance == agent
+        agent.cleanup()
+        with pytest.raises(DovetailError):
+            agent.save()
+
+
+def test_wait_raises_when_nothing_could_be_played() -> None:
+    with InProcess([ConnectFour], [Random, Raises]) as experiment:
+        seats = [experiment.create("raises"), experiment.create("random")]
+        run = experiment.run("connect_four", seats, episodes=3, retries=1)
+        try:
+            scored = [each.scored for each in run]
+        except DovetailError:
+            scored = []
+        if any(scored):
+            pytest.skip("a crash is a forfeit here")
+        run = experiment.run("connect_four", seats, episodes=3)
+        with pytest.raises(
+            DovetailError, match=r"none of 3 episodes could be played, such as number 0: Raises in"
+        ):
+            run.wait()
+
+
+def test_several_experiments_in_one_event_loop() -> None:
+    finished: list[str] = []
+
+    async def play(experiment: Any, name: str, episodes: int) -> Results:
+        seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        run = experiment.run("connect_four", seats, configuration=SMALL, episodes=episodes)
+        results = await run.finished()
+        finished.append(name)
+        assert isinstance(results, Results)
+        return results
+
+    async def both() -> list[Results]:
+        return list(await asyncio.gather(play(one, "long", 60), play(other, "short", 3)))
+
+    with (
+        InProcess([ConnectFour], [Random]) as one,
+        InProcess([ConnectFour], [Random]) as other,
+    ):
+        found = asyncio.run(both())
+    assert [len(each) for each in found] == [60, 3]
+    assert finished == ["short", "long"]
+    assert [each.seed for each in found[0][:3]] == [each.seed for each in found[1]]
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: spaces.Box([2], "float32", 0.0, 1.0), r"must be one of .*float32"),  # type: ignore[arg-type]
+        (lambda: spaces.Box([2], 0.0, "float32"), "high of Box must be a number"),  # type: ignore[arg-type]
+        (lambda: spaces.Box(2), "shape of Box must be a list of integers, not 2"),  # type: ignore[arg-type]
+        (lambda: spaces.Box([-1]), "integers of at least 0, not -1"),
+        (lambda: spaces.Box([1], dtype="float"), "dtype of Box must be one of"),
+        (lambda: spaces.Discrete(0), "n of Discrete must be an integer of at least 1, not 0"),
+        (lambda: spaces.Discrete(2.0), "not 2.0"),  # type: ignore[arg-type]
+        (lambda: spaces.MultiDiscrete([2, 0]), "nvec of MultiDiscrete must have integers"),
+        (lambda: spaces.MultiBinary(3), "shape of MultiBinary must be a list"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_space_checks_itself_when_it_is_made(make: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        make()
