@@ -84,7 +84,7 @@ class Run:
         return f"<Run {self.number} of {self.asked.environment}: {state}, {progress}>"
 
     async def __aiter__(self) -> AsyncIterator[m.Episode]:
-        """Yield results as they arrive, while other tasks of the event loop go on; as ``__iter__``."""
+        """Yield results as they arrive, and leave the event loop free; as ``__iter__``."""
         import asyncio
 
         while (results := self.poll(0.0)) is not None:
@@ -130,6 +130,8 @@ class Run:
     def wait(self) -> Results:
         """Return all results, once the run is over.
 
+        With ``retries=0`` interrupted episodes are results like others, even if there are no others.
+
         Raises:
             DovetailError: the run failed, nothing of it could be played, or the broker is gone.
         """
@@ -137,7 +139,8 @@ class Run:
 
     def _played(self, results: Results) -> Results:
         why = unplayed(results)
-        if why and self.done is not None and self.done.reason == "finished":
+        finished = self.done is not None and self.done.reason == "finished"
+        if why and finished and self.asked.retries:
             raise DovetailError(f"{self.asked.environment}: {why}")
         return results
 

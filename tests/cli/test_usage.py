@@ -175,7 +175,7 @@ def test_list_names_what_is_installed(dovetail: Any) -> None:
 def test_list_shows_one_of_them(dovetail: Any) -> None:
     answer = dovetail("list", "td")
     assert "learning_rate" in answer.out
-    assert "environment" not in answer.out
+    assert "connect_four" not in answer.out
     (found,) = json.loads(dovetail("list", "connect_four", "--json").out)
     assert (found["kind"], found["name"]) == ("environment", "connect_four")
     assert "rows" in found["options"]
