@@ -12,12 +12,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
     *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
-<<<<<<< HEAD
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
-=======
     "from-rl-glue.md",
-    "agents/dots.md",
->>>>>>> c14b6b8 (Check the new pages)
 ]
 TEXTS = [
     "players.md",
