@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import traceback
 from pathlib import Path
 
-import dovetail
-
 _FOLDERS = tuple(
     f"{Path(each).resolve()}{os.sep}"
     for each in (
-        *dovetail.__path__,
+        *sys.modules[__name__.partition(".")[0]].__path__,
         *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
     )
 )
