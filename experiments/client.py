@@ -322,7 +322,8 @@ class Experiment:
                 ``seeds``, ``first_index``, ``mode`` ("learn" or "evaluate"), ``modes`` (of each
                 agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
                 ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
-                ``lookahead``, ``openings``, ``opening_turns`` and ``label``;
+                ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``save_every`` and
+                ``label``;
                 ``dovetail.experiments.results.RunOptions`` says what each does.
 
         Raises:

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from dovetail.peer.extras import needed
-from dovetail.protocol.messages import Breach, ClockRule, Episode, Mode
+from dovetail.protocol.messages import AgentLost, Breach, ClockRule, Episode, Mode
 
 if TYPE_CHECKING:
     import pandas
@@ -62,6 +62,10 @@ class RunOptions(TypedDict, total=False):
     """Lines of joint actions with which episodes begin."""
     opening_turns: int
     """Without ``openings``: in how many first turns random legal actions are played."""
+    on_agent_lost: AgentLost
+    """What follows if an agent's program is lost and does not return."""
+    save_every: int
+    """After how many episodes the broker saves the learners; 0 for never."""
     label: str
     """What the run is called in the journal."""
 

@@ -52,7 +52,7 @@ PLACES = {
     "tests/experiments/test_runner.py": "processes",
     "tests/experiments/test_sitting.py": "processes",
     "tests/experiments/test_standings.py": "fast",
-    "tests/experiments/test_scripts.py": "fast",
+    "tests/experiments/test_scripts.py": "processes",
     "tests/experiments/test_sweep.py": "fast",
     "tests/experiments/test_trials.py": "processes",
     "tests/experiments/test_statistics.py": "fast",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import types
 from pathlib import Path
 
@@ -31,7 +30,4 @@ def test_frames_of_libraries_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_without_code_of_the_user_nothing_is_said() -> None:
-    try:
-        json.loads("{")
-    except ValueError as error:
-        assert place(error.with_traceback(None)) == ""
+    assert place(ValueError("never raised")) == ""
