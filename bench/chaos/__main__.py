@@ -34,6 +34,7 @@ def main() -> int:
                 except (Chaos, DovetailError) as error:
                     broken += 1
                     verdict = f"BROKEN: {error}"
+                    print(f"{seed}: {verdict}; {', '.join(happened)}", flush=True)
                     theatre.close()
                     keep = Path(folder) / str(seed)
                     keep.mkdir()

@@ -84,7 +84,9 @@ class Theatre:
             name: Proxy(self._port) for name in ("env0", "env1", "agent0", "agent1", "experiment")
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        for name in ("broker", "env0", "env1", "agent0", "agent1"):
+        self._start("broker")
+        self._listening()
+        for name in ("env0", "env1", "agent0", "agent1"):
             self._start(name)
         self.experiment = Experiment.connect(
             self.proxies["experiment"].address, wait=60.0, give_up=PATIENCE
@@ -111,6 +113,25 @@ class Theatre:
             stderr=self._log,
             env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         )
+
+    def _listening(self) -> None:
+        """Wait until the broker accepts connections."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), 1.0).close()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                return
+        raise Chaos(f"the broker does not listen; see {self.folder / 'log'}")
+
+    def _supervise(self) -> None:
+        """Start what has ended by itself again, such as a program that found no broker."""
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                self._say(f"{name} ended with {process.returncode}")
+                self._start(name)
 
     # -- what can happen -------------------------------------------------------------------------
 
@@ -185,6 +206,7 @@ class Theatre:
             until = time.monotonic() + chance.random()
             end = time.monotonic() + PATIENCE
             while not done and time.monotonic() < (until if left else end):
+                self._supervise()
                 found = run.poll(0.05)
                 done = found is None
                 results += found or []

@@ -1,0 +1,90 @@
+"""What the journal costs: one match or many, with no journal, results only, and durable runs.
+
+``python -m bench.journal`` prints, for each way, the median of alternating measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from dovetail import Experiment
+
+WAYS: dict[str, list[str]] = {
+    "no journal": ["--journal", "none"],
+    "results only": ["--journal", "a.journal", "--no-durable"],
+    "durable": ["--journal", "b.journal"],
+    "durable, --sync batch": ["--journal", "c.journal", "--sync", "batch"],
+    "durable, --sync always": ["--journal", "d.journal", "--sync", "always"],
+}
+
+
+class Running:
+    """A broker of one way, with its peers; it is idle between measurements."""
+
+    def __init__(self, stack: ExitStack, folder: Path, arguments: list[str]) -> None:
+        def start(*command: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dovetail", *command],
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            return process
+
+        self.broker = start("broker", "--bind", "tcp://127.0.0.1:*", *arguments)
+        assert self.broker.stdout is not None
+        address = self.broker.stdout.readline().split()[-1]
+        start("env", "connect_four", "--connect", address)
+        start("agent", "random", "--connect", address)
+        self.experiment = stack.enter_context(Experiment.connect(address))
+        self.experiment.expect(["connect_four"], ["random"], timeout=60.0)
+        self.agents = [self.experiment.create("random", seed=seed) for seed in (1, 2)]
+
+    def measure(self, episodes: int, matches: int) -> tuple[float, float]:
+        """Return turns per second, and the broker's microseconds of processor time per turn."""
+        before, begun = self._processor(), time.perf_counter()
+        run = self.experiment.run(
+            "connect_four", self.agents, episodes=episodes, seed=3, concurrency=matches
+        )
+        turns = sum(episode.turns for episode in run)
+        took = time.perf_counter() - begun
+        return turns / took, (self._processor() - before) / turns * 1e6
+
+    def _processor(self) -> float:
+        """Return the processor time that the broker has used, in seconds (Linux)."""
+        fields = Path(f"/proc/{self.broker.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.journal", description=__doc__)
+    parser.add_argument("--episodes", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    print(f"{'':24}{'matches':>8}{'turns/s':>10}{'µs/turn':>10}")
+    for matches in (1, 64):
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            running = {way: Running(stack, folder, given) for way, given in WAYS.items()}
+            found: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+            for each in running.values():
+                each.measure(given.episodes // 5, matches)
+            for _ in range(given.rounds):
+                for way, each in running.items():
+                    found[way].append(each.measure(given.episodes, matches))
+        for way, pairs in found.items():
+            rate, cost = (statistics.median(column) for column in zip(*pairs, strict=True))
+            print(f"{way:24}{matches:8}{rate:10,.0f}{cost:10.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
