@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,10 @@ class _All:
                         f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
                         f"about {duration(left)} left"
                     )
+            except BrokenProcessPool:
+                raise DovetailError(
+                    "the process of a trial was ended from outside; --resume plays what is missing"
+                ) from None
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
                 for child in multiprocessing.active_children():
@@ -259,9 +264,7 @@ class _Task:
                 _Worker.busy = True
                 self.play()
             except KeyboardInterrupt:
-                if os.getppid() != _Worker.parent:  # no one is left to take the result
-                    os._exit(1)
-                raise DovetailError("interrupted") from None
+                os._exit(1)  # not to take the next task, which may already be here
             finally:
                 _Worker.busy = False
         return time.monotonic() - began
