@@ -142,7 +142,8 @@ func must(t *testing.T, err error) {
 }
 
 func TestWithTheRealBroker(t *testing.T) {
-	address := broker(t, "--token", "open sesame")
+	t.Setenv("DOVETAIL_TOKEN", "open sesame")
+	address := broker(t)
 	config := dovetail.Config{Address: address, Token: "open sesame"}
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()

@@ -217,8 +217,10 @@ def test_a_program_killed_and_started_again_within_a_heartbeat_gets_its_name(
 
 
 def test_a_token_is_asked_for(terminals: Any) -> None:
-    terminals.broker("--token", "sesame")
-    env = terminals.env("--token", "sesame")
+    secret = terminals.folder / "token"
+    secret.write_text("sesame\n")
+    terminals.broker("--token-file", str(secret))
+    env = terminals.env("--token-file", str(secret))
     env.expect("ready")
     agent = terminals.agent("First")
     assert agent.wait() == 1
@@ -226,11 +228,29 @@ def test_a_token_is_asked_for(terminals: Any) -> None:
     assert len(agent.lines["err"]) == 1
 
 
-def test_beyond_loopback_without_a_token_there_is_a_warning(terminals: Any) -> None:
-    broker = terminals.broker("--journal", "none", bind="tcp://0.0.0.0:*")
-    broker.expect(
-        "^dovetail: tcp://0.0.0.0:.* is reachable from other machines and no --token is set", "err"
-    )
+@pytest.mark.parametrize("text", [None, "", "one\ntwo\n"], ids=["absent", "empty", "two lines"])
+def test_a_token_file_that_has_no_token_is_one_line(terminals: Any, text: str | None) -> None:
+    secret = terminals.folder / "token"
+    if text is not None:
+        secret.write_text(text)
+    program = terminals.start("broker", "--token-file", str(secret))
+    assert program.wait() == 2
+    program.expect("^dovetail: --token-file: ", "err")
+    assert len(program.lines["err"]) == 1
+
+
+def test_a_token_is_not_an_argument(terminals: Any) -> None:
+    program = terminals.start("broker", "--token", "sesame")
+    assert program.wait() == 2
+    program.expect("--token", "err")
+
+
+def test_beyond_loopback_the_broker_starts_only_if_it_is_meant(terminals: Any) -> None:
+    refused = terminals.start("broker", "--journal", "none", "--bind", "tcp://0.0.0.0:*")
+    assert refused.wait() == 2
+    refused.expect("^dovetail: other machines reach tcp://0.0.0.0:\\*, .* --insecure", "err")
+    broker = terminals.broker("--journal", "none", "--insecure", bind="tcp://0.0.0.0:*")
+    broker.expect("^dovetail: anyone who reaches tcp://0.0.0.0:.* may use this broker", "err")
     assert not (terminals.folder / "dovetail.journal").exists()
 
 

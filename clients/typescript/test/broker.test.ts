@@ -76,9 +76,10 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
   const start = (): ChildProcess =>
     spawn(
       command,
-      ["broker", "--bind", address, "--journal", "none", "--token", token, "--heartbeat", "0.3"],
+      ["broker", "--bind", address, "--journal", "none", "--heartbeat", "0.3"],
       {
         cwd: folder,
+        env: { ...process.env, DOVETAIL_TOKEN: token },
         stdio: "ignore",
       },
     );

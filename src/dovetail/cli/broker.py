@@ -69,6 +69,13 @@ def broker(
         ),
     ] = True,
     token: Token = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Listen beyond this machine although nothing is encrypted: only in a network that you trust.",
+        ),
+    ] = False,
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
     ] = 1.0,
@@ -121,6 +128,11 @@ def broker(
 
     Example: dovetail broker --env connect_four --agent random
     """
+    if not (insecure or loopback(bind)):
+        raise UsageError(
+            f"other machines reach {bind}, and nothing is encrypted; use tcp://127.0.0.1 with a tunnel "
+            "such as `ssh -L`, or give --insecure in a network that you trust"
+        )
     hosts = _hosts(env or [], agent or [], set_, register_)
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
@@ -129,9 +141,7 @@ def broker(
 
     log_to_stderr()
     if token is None and not loopback(bind):
-        warn(
-            f"{bind} is reachable from other machines and no --token is set; set one to restrict access"
-        )
+        warn(f"anyone who reaches {bind} may use this broker; give --token-file to restrict access")
 
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -104,10 +105,31 @@ MaybeConnect = Annotated[
     str | None,
     typer.Option("--connect", metavar="ADDRESS", help="Address of a running broker to use."),
 ]
+
+
+def _read_token(file: str | None) -> str | None:
+    """Return the access token in a file, or DOVETAIL_TOKEN; an argument would show it to every user (`ps`)."""
+    if file is None:
+        return os.environ.get("DOVETAIL_TOKEN") or None
+    try:
+        token = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"--token-file: cannot read {file}: {why}") from None
+    if not token or len(token.splitlines()) > 1:
+        raise UsageError(
+            f"--token-file: {file} has no single line; expected the access token alone"
+        )
+    return token
+
+
 Token = Annotated[
     str | None,
     typer.Option(
-        "--token", envvar="DOVETAIL_TOKEN", help="The broker's access token, if it has one."
+        "--token-file",
+        metavar="PATH",
+        callback=_read_token,
+        help="File with the broker's access token; without it, DOVETAIL_TOKEN.",
     ),
 ]
 GiveUp = Annotated[
