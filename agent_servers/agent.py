@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
 from msgspec import Struct
 
 from dovetail.agent_servers.needs import Needs
-from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Want
+from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Thoughts, Want
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -27,7 +27,17 @@ else:
 
     P = TypeVar("P")
 
-__all__ = ["Agent", "BatchAgent", "Decision", "End", "Lookahead", "Needs", "Preview", "Seat"]
+__all__ = [
+    "Agent",
+    "BatchAgent",
+    "Decision",
+    "End",
+    "Lookahead",
+    "Needs",
+    "Preview",
+    "Seat",
+    "Thoughts",
+]
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +83,10 @@ class Decision(Struct, gc=False):
     """What the agent keeps of this seat's episode: the same object until ``end``; see ``Agent``."""
     refused: int = 0
     """For bridges: set it to how many illegal answers of a foreign agent were asked again; results count them."""
+    think: bool = False
+    """Whether anyone watches who may see ``thoughts``; it must not change the action."""
+    thoughts: Thoughts | None = None
+    """Set it to show watchers what the agent thinks; sent only if ``think``."""
 
 
 _INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))

@@ -206,6 +206,7 @@ class AgentHost:
             message.clock,
             play.seed,
             play.memory,
+            think=message.think,
         )
         agent = play.agent
         missing = agent.needs.missing(actions, afterstates)
@@ -242,6 +243,8 @@ class AgentHost:
         answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action, turn.refused)
         if "_reported" in play.agent.__dict__:
             answer.measures = play.agent.reported()
+        if turn.think:
+            answer.thoughts = turn.thoughts
         out.append(answer)
         if self._inbox.keeping:
             self._inbox.keep(seq, answer, play.before)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from dovetail.agent_servers.agent import Decision
 from dovetail.protocol import messages as m
-from dovetail.protocol.scenes import Scene
+from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space
 
 MOST = 300
@@ -29,7 +29,7 @@ class Named(Struct, frozen=True):
 
 def choices(decision: Decision) -> list[Named] | None:
     """Return the legal actions with the names that the game's scene gives them; None if they cannot be listed."""
-    names = labels(decision.scene)
+    names = labels(decision.scene, decision.legal)
     legal: Sequence[int] | None = decision.legal
     if legal is None:
         space = space_of(decision.seat.spec, decision.seat.seat)
@@ -55,15 +55,13 @@ def is_legal(decision: Decision, action: Any) -> bool:
     return space is None or space.contains(action)
 
 
-def labels(scene: Any) -> dict[int, str]:
+def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
     """Return what a scene calls the legal actions, by number."""
     if scene is None:
         return {}
-    if not isinstance(scene, Scene):
-        scene = msgspec.convert(scene, Scene)
     return {
         each.action: " ".join(each.label.split())[:80]
-        for each in scene.choices
+        for each in choices_of(scene_of(scene), legal)
         if type(each.action) is int
     }
 

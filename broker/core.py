@@ -222,8 +222,10 @@ class Core:
         if watch.run is not None and self.runs.get(watch.run) is None:
             peer.refuse(watch.id, "unknown", f"there is no run {watch.run}")
             return
-        self._watching.watch(peer, watch.run, on=watch.on)
+        self._watching.watch(peer, watch)
         peer.reply(watch.id)
+        if watch.on:
+            self._episodes.watched(peer)
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):

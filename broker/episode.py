@@ -102,6 +102,10 @@ class Episode:
         """The actions of each turn."""
         self.breached: list[list[int]] = []
         """``[turn, seat]`` of every action that was chosen for a seat."""
+        self.think = False
+        """Whether a watcher may see what the agents think."""
+        self.thoughts: list[tuple[int, m.Thoughts]] = []
+        """Of the seats that acted last."""
         self.line = opening
         self.opening = rules.opening_turns if opening is None else len(opening)
         """In how many first turns the broker acts in place of the seats."""
@@ -183,6 +187,7 @@ class Episode:
         decisions: list[m.AgentStart | m.AgentStep] = []
         turn = self.latest
         self.owing = len(turn.to_act)
+        think = self.think
         views = {view.seat: view for view in turn.seats} if len(turn.seats) > 1 else None
         for number in turn.to_act:
             view = turn.seats[0] if views is None else views[number]
@@ -210,6 +215,7 @@ class Episode:
                     view.text,
                     scene,
                     shown,
+                    think=think,
                 )
                 decisions.append(step)
             else:
@@ -228,6 +234,7 @@ class Episode:
                     scene,
                     shown,
                     reward,
+                    think=think,
                 )
                 decisions.append(start)
         return decisions
@@ -248,6 +255,8 @@ class Episode:
             place.refused += action.refused
         if action.measures:
             place.measure(action.measures)
+        if action.thoughts is not None and self.think:
+            self.thoughts.append((action.seat, action.thoughts))
         ending = None
         if not place.clock.answer(now):
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")

@@ -67,9 +67,11 @@ class Episodes:
         play = match.begin(
             *(number, index, seed, run.rules, seated, now),
             watched=watched,
+            scenes=self._watching.scenes(run),
             modes=run.modes(),
             opening=run.schedule.opening(index),
         )
+        play.episode.think = self._watching.thoughts(run)
         self._all[number] = run, play
         run.playing[match] = play
         self._tables.timers.watch(play, self._overdue)
@@ -110,6 +112,7 @@ class Episodes:
             play.decide(now)
         if self._watching.peers or run.request is not None:
             self._show(run, play, ending, self._watching.of(run))
+            episode.thoughts.clear()
         if ending is not None:
             self._end(run, play, ending, now)
         elif episode.deadline < play.timer:
@@ -119,9 +122,7 @@ class Episodes:
         """Act in place of the seats, at a turn of the opening."""
         watchers = self._watching.of(run)
         if watchers:
-            turn = shown(run, play, None)
-            for peer in watchers:
-                peer.outbox.tell(turn)
+            self._watching.show(run, shown(run, play, None), watchers)
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -181,6 +182,20 @@ class Episodes:
         else:
             ending = episode.failed(error.message)
         self._end(run, play, ending, now)
+
+    def watched(self, peer: Peer) -> None:
+        """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
+        for run, play in self._all.values():
+            if peer not in self._watching.of(run):
+                continue
+            start = play.start
+            if not start.watched or (peer.scenes and not start.scenes):
+                # The start is sent again where an episode moves to another environment.
+                play.start = replace(start, watched=True, scenes=start.scenes or peer.scenes)
+                play.late = True
+            play.episode.think = self._watching.thoughts(run)
+            if peer.scenes and play.episode.latest.turn >= 0:
+                self._watching.show(run, shown(run, play, None), [peer])
 
     def watch(self, play: Play) -> None:
         """Watch the deadline of an episode."""
@@ -286,8 +301,7 @@ class Episodes:
         if not watchers and run.request is None:
             return
         turn = shown(run, play, ending)
-        for peer in watchers:
-            peer.outbox.tell(turn)
+        self._watching.show(run, turn, watchers)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.reply(number, turn)

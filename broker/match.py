@@ -94,6 +94,7 @@ class Match:
         now: float,
         *,
         watched: bool,
+        scenes: bool,
         modes: list[m.Mode],
         opening: list[list[Any]] | None = None,
     ) -> Play:
@@ -107,6 +108,7 @@ class Match:
             seated: by seat, a place in the run's list of agents and the instance there.
             now: the time.
             watched: whether any watcher wants the text of each turn.
+            scenes: whether any wants its scene.
             modes: by place in the run's list of agents.
             opening: the joint actions to begin with.
         """
@@ -129,7 +131,9 @@ class Match:
         ]
         wants = [instance.offer.wants for _, instance in seated]
         start = m.EnvironmentStart(
-            self.number, episode, seed, wants if any(wants) else [], watched=watched
+            *(self.number, episode, seed, wants if any(wants) else []),
+            watched=watched,
+            scenes=scenes,
         )
         self.machine.on("start")
         asked = self.environment.outbox.ask(start)
@@ -171,6 +175,8 @@ class Play:
     timer: float = FOREVER
     stopped: bool = False
     """Whether any clock stands still until a peer is back."""
+    late: bool = False
+    """Whether watchers want more than the environment was asked for."""
 
     @property
     def deadline(self) -> float:
@@ -218,6 +224,9 @@ class Play:
     def step(self, now: float) -> None:
         """Hand the actions of all seats to the environment, once it is there to take them."""
         step = self.episode.step(now)
+        if self.late:  # for a watcher that came after the start
+            step.watched, step.scenes = self.start.watched, self.start.scenes
+            self.late = False
         if self.match.moving:
             self.episode.deadline = FOREVER
         else:

@@ -41,6 +41,10 @@ class Peer:
     """The highest ``id`` of a request that it has made."""
     watching: set[int | None] = field(default_factory=set)
     """Runs whose turns it is sent; None is all runs."""
+    scenes: bool = False
+    """Whether what it watches brings scenes."""
+    thoughts: bool = False
+    """Whether what it watches brings thoughts, where the run allows it."""
     complaints: int = 0
 
     @property

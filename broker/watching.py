@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dovetail.broker.episode import Ending
 from dovetail.broker.match import Play
 from dovetail.broker.peers import Peer
@@ -16,10 +18,12 @@ class Watching:
         self.peers: list[Peer] = []
         """Those who watch any run."""
 
-    def watch(self, peer: Peer, run: int | None, *, on: bool) -> None:
+    def watch(self, peer: Peer, asked: m.Watch) -> None:
         """Begin or end to send a peer the turns of a run, or of all runs."""
-        if on:
+        run = asked.run
+        if asked.on:
             peer.watching.add(run)
+            peer.scenes, peer.thoughts = asked.scenes, asked.thoughts
             if peer not in self.peers:
                 self.peers.append(peer)
         else:
@@ -31,6 +35,30 @@ class Watching:
         if not self.peers or run.asked.secret:
             return []
         return [peer for peer in self.peers if None in peer.watching or run.number in peer.watching]
+
+    def scenes(self, run: Run) -> bool:
+        """Return whether anyone who watches a run wants scenes."""
+        return any(peer.scenes for peer in self.of(run))
+
+    def thoughts(self, run: Run) -> bool:
+        """Return whether anyone who watches a run wants thoughts and may see them."""
+        return any(_thoughts_for(peer, run) for peer in self.of(run))
+
+    def show(self, run: Run, turn: m.WatchedTurn, watchers: list[Peer]) -> None:
+        """Send each watcher what it asked for of a turn, and may see."""
+        made: dict[tuple[bool, bool], m.WatchedTurn] = {}
+        for peer in watchers:
+            kind = (
+                peer.scenes and turn.scene is not None,
+                bool(turn.thoughts) and _thoughts_for(peer, run),
+            )
+            if kind not in made:
+                made[kind] = replace(
+                    turn,
+                    scene=turn.scene if kind[0] else None,
+                    thoughts=turn.thoughts if kind[1] else [],
+                )
+            peer.outbox.tell(made[kind])
 
     def tell(self, run: Run, message: m.Progress | m.Done) -> None:
         """Tell those who watch a run, but its own experiment; it may be lost."""
@@ -51,6 +79,10 @@ class Watching:
 
     def _leave(self) -> None:
         self.peers = [peer for peer in self.peers if peer.watching]
+
+
+def _thoughts_for(peer: Peer, run: Run) -> bool:
+    return peer.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
 def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
@@ -77,4 +109,6 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
         outcome=turn.outcome if ending is None else ending.outcome,
         reason=None if ending is None else ending.reason,
         text=turn.text,
+        scene=None if turn.scene is m.NIL else turn.scene,
+        thoughts=list(episode.thoughts),
     )

@@ -32,7 +32,7 @@ class _Open:
 
     __slots__ = (
         *("before", "environment", "episode", "match", "seats", "seq", "to_act", "turn"),
-        *("wants", "watched"),
+        *("scenes", "wants", "watched"),
     )
 
     def __init__(self, match: int, environment: Environment, seats: int) -> None:
@@ -49,6 +49,7 @@ class _Open:
         """That of the one before, whose answer has arrived."""
         self.wants: list[list[m.Want]] = []
         self.watched = False
+        self.scenes = False
 
 
 class EnvironmentHost:
@@ -112,6 +113,10 @@ class EnvironmentHost:
             self._fail(message.seq, "unknown", text, out)
             return
         place.before, place.seq = place.seq, message.seq
+        if message.watched:
+            place.watched = True
+        if message.scenes:
+            place.scenes = True
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
@@ -135,6 +140,7 @@ class EnvironmentHost:
         place.before, place.seq = place.seq, message.seq
         place.wants = message.wants
         place.watched = message.watched
+        place.scenes = message.scenes
         try:
             turn = place.environment.start(message.seed)
         except Exception as error:
@@ -162,6 +168,9 @@ class EnvironmentHost:
                     view.observation = codec.decode(codec.encode(view.observation))
             if place.watched:
                 turn.text = place.environment.text()
+            if place.scenes:
+                shown = place.environment.scene()
+                turn.scene = m.NIL if shown is None else shown
             if place.wants:
                 for view in turn.seats:
                     wants = place.wants[view.seat]

@@ -15,6 +15,7 @@ from dovetail.peer import options
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
+from dovetail.protocol.legal import unmask
 
 WIDTH = 100
 """Characters in a line of actions."""
@@ -110,7 +111,7 @@ def _actions(record: EpisodeRecord) -> list[str]:
 
 def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
     """Return the names of actions by turn and seat, by playing the game again; empty if that fails."""
-    from dovetail.protocol.scenes import Scene
+    from dovetail.protocol.scenes import Scene, choices_of
 
     found: dict[tuple[int, int], str] = {}
     try:
@@ -126,7 +127,9 @@ def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
                 scene = made.scene(seat)
                 if not isinstance(scene, Scene):
                     return found
-                for choice in scene.choices:
+                legal = next((each.legal for each in turn.seats if each.seat == seat), None)
+                actions = unmask(legal) if isinstance(legal, bytes) else legal
+                for choice in choices_of(scene, actions):
                     if choice.action == action:
                         found[number, seat] = choice.label.replace(" ", "_")
             turn = made.step(dict(joint))

@@ -207,6 +207,8 @@ _VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move", pay
 
 _SPECIAL: dict[tuple[type, str], Any] = {
     (m.Action, "measures"): {"loss": 0.25},
+    (m.Action, "thoughts"): m.Thoughts([0.5, -0.25], [0.75, 0.25], [3, 1], "ahead"),
+    (m.WatchedTurn, "thoughts"): [(0, {"values": [0.5, -0.25]})],
     (m.AgentStart, "seed"): SEAT_SEED,
     (m.Bye, "reason"): "the broker is shutting down",
     (m.Done, "reason"): "failed",

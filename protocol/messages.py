@@ -321,6 +321,8 @@ class EnvironmentStart(Message, tag="start"):
     """Whether to add the public ``text`` to each turn."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    scenes: bool = False
+    """Whether to add the public ``scene`` to each turn, too."""
 
 
 class EnvironmentStep(Message, tag="step"):
@@ -334,6 +336,10 @@ class EnvironmentStep(Message, tag="step"):
     """Pairs of seat and action, in the order of ``to_act``."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    watched: bool = False
+    """Whether to add the public ``text`` from this step's turn on, whatever ``start`` said."""
+    scenes: bool = False
+    """The same for the public ``scene``."""
 
 
 class Close(Message):
@@ -417,6 +423,8 @@ class Turn(Message):
     """If watched: the position as text, as everyone may see it."""
     info: Payload = NIL
     """For debugging; the broker does not pass it on."""
+    scene: Payload = NIL
+    """If asked for: the position to be drawn, as everyone may see it."""
 
     @classmethod
     def ask(
@@ -577,6 +585,8 @@ class AgentStart(Message, tag="start"):
     """What the seat earned before its first decision."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    think: bool = False
+    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
 
 
 class AgentStep(Message, tag="step"):
@@ -604,6 +614,8 @@ class AgentStep(Message, tag="step"):
     """The seat's clock; nil if none runs."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    think: bool = False
+    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
 
 
 class End(Message):
@@ -639,6 +651,20 @@ class End(Message):
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
 
+class Thoughts(Part):
+    """What an agent thinks at a decision, for watchers; opponents do not get it."""
+
+    values: list[float] = []
+    """What each legal action is worth, in their order, in the agent's own unit: NaN if
+    unknown, empty if all are."""
+    probabilities: list[float] = []
+    """With what probability the agent plays each legal action, in their order; empty if unknown."""
+    line: list[Any] = []
+    """The actions that the agent expects, its own first."""
+    text: str = ""
+    """Anything else, for a person."""
+
+
 class Action(Message):
     """The answer to ``start`` or ``step``."""
 
@@ -654,6 +680,8 @@ class Action(Message):
     """How many earlier answers to this decision were illegal; for bridges that ask their player again."""
     measures: dict[str, float] = {}
     """What the agent measured since its last answer, such as ``loss``; goes into the result of the episode."""
+    thoughts: Thoughts | None = None
+    """For watchers, if the decision asks for it with ``think``."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
@@ -848,6 +876,8 @@ class Run(Message):
     """What happens if an agent does not come back."""
     save_every: Natural = 0
     """Have the broker save each agent that learns after this many episodes, to make it again from; 0 never."""
+    thoughts: bool = False
+    """Whether every watcher may see what the agents think; otherwise only this experiment may."""
 
 
 class RunCommand(Message):
@@ -908,6 +938,10 @@ class Watch(Message):
     """The run; nil for all runs, present and future."""
     on: bool = True
     """False unsubscribes."""
+    scenes: bool = False
+    """Whether turns bring the ``scene`` that all may see; begins with the present turns."""
+    thoughts: bool = False
+    """Whether turns bring what the agents think, where the run allows it."""
 
 
 class ExperimentCreate(Message, tag="create"):
@@ -1065,6 +1099,10 @@ class WatchedTurn(Message, tag="turn"):
     """Why the episode ended; nil while it continues."""
     text: str | None = None
     """The position as text, as everyone may see it."""
+    scene: Any = None
+    """If asked for: the position to be drawn, as everyone may see it."""
+    thoughts: list[tuple[int, Any]] = []
+    """If asked for and allowed: seat and ``Thoughts`` of those who acted."""
 
 
 # -- who says what -----------------------------------------------------------------------------------

@@ -5,9 +5,26 @@ Lengths are in squares; x grows to the right and y downwards from the upper left
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+import numpy as np
 from msgspec import Struct
+
+MOST_CHOICES = 1000
+"""With more legal actions ``paths`` should take the place of ``choices``: a frame has limits."""
+
+
+class Seated(Struct, omit_defaults=True):
+    """What a seat is called in this game, and how it stands."""
+
+    name: str
+    """Such as ``White``."""
+    score: float | None = None
+    """Its score so far, if the game counts one."""
+    note: str = ""
+    """What else is to be said of it."""
 
 
 class Cell(Struct, omit_defaults=True):
@@ -22,7 +39,16 @@ class Cell(Struct, omit_defaults=True):
     height: float = 1.0
     """In squares."""
     kind: str = "square"
-    """What it looks like: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, …"""
+    """What it looks like: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, ``arrow``, ``point`` (where
+    lines cross), ``off`` (beside the board), ``area`` (not seen, only pointed at), …"""
+    name: str = ""
+    """Its coordinates, as the labels of choices use them."""
+    owner: int | None = None
+    """The seat that it belongs to, if any."""
+    text: str = ""
+    """What is written on it."""
+    outline: list[list[float]] = []
+    """Its corners ``[x, y]``, if it is not a rectangle."""
 
 
 class Piece(Struct, omit_defaults=True):
@@ -36,6 +62,14 @@ class Piece(Struct, omit_defaults=True):
     """The seat that owns it, if any."""
     text: str = ""
     """What is written on it."""
+    symbol: str = ""
+    """A character that shows it, such as a chess piece's."""
+    count: int = 1
+    """How many lie in the stack."""
+    level: float | None = None
+    """From 0 to 1: how strong its colour is."""
+    key: str = ""
+    """The same piece has the same key at the next turn."""
 
 
 class Card(Struct, omit_defaults=True):
@@ -51,10 +85,41 @@ class Card(Struct, omit_defaults=True):
     """The seat that owns it, if any."""
     text: str = ""
     """What is written on it."""
+    note: str = ""
+    """What its rules are."""
+    corner: str = ""
+    """What is written in its corner, such as its cost."""
+
+
+class Zone(Struct, omit_defaults=True):
+    """A place for cards; ``Scene.zones`` lists them in the order in which they are drawn."""
+
+    name: str
+    """As in ``Card.zone``."""
+    title: str = ""
+    """For a person."""
+    owner: int | None = None
+    """The seat that it belongs to, as in ``Card.owner``; nil if all share it."""
+    show: str = "row"
+    """How its cards lie: ``row``, ``pile`` or ``fan``."""
+
+
+class Mark(Struct, omit_defaults=True):
+    """Cells and cards that stand out."""
+
+    kind: str
+    """``last`` (the last move), ``win`` (what won), ``danger``, …"""
+    cells: list[int] = []
+    """Numbers of cells."""
+    cards: list[int] = []
+    """Numbers of cards."""
 
 
 class Choice(Struct, omit_defaults=True):
-    """A legal action, and what a person points at, in that order, to choose it."""
+    """A legal action, and what a person points at, in that order, to choose it.
+
+    One that points at nothing is a button.
+    """
 
     action: Any
     """The action."""
@@ -64,6 +129,10 @@ class Choice(Struct, omit_defaults=True):
     """To be pointed at, in this order."""
     cards: list[int] = []
     """To be pointed at, in this order, after the cells."""
+    shows: list[int] = []
+    """Cells that show beforehand what it does: where a piece will lie."""
+    key: str = ""
+    """A key of the keyboard for it, such as ``ArrowLeft``."""
 
 
 class Scene(Struct, omit_defaults=True):
@@ -82,4 +151,46 @@ class Scene(Struct, omit_defaults=True):
     choices: list[Choice] = []
     """One for each legal action of the seat to act, in their order; none for who may not act."""
     caption: str = ""
-    """What cannot be drawn: score, round, whose turn."""
+    """What cannot be drawn: round, phase, what is left."""
+    seats: list[Seated] = []
+    """The seats, in order."""
+    marks: list[Mark] = []
+    """What stands out."""
+    lines: list[list[float]] = []
+    """Lines of the board: ``[x1, y1, x2, y2]`` each."""
+    zones: list[Zone] = []
+    """Where cards lie, in the order in which they are drawn; a zone that is missing comes last."""
+    paths: Any = None
+    """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed at."""
+
+
+def scene_of(value: Any) -> Scene:
+    """Return a scene that came over the wire, or the scene itself in the same process.
+
+    Raises:
+        msgspec.ValidationError: it is not a scene.
+    """
+    return value if isinstance(value, Scene) else msgspec.convert(value, Scene)
+
+
+def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
+    """Return a scene's choices, made from ``paths`` if it has those.
+
+    Args:
+        scene: the scene.
+        legal: the legal actions, in order; needed with ``paths``.
+
+    A choice that is made is labelled with its cells' names, as ``a1-a4/c4``.
+
+    >>> board = Scene(2, 1, [Cell(0, 0, name="a"), Cell(1, 0, name="b")], paths=np.array([[1, 0, 1]]))
+    >>> choices_of(board, [7])
+    [Choice(action=7, label='b-a/b', cells=[1, 0, 1], cards=[], shows=[], key='')]
+    """
+    if scene.paths is None or legal is None:
+        return scene.choices
+    names = [cell.name or str(number) for number, cell in enumerate(scene.cells)]
+    found = []
+    for action, path in zip(legal, np.asarray(scene.paths).tolist(), strict=True):
+        label = "-".join(names[cell] for cell in path[:2])
+        found.append(Choice(action, "/".join([label, *(names[cell] for cell in path[2:])]), path))
+    return found

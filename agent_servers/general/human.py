@@ -10,7 +10,7 @@ import msgspec
 
 from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.scenes import Scene
+from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
 
 MANY = 60
@@ -41,7 +41,7 @@ class Human(Agent):
         if decision.reward:
             self._say(f"Reward since your last action: {decision.reward:g}")
         space = _space(decision)
-        labels = _labels(decision.scene)
+        labels = _labels(decision)
         hint = _hint(decision.legal, space, labels)
         self._say(f"You are player {decision.seat.seat + 1}. {hint}{_time(decision)}")
         while True:
@@ -91,13 +91,12 @@ def _time(decision: Decision) -> str:
     return f" You have {min(limits):.0f} s." if limits else ""
 
 
-def _labels(scene: Any) -> dict[str, Any]:
+def _labels(decision: Decision) -> dict[str, Any]:
     """Return the legal actions by what the scene calls them."""
-    if scene is None:
+    if decision.scene is None:
         return {}
-    if not isinstance(scene, Scene):
-        scene = msgspec.convert(scene, Scene)
-    return {choice.label: choice.action for choice in scene.choices}
+    found = choices_of(scene_of(decision.scene), decision.legal)
+    return {choice.label: choice.action for choice in found}
 
 
 def _hint(legal: Sequence[int] | None, space: Space | None, labels: Mapping[str, Any]) -> str:

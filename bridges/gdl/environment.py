@@ -273,13 +273,12 @@ class GDL(Environment):
         return "\n".join(each for each in lines if each)
 
     def scene(self, seat: int | None = None) -> Scene | None:
-        shown = self.to_act[0] if seat is None and self.to_act and not self.game.hidden else seat
         choices: list[Choice] = []
-        if shown is not None and shown in self.to_act:
-            moves = self.moves[shown]
+        if seat is not None and seat in self.to_act:
+            moves = self.moves[seat]
             choices = [
                 Choice(number, show(moves[number]), cards=[place])
-                for place, number in enumerate(self.legal(shown))
+                for place, number in enumerate(self.legal(seat))
             ]
         # A description says nothing about looks, so each move is a card to be pointed at.
         cards = [Card("moves", each.label) for each in choices]

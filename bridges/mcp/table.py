@@ -185,7 +185,11 @@ class Table:
                 raise Refused(
                     f"turn {turn} is not in progress, but turn {decision.turn}; call observe first"
                 )
-            named = {name: number for number, name in labels(decision.scene).items() if name}
+            named = {
+                name: number
+                for number, name in labels(decision.scene, decision.legal).items()
+                if name
+            }
             if isinstance(action, str):
                 digits = action.strip().lstrip("-").isdecimal() and len(action) < 20
                 action = named.get(action, int(action) if digits else action)

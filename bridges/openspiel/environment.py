@@ -159,10 +159,7 @@ class OpenSpiel(Environment):
 
     def scene(self, seat: int | None = None) -> Scene | None:
         """Return a card for each legal action, with OpenSpiel's name of it."""
-        to_act = games.acting(self.state)
-        if seat is None and self._perfect and to_act:
-            seat = to_act[0]
-        if seat not in to_act:
+        if seat is None or seat not in games.acting(self.state):
             return Scene(caption=self.text(seat))
         names = [
             (action, self.state.action_to_string(seat, action))

@@ -158,6 +158,8 @@ type AgentStart struct {
 	Reward float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+	Think bool
 }
 
 func (m *AgentStart) wire(w *wire) {
@@ -176,6 +178,7 @@ func (m *AgentStart) wire(w *wire) {
 	opt(w, "reward", &m.Reward, 0, number)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "think", &m.Think, false, boolean)
 }
 
 func (*AgentStart) kind() string { return "start" }
@@ -209,6 +212,8 @@ type AgentStep struct {
 	Clock *Clock
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+	Think bool
 }
 
 func (m *AgentStep) wire(w *wire) {
@@ -224,6 +229,7 @@ func (m *AgentStep) wire(w *wire) {
 	orNil(w, "clock", &m.Clock, mapOf)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "think", &m.Think, false, boolean)
 }
 
 func (*AgentStep) kind() string { return "step" }
@@ -284,6 +290,27 @@ func (*End) kind() string { return "end" }
 
 func (m *End) seq() int64 { return m.Seq }
 
+// Thoughts is part of Action. What an agent thinks at a decision, for watchers; opponents do not
+// get it.
+type Thoughts struct {
+	// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty
+	// if all are.
+	Values []float64
+	// With what probability the agent plays each legal action, in their order; empty if unknown.
+	Probabilities []float64
+	// The actions that the agent expects, its own first.
+	Line []any
+	// Anything else, for a person.
+	Text string
+}
+
+func (m *Thoughts) wire(w *wire) {
+	array(w, "values", &m.Values, number)
+	array(w, "probabilities", &m.Probabilities, number)
+	array(w, "line", &m.Line, value)
+	opt(w, "text", &m.Text, "", text)
+}
+
 // Action is the message "action" from an agent. The answer to `start` or `step`.
 type Action struct {
 	// The episode.
@@ -299,6 +326,8 @@ type Action struct {
 	// What the agent measured since its last answer, such as `loss`; goes into the result of the
 	// episode.
 	Measures map[string]float64
+	// For watchers, if the decision asks for it with `think`.
+	Thoughts *Thoughts
 }
 
 func (m *Action) wire(w *wire) {
@@ -308,6 +337,7 @@ func (m *Action) wire(w *wire) {
 	opt(w, "action", &m.Action, nil, value)
 	opt(w, "refused", &m.Refused, 0, integer)
 	dict(w, "measures", &m.Measures, number)
+	orNil(w, "thoughts", &m.Thoughts, mapOf)
 }
 
 func (*Action) kind() string { return "action" }

@@ -71,6 +71,8 @@ type EnvironmentStart struct {
 	Watched bool
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// Whether to add the public `scene` to each turn, too.
+	Scenes bool
 }
 
 func (m *EnvironmentStart) wire(w *wire) {
@@ -81,6 +83,7 @@ func (m *EnvironmentStart) wire(w *wire) {
 	opt(w, "watched", &m.Watched, false, boolean)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "scenes", &m.Scenes, false, boolean)
 }
 
 func (*EnvironmentStart) kind() string { return "start" }
@@ -98,6 +101,10 @@ type EnvironmentStep struct {
 	Actions []SeatValue
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// Whether to add the public `text` from this step's turn on, whatever `start` said.
+	Watched bool
+	// The same for the public `scene`.
+	Scenes bool
 }
 
 func (m *EnvironmentStep) wire(w *wire) {
@@ -106,6 +113,8 @@ func (m *EnvironmentStep) wire(w *wire) {
 	need(w, "actions", &m.Actions, arrayOf(pair))
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "watched", &m.Watched, false, boolean)
+	opt(w, "scenes", &m.Scenes, false, boolean)
 }
 
 func (*EnvironmentStep) kind() string { return "step" }
@@ -211,6 +220,8 @@ type Turn struct {
 	Text *string
 	// For debugging; the broker does not pass it on.
 	Info any
+	// If asked for: the position to be drawn, as everyone may see it.
+	Scene any
 }
 
 func (m *Turn) wire(w *wire) {
@@ -223,6 +234,7 @@ func (m *Turn) wire(w *wire) {
 	orNone(w, "outcome", &m.Outcome, arrayOf(number))
 	orNil(w, "text", &m.Text, text)
 	opt(w, "info", &m.Info, nil, value)
+	opt(w, "scene", &m.Scene, nil, value)
 }
 
 func (*Turn) kind() string { return "turn" }

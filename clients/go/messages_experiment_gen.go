@@ -110,6 +110,8 @@ type Run struct {
 	// Have the broker save each agent that learns after this many episodes, to make it again from; 0
 	// never.
 	SaveEvery int64
+	// Whether every watcher may see what the agents think; otherwise only this experiment may.
+	Thoughts bool
 }
 
 func (m *Run) wire(w *wire) {
@@ -140,6 +142,7 @@ func (m *Run) wire(w *wire) {
 	opt(w, "label", &m.Label, "", text)
 	orDefault(w, "on_agent_lost", &m.OnAgentLost, AgentLostFail, formAgentLost)
 	opt(w, "save_every", &m.SaveEvery, 0, integer)
+	opt(w, "thoughts", &m.Thoughts, false, boolean)
 }
 
 func (*Run) kind() string { return "run" }
@@ -267,12 +270,18 @@ type Watch struct {
 	Run *int64
 	// False unsubscribes. Nil stands for true.
 	On *bool
+	// Whether turns bring the `scene` that all may see; begins with the present turns.
+	Scenes bool
+	// Whether turns bring what the agents think, where the run allows it.
+	Thoughts bool
 }
 
 func (m *Watch) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
 	orNil(w, "run", &m.Run, integer)
 	orPointer(w, "on", &m.On, true, boolean)
+	opt(w, "scenes", &m.Scenes, false, boolean)
+	opt(w, "thoughts", &m.Thoughts, false, boolean)
 }
 
 func (*Watch) kind() string { return "watch" }
@@ -516,6 +525,10 @@ type WatchedTurn struct {
 	Reason Reason
 	// The position as text, as everyone may see it.
 	Text *string
+	// If asked for: the position to be drawn, as everyone may see it.
+	Scene any
+	// If asked for and allowed: seat and `Thoughts` of those who acted.
+	Thoughts []SeatValue
 }
 
 func (m *WatchedTurn) wire(w *wire) {
@@ -534,6 +547,8 @@ func (m *WatchedTurn) wire(w *wire) {
 	orNone(w, "outcome", &m.Outcome, arrayOf(number))
 	orZero(w, "reason", &m.Reason, formReason)
 	orNil(w, "text", &m.Text, text)
+	opt(w, "scene", &m.Scene, nil, value)
+	array(w, "thoughts", &m.Thoughts, pair)
 }
 
 func (*WatchedTurn) kind() string { return "turn" }

@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 LONGEST = 20
@@ -210,11 +210,11 @@ class Amazons(Environment):
         return f"{self._square(move // size)}-{self._square(move % size)}{shot}"
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from the top."""
+        """Return the squares row by row from the top; of many choices their paths only."""
         board = self.board
         size = len(board.squares)
         cells = [
-            Cell(float(c), float(r), kind="dark" if (r + c) % 2 else "square")
+            Cell(float(c), float(r), kind="dark" if (r + c) % 2 else "square", name=f"{r},{c}")
             for r in range(board.rows)
             for c in range(board.columns)
         ]
@@ -223,13 +223,33 @@ class Amazons(Environment):
             for number, mark in enumerate(board.squares.tolist())
             if mark
         ]
-        choices = []
-        if not board.over and seat in (None, board.mover):
-            for action in board.legal():
+        choices: list[Choice] = []
+        paths = None
+        legal = board.legal() if not board.over and seat == board.mover else []
+        if len(legal) > MOST_CHOICES and not board.steps:
+            numbers = np.array(legal)
+            ends_of = (numbers // (size * size), numbers // size % size, numbers % size)
+            paths = np.stack(ends_of, axis=1).astype(np.int16)
+        else:
+            for action in legal:
                 if board.shooter is not None:
                     ends = [action - size * size]
                 else:
                     move, arrow = (action, -1) if board.steps else divmod(action, size)
                     ends = [move // size, move % size, *([arrow] if arrow >= 0 else [])]
                 choices.append(Choice(action, self.describe(action), ends))
-        return Scene(float(board.columns), float(board.rows), cells, pieces, choices=choices)
+        last = [*board.last]
+        if board.shooter is not None and board.shooter not in last:
+            last.append(board.shooter)
+        return Scene(
+            *(float(board.columns), float(board.rows), cells, pieces),
+            choices=choices,
+            caption=""
+            if board.over
+            else "shoot"
+            if board.shooter is not None
+            else "move and shoot",
+            seats=[Seated("A"), Seated("B")],
+            marks=[Mark("last", last)] if last else [],
+            paths=paths,
+        )

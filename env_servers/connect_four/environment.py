@@ -19,7 +19,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -139,12 +139,16 @@ class ConnectFour(Environment):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from the top; a column is chosen by its lowest free one."""
+        """Return the squares row by row from the top, then the columns; any square of one chooses it."""
         board = self.board
         rows, columns = board.rows, board.columns
         cells = [
-            Cell(float(column), float(row), kind="hole")
+            Cell(float(column), float(row), kind="hole", name=f"{rows - 1 - row},{column}")
             for row in range(rows)
+            for column in range(columns)
+        ]
+        cells += [
+            Cell(float(column), 0.0, 1.0, float(rows), "area", f"column {column}")
             for column in range(columns)
         ]
 
@@ -157,9 +161,35 @@ class ConnectFour(Environment):
             for row, column in np.argwhere(self._planes[player]).tolist()
         ]
         choices = []
-        if not board.over and seat in (None, board.mover):
+        if not board.over and seat == board.mover:
             choices = [
-                Choice(column, f"column {column}", [number(board.heights[column], column)])
+                Choice(
+                    *(column, f"column {column}", [rows * columns + column]),
+                    shows=[number(board.heights[column], column)],
+                    key=str(column) if column < 10 else "",
+                )
                 for column in board.legal()
             ]
-        return Scene(float(columns), float(rows), cells, pieces, choices=choices)
+        marks = []
+        if board.last is not None:
+            marks.append(Mark("last", [number(board.heights[board.last] - 1, board.last)]))
+        if board.winner is not None:
+            marks.append(Mark("win", [number(*square) for square in self._won()]))
+        return Scene(
+            *(float(columns), float(rows), cells, pieces),
+            choices=choices,
+            seats=[Seated("X", note="began"), Seated("O")],
+            marks=marks,
+        )
+
+    def _won(self) -> list[tuple[int, int]]:
+        """Return the squares, as (row from the bottom, column), of every row that won."""
+        board = self.board
+        own = {(int(r), int(c)) for r, c in np.argwhere(self._planes[board.winner])}
+        found: dict[tuple[int, int], None] = {}
+        for row, column in sorted(own):
+            for up, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                line = [(row + up * step, column + right * step) for step in range(board.connect)]
+                if own.issuperset(line):
+                    found.update(dict.fromkeys(line))
+        return list(found)

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.env_servers.dominion.cards import CARDS, KINDS, KINGDOM
+from dovetail.env_servers.dominion.cards import CARDS, KINDS, KINGDOM, NUMBER
 from dovetail.env_servers.dominion.rules import (
     ACTIONS,
     BUY,
@@ -24,7 +24,7 @@ from dovetail.env_servers.dominion.rules import (
 )
 from dovetail.env_servers.environment import Environment, Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.scenes import Card as ShownCard
-from dovetail.protocol.scenes import Choice
+from dovetail.protocol.scenes import Choice, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
 
 PHASES = ("action", "trash", "buy")
@@ -248,7 +248,11 @@ class Dominion(Environment):
         """Return the cards; hands are shown to their owner only, as backs to the others."""
         game = self.game
         cards = [
-            ShownCard("supply", CARDS[kind].name, game.supply[kind], None, str(CARDS[kind].cost))
+            ShownCard(
+                *("supply", CARDS[kind].name, game.supply[kind], None),
+                note=_rules(kind),
+                corner=str(CARDS[kind].cost),
+            )
             for kind in game.piles
         ]
         in_supply = {kind: number for number, kind in enumerate(game.piles)}
@@ -258,7 +262,9 @@ class Dominion(Environment):
                 for kind, count in enumerate(player.hand):
                     if count:
                         in_hand[kind] = len(cards)
-                        cards.append(ShownCard("hand", CARDS[kind].name, count, owner))
+                        cards.append(
+                            ShownCard("hand", CARDS[kind].name, count, owner, note=_rules(kind))
+                        )
             else:
                 cards.append(ShownCard("hand", "", sum(player.hand), owner))
             cards.append(ShownCard("deck", "", len(player.draw), owner))
@@ -266,19 +272,40 @@ class Dominion(Environment):
                 for kind, count in enumerate(_counts(pile)):
                     if count:
                         cards.append(ShownCard(zone, CARDS[kind].name, count, owner))
+        cards += [
+            ShownCard("trash", CARDS[kind].name, count)
+            for kind, count in enumerate(game.trash)
+            if count
+        ]
         choices = []
         if not game.over and seat == game.seat:
             for action in game.legal():
                 if action == PASS:
-                    at = len(cards)
-                    cards.append(ShownCard("button", "pass"))
-                elif BUY <= action < TRASH:
-                    at = in_supply[action - BUY]
-                else:
-                    at = in_hand[action % KINDS]
+                    choices.append(Choice(action, describe(action), key="p"))
+                    continue
+                at = in_supply[action - BUY] if BUY <= action < TRASH else in_hand[action % KINDS]
                 choices.append(Choice(action, describe(action), cards=[at]))
-        caption = f"{game.actions} actions, {game.buys} buys, {game.coins} coins"
-        return Scene(cards=cards, choices=choices, caption=caption)
+        caption = "the game is over"
+        if not game.over:
+            caption = (
+                f"{game.phase} phase of player {game.seat + 1}: "
+                f"{game.actions} actions, {game.buys} buys, {game.coins} coins"
+            )
+        seats, zones = [], [Zone("supply", "Supply")]
+        for owner, player in enumerate(game.players):
+            name = f"Player {owner + 1}"
+            points = float(player.points()) if game.over or owner == seat else None
+            note = f"{sum(player.counts())} cards, {player.turns} turns"
+            seats.append(Seated(name, points, note))
+            whose = "Your" if owner == seat else f"{name}'s"
+            zones += [
+                Zone("play", f"{whose} cards in play", owner),
+                Zone("hand", f"{whose} hand", owner, "fan"),
+                Zone("deck", f"{whose} deck", owner, "pile"),
+                Zone("discard", f"{whose} discards", owner, "pile"),
+            ]
+        zones.append(Zone("trash", "Trash", None, "pile"))
+        return Scene(cards=cards, choices=choices, caption=caption, seats=seats, zones=zones)
 
 
 def layout(players: int) -> list[str]:
@@ -310,6 +337,32 @@ def _counts(pile: list[int]) -> list[int]:
     for kind in pile:
         found[kind] += 1
     return found
+
+
+def _rules(kind: int) -> str:
+    """Return what a card does, for a person who does not know it."""
+    card = CARDS[kind]
+    found = [
+        f"+{count} {word}{'s' * (count > 1)}"
+        for count, word in (
+            *((card.cards, "card"), (card.actions, "action"), (card.buys, "buy")),
+            (card.coins, "coin"),
+        )
+        if count
+    ]
+    if card.points:
+        found.append(f"{card.points:+} point{'s' * (abs(card.points) > 1)}")
+    if kind in _SPECIAL:
+        found.append(_SPECIAL[kind])
+    return "; ".join(found)
+
+
+_SPECIAL = {
+    NUMBER["Chapel"]: "trash cards from your hand",
+    NUMBER["Adventurer"]: "draw until you have found two treasures",
+    NUMBER["Conspirator"]: "if enough actions were played this turn: +1 card, +1 action",
+    NUMBER["Moneylender"]: "trash a Copper for +3 coins",
+}
 
 
 def _names(counts: list[int]) -> str:

@@ -19,7 +19,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -211,8 +211,16 @@ class Dots(Environment):
         for line in range(shape.lines):
             (top, left), (bottom, right) = shape.ends(line)
             cells.append(
-                Cell(left - 0.05, top - 0.05, right - left + 0.1, bottom - top + 0.1, "edge")
+                Cell(
+                    *(left - 0.05, top - 0.05, right - left + 0.1, bottom - top + 0.1, "edge"),
+                    name=f"line {line}",
+                )
             )
+        cells += [
+            Cell(column - 0.08, row - 0.08, 0.16, 0.16, "dot")
+            for row in range(shape.rows)
+            for column in range(shape.columns)
+        ]
         pieces = [Piece(box, "box", owner) for box, owner in enumerate(board.owners) if owner >= 0]
         pieces += [
             Piece(shape.boxes + line, "line", None)
@@ -220,7 +228,7 @@ class Dots(Environment):
             if board.drawn >> line & 1
         ]
         choices = []
-        if not board.over and seat in (None, board.mover):
+        if not board.over and seat == board.mover:
             choices = [Choice(line, f"line {line}", [shape.boxes + line]) for line in board.free]
         return Scene(
             float(shape.columns - 1),
@@ -229,6 +237,7 @@ class Dots(Environment):
             pieces,
             choices=choices,
             caption=f"{board.scores[0]} : {board.scores[1]}",
+            seats=[Seated("A", float(board.scores[0])), Seated("B", float(board.scores[1]))],
         )
 
 

@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
 )
 from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -167,14 +167,23 @@ class Game2048(Environment):
         rows, columns = options.rows, options.columns
         cells = [Cell(float(c + 1), float(r + 1)) for r in range(rows) for c in range(columns)]
         sides = [
-            Cell(1.0, 0.0, float(columns), 1.0, "arrow"),
-            Cell(float(columns + 1), 1.0, 1.0, float(rows), "arrow"),
-            Cell(1.0, float(rows + 1), float(columns), 1.0, "arrow"),
-            Cell(0.0, 1.0, 1.0, float(rows), "arrow"),
+            Cell(1.0, 0.0, float(columns), 1.0, "arrow", "up", text="↑"),
+            Cell(float(columns + 1), 1.0, 1.0, float(rows), "arrow", "right", text="→"),
+            Cell(1.0, float(rows + 1), float(columns), 1.0, "arrow", "down", text="↓"),
+            Cell(0.0, 1.0, 1.0, float(rows), "arrow", "left", text="←"),
         ]
+        keys = ("ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft")
         tiles = [tile for row in self.board.rows for tile in row]
-        pieces = [Piece(n, "tile", None, str(1 << tile)) for n, tile in enumerate(tiles) if tile]
-        choices = [Choice(m, MOVES[m], [len(cells) + m]) for m in self.board.legal()]
+        pieces = [
+            Piece(n, "tile", None, str(1 << tile), level=min(1.0, tile / 11))
+            for n, tile in enumerate(tiles)
+            if tile
+        ]
+        choices = []
+        if seat == 0:
+            choices = [
+                Choice(m, MOVES[m], [len(cells) + m], key=keys[m]) for m in self.board.legal()
+            ]
         return Scene(
             float(columns + 2),
             float(rows + 2),
@@ -182,4 +191,5 @@ class Game2048(Environment):
             pieces,
             choices=choices,
             caption=f"score {self.board.score}",
+            seats=[Seated("Player", float(self.board.score))],
         )

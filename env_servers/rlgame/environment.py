@@ -21,7 +21,7 @@ from dovetail.env_servers.rlgame import kernels
 from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, Array
 from dovetail.env_servers.rlgame.rules import Board, geometry
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -244,24 +244,30 @@ class RLGame(Environment):
         shape = board.geometry
         base = float(shape.base)
         far = size - base
-        cells = [Cell(0.0, far, base, base, "base"), Cell(far, 0.0, base, base, "base")]
+        cells = [
+            Cell(0.0, far, base, base, "base", "White's base", 0),
+            Cell(far, 0.0, base, base, "base", "Black's base", 1),
+        ]
         number = {}
         for square in range(size * size):
             x, y = divmod(square, size)
             if shape.owner(x, y) is None:
                 number[square] = len(cells)
-                cells.append(Cell(float(x), float(size - 1 - y)))
+                cells.append(Cell(float(x), float(size - 1 - y), name=f"{x},{y}"))
         pieces = [
             Piece(number[square], "pawn", int(board.cells[square]) - 1)
             for square in number
             if board.cells[square]
         ]
         for player in (0, 1):
-            pieces.append(Piece(player, "pawns", player, str(board.inside(player))))
-            if (board.pawns[player] == HOME).any():
-                pieces.append(Piece(1 - player, "pawn", player))
+            inside = board.inside(player)
+            # A pawn that has entered must be seen: it is drawn last, and alone.
+            if (board.pawns[1 - player] == HOME).any():
+                pieces.append(Piece(player, "pawn", 1 - player))
+            else:
+                pieces.append(Piece(player, "pawns", player, str(inside), count=inside))
         choices = []
-        if not board.over and not self._cut and seat in (None, board.mover):
+        if not board.over and not self._cut and seat == board.mover:
             mover = board.mover
             for action in board.legal():
                 source, target = self._ends(action)
@@ -270,5 +276,12 @@ class RLGame(Environment):
                     1 - mover if target == ENTER else number[target],
                 ]
                 choices.append(Choice(action, self.describe(action), ends))
-        caption = f"White {board.alive(0)}, Black {board.alive(1)}"
-        return Scene(float(size), float(size), cells, pieces, choices=choices, caption=caption)
+        return Scene(
+            *(float(size), float(size), cells, pieces),
+            choices=choices,
+            caption=f"White {board.alive(0)}, Black {board.alive(1)}",
+            seats=[
+                Seated(name, float(board.alive(player)), f"{board.inside(player)} in the base")
+                for player, name in enumerate(("White", "Black"))
+            ],
+        )

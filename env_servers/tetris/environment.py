@@ -21,7 +21,7 @@ from dovetail.env_servers.environment import (
 from dovetail.env_servers.tetris import kernels
 from dovetail.env_servers.tetris.pieces import PIECES, SHAPES
 from dovetail.env_servers.tetris.rules import Board
-from dovetail.protocol.scenes import Cell, Choice, Piece
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Dict, Discrete
 
 
@@ -158,19 +158,65 @@ class Tetris(Environment):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the board's squares from the top, and a margin above with a square for each
-        placement."""
+        """Return the board's squares from the top, a margin of four rows above, and beside it the
+        piece in each rotation with its columns.
+
+        The first thing to point at is the rotation, the second the column. A choice shows where the
+        piece will lie.
+        """
         board = self.board
         height, width = board.height, board.width
-        cells = [Cell(float(c), float(r + 4)) for r in range(height) for c in range(width)]
-        pieces = [Piece(int(n), "block") for n in np.flatnonzero(self._cleared)]
+        over = board.over or self._cut
+        shapes = SHAPES[PIECES[board.piece]]
+        cells = [
+            Cell(float(c), float(r + 4), name=f"{height - 1 - r},{c}")
+            for r in range(height)
+            for c in range(width)
+        ]
+        pieces = [Piece(int(n), "block", key="") for n in np.flatnonzero(self._cleared)]
+        columns = [len(cells) + c for c in range(width)]
+        cells += [
+            Cell(float(c), 3.0, 1.0, float(height + 1), "area", f"column {c}") for c in range(width)
+        ]
+        turned: list[int] = []
+        for rotation, shape in enumerate([] if over else shapes):
+            top, left = 4.0 + 5.0 * rotation, width + 1.0
+            turned.append(len(cells))
+            cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation}"))
+            for row in range(shape.height):
+                for column in range(shape.width):
+                    if shape.rows[row] >> column & 1:
+                        pieces.append(Piece(len(cells), "next"))
+                        where = left + column, top + shape.height - 1 - row
+                        cells.append(Cell(*where, kind="off"))
         choices = []
-        if not board.over and not self._cut:
+        if not over and seat == 0:
             name = PIECES[board.piece]
             for action in board.legal():
                 rotation, column = divmod(action, width)
                 label = f"{name}, rotation {rotation}, column {column}"
-                choices.append(Choice(action, label, [len(cells)]))
-                cells.append(Cell(float(column), float(3 - rotation), kind="arrow"))
+                at = [turned[rotation], columns[column]]
+                choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
         caption = f"{board.lines} lines; {PIECES[board.piece]}"
-        return Scene(float(width), float(height + 4), cells, pieces, [], choices, caption)
+        tall = max(float(height + 4), 4.0 + 5.0 * len(shapes))
+        return Scene(
+            *(width + 5.0, tall, cells, pieces, [], choices, caption),
+            seats=[Seated("Player", float(board.lines), f"{board.placed} pieces")],
+        )
+
+    def _landing(self, rotation: int, column: int) -> list[int]:
+        """Return the squares of the board, row by row from the top, in which the piece comes to rest."""
+        board = self.board
+        shape = SHAPES[PIECES[board.piece]][rotation]
+        rows = [row << column for row in shape.rows[: shape.height]]
+        wall = [*board.wall.tolist(), *[0] * 4]
+        base = len(wall) - 4
+        while base > 0 and not any(wall[base - 1 + n] & row for n, row in enumerate(rows)):
+            base -= 1
+        return [
+            (board.height - 1 - base - n) * board.width + c
+            for n, row in enumerate(rows)
+            if base + n < board.height
+            for c in range(board.width)
+            if row >> c & 1
+        ]

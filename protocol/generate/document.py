@@ -238,7 +238,8 @@ _ENVIRONMENT = [
     *("EnvironmentLookahead", "Preview", "EnvironmentMessage", "Close"),
 ]
 _AGENT = [
-    *("Create", "Init", "AgentStart", "AgentStep", "Clock", "Action", "End", "AgentLookahead"),
+    *("Create", "Init", "AgentStart", "AgentStep", "Clock", "Action", "Thoughts"),
+    *("End", "AgentLookahead"),
     *("Save", "Saved", "Load", "AgentMessage", "Leave", "Cleanup"),
 ]
 _EXPERIMENT = [
@@ -268,7 +269,7 @@ def _spaces() -> Iterator[str]:
 
 def _scenes() -> Iterator[str]:
     described = describe(scenes)
-    for name in ("Scene", "Cell", "Piece", "Card", "Choice"):
+    for name in ("Scene", "Seated", "Cell", "Piece", "Card", "Zone", "Mark", "Choice"):
         yield f"**{name}**: {described[name].summary}"
         yield ""
         yield from _fields(described[name].fields)

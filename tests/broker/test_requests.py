@@ -244,6 +244,77 @@ def test_a_watcher_hears_turns_results_and_the_end_as_words_that_may_be_lost() -
     watcher.hears(m.Done, run=table.run, seq=0)
 
 
+@pytest.mark.rule("S7.13")
+def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_next() -> None:
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart, watched=False, scenes=False)
+    table.environment.turns(0)
+    plain, seeing = Voice(table, "observer", "plain"), Voice(table, "observer", "seeing")
+    plain.says(m.Watch(1))
+    plain.hears(m.Reply, id=1)
+    seeing.says(m.Watch(1, scenes=True))
+    seeing.hears(m.Reply, id=1)
+    seeing.hears(m.WatchedTurn, turn=0, scene=None)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart, think=False)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep, watched=True, scenes=True)
+    table.environment.turns(1, scene={"caption": "one"})
+    plain.hears(m.WatchedTurn, turn=1, scene=None)
+    seeing.hears(m.WatchedTurn, turn=1, scene={"caption": "one"})
+    table.agents[1].hears(m.Init)
+    table.agents[1].hears(m.AgentStart)
+    table.agents[1].acts(0)
+    table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
+
+
+@pytest.mark.rule("S7.16")
+@pytest.mark.parametrize("everyone", [False, True])
+def test_thoughts_are_for_those_who_may_see_them(everyone: bool) -> None:
+    table = Conversation(thoughts=everyone).opens()
+    observer = Voice(table, "observer", "eyes")
+    observer.says(m.Watch(1, thoughts=True))
+    observer.hears(m.Reply, id=1)
+    table.experiment.says(m.Watch(2, run=table.run, thoughts=True))
+    table.experiment.hears(m.Reply, id=2)
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    observer.hears(m.WatchedTurn, turn=0)
+    table.experiment.hears(m.WatchedTurn, turn=0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart, think=True)
+    thoughts = m.Thoughts([0.5, 0.25])
+    table.agents[0].acts(0, thoughts=thoughts)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(1)
+    shown = observer.hears(m.WatchedTurn, turn=1).thoughts
+    assert shown == ([(0, thoughts)] if everyone else [])
+    assert table.experiment.hears(m.WatchedTurn, turn=1).thoughts == [(0, thoughts)]
+    # The opponent gets its decision, and nothing else.
+    table.agents[1].hears(m.Init)
+    assert not hasattr(table.agents[1].hears(m.AgentStart), "thoughts")
+    table.agents[1].acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(0)
+    assert table.experiment.hears(m.WatchedTurn, turn=2).thoughts == []
+
+
+@pytest.mark.rule("S7.16")
+def test_thoughts_without_a_watcher_are_dropped() -> None:
+    table = Conversation(thoughts=True).opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart, think=False)
+    table.agents[0].acts(0, thoughts=m.Thoughts([0.5]))
+    table.environment.hears(m.EnvironmentStep)
+    observer = Voice(table, "observer", "eyes")
+    observer.says(m.Watch(1, thoughts=True))
+    observer.hears(m.Reply, id=1)
+    table.environment.turns(1)
+    assert observer.hears(m.WatchedTurn, turn=1).thoughts == []
+
+
 @pytest.mark.rule("S7.10")
 def test_progress_comes_once_a_heartbeat_and_when_it_has_changed() -> None:
     table = Conversation(episodes=3)

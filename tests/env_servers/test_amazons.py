@@ -318,4 +318,5 @@ def test_scene() -> None:
     assert game.scene(1).choices == []
     whole = Amazons(Configuration(position="a.b/x.x"))
     whole.start(0)
-    assert whole.scene().choices[0] == Choice((0 * 6 + 1) * 6 + 0, "0,0-0,1/0,0", [0, 1, 0])
+    assert whole.scene().choices == []
+    assert whole.scene(0).choices[0] == Choice((0 * 6 + 1) * 6 + 0, "0,0-0,1/0,0", [0, 1, 0])

@@ -14,7 +14,7 @@ from dovetail import DovetailError
 from dovetail.env_servers.connect_four import Board, Configuration, ConnectFour
 from dovetail.env_servers.environment import IllegalAction
 from dovetail.peer import options
-from dovetail.protocol.scenes import Choice, Piece
+from dovetail.protocol.scenes import Choice, Mark, Piece
 
 Discs = dict[tuple[int, int], int]
 TROMP = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275]
@@ -291,11 +291,17 @@ def test_scene() -> None:
     scene = game.scene(1)
     assert (scene.width, scene.height) == (3, 2)
     # Cells 0 to 2 are the upper row, 3 to 5 the lower.
-    places = [(cell.x, cell.y) for cell in scene.cells]
+    places = [(cell.x, cell.y) for cell in scene.cells[:6]]
     assert places == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]
     assert scene.pieces == [Piece(4, "disc", 0), Piece(5, "disc", 0), Piece(1, "disc", 1)]
-    assert scene.choices == [Choice(0, "column 0", [3]), Choice(2, "column 2", [2])]
-    assert game.scene() == scene
+    # Then the columns, which are pointed at; the square where the disc will lie is shown.
+    assert [(c.x, c.height, c.kind) for c in scene.cells[6:]] == [(x, 2, "area") for x in (0, 1, 2)]
+    assert scene.choices == [
+        Choice(0, "column 0", [6], shows=[3], key="0"),
+        Choice(2, "column 2", [8], shows=[2], key="2"),
+    ]
+    assert scene.marks == [Mark("last", [5])]
+    assert game.scene().choices == []
     waiting = game.scene(0)
     assert waiting.choices == []
     assert (waiting.cells, waiting.pieces) == (scene.cells, scene.pieces)
@@ -308,3 +314,4 @@ def test_a_scene_of_a_finished_game_offers_nothing() -> None:
         game.step({seat: column})
     assert [game.scene(seat).choices for seat in (None, 0, 1)] == [[], [], []]
     assert len(game.scene().pieces) == 3
+    assert game.scene().marks == [Mark("last", [1]), Mark("win", [0, 1])]

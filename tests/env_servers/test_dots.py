@@ -309,8 +309,8 @@ def test_scene() -> None:
     scene = game.scene(1)
     assert (scene.width, scene.height, scene.caption) == (2, 1, "0 : 1")
     # Two boxes, then the lines: two above, two below, three upright.
-    assert [cell.kind for cell in scene.cells] == ["box"] * 2 + ["edge"] * 7
-    middles = [(cell.x + cell.width / 2, cell.y + cell.height / 2) for cell in scene.cells[2:]]
+    assert [cell.kind for cell in scene.cells] == ["box"] * 2 + ["edge"] * 7 + ["dot"] * 6
+    middles = [(cell.x + cell.width / 2, cell.y + cell.height / 2) for cell in scene.cells[2:9]]
     assert [(round(x, 9), round(y, 9)) for x, y in middles] == [
         (0.5, 0),
         (1.5, 0),
@@ -323,7 +323,8 @@ def test_scene() -> None:
     drawn = [Piece(2 + line, "line") for line in (0, 2, 4, 5)]
     assert scene.pieces == [Piece(0, "box", 1), *drawn]
     assert scene.choices == [Choice(line, f"line {line}", [2 + line]) for line in (1, 3, 6)]
-    assert game.scene() == scene
+    assert [(each.name, each.score) for each in scene.seats] == [("A", 0), ("B", 1)]
+    assert game.scene().choices == []
     assert game.scene(0).choices == []
 
 

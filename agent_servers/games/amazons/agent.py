@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Decision, End, Needs, Seat
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.agent_servers.games.amazons.position import FEATURES, Geometry, Position, Search
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail.agent_servers.learning.sampling import pick
@@ -158,8 +159,10 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         rng = decision.rng
         if not given.rollouts:
             moves, values = search.root(position, given.depth)
+            self._think(decision, position, moves, values)
             return int(pick(moves.tolist(), values.tolist(), rng))
         moves, values = search.root(position, given.depth, given.candidates)
+        self._think(decision, position, moves, values)
         # By value, and equal ones in random order.
         lots = np.array([rng.random() for _ in range(len(moves))])
         best = moves[np.lexsort((lots, -values))][: given.candidates].tolist()
@@ -171,6 +174,18 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
             if search.wins(position, move, given.rollout_depth, rng.getrandbits(31))
         ]
         return int(rng.choice(good or best))
+
+    def _think(self, decision: Decision, position: Position, moves: Array, values: Array) -> None:
+        if not decision.think:
+            return
+        assert decision.legal is not None
+        found = {
+            position.action(int(move)): float(value)
+            for move, value in zip(moves, values, strict=True)
+        }
+        known = [found.get(action, math.nan) for action in decision.legal]
+        text = f"depth {self.parameters.depth}; other values are bounds"
+        decision.thoughts = Thoughts(known, text=text)
 
     def result(self, end: End) -> float:
         won = DOMINATING if self.parameters.terminal_dominates else WON

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
+from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat, Thoughts
 from dovetail.agent_servers.games.game_2048 import kernels
 from dovetail.agent_servers.games.game_2048.networks import Layout, layout
 from dovetail.agent_servers.games.game_2048.saved import NTupleParameters, dump, parse
@@ -70,15 +70,21 @@ class NTuple2048(Agent[NTupleParameters]):
         )
 
     def step(self, decision: Decision) -> int:
-        best, chosen, worth = self._best(decision.observation, decision.legal)
+        found: dict[int, float] | None = {} if decision.think else None
+        best, chosen, worth = self._best(decision.observation, decision.legal, found)
         assert best is not None
+        if found is not None:
+            decision.thoughts = Thoughts([*found.values()])
         if decision.mode == "learn":
             self._learn(decision.memory.tiles, worth)
             decision.memory.tiles = best
         return chosen
 
     def _best(
-        self, observation: Any, legal: Sequence[int] | None
+        self,
+        observation: Any,
+        legal: Sequence[int] | None,
+        values: dict[int, float] | None = None,
     ) -> tuple[Array | None, int, float]:
         """Return the board after the best move, the move, and its reward plus value."""
         rows = tuple(tuple(int(tile) for tile in row) for row in observation)
@@ -90,6 +96,8 @@ class NTuple2048(Agent[NTupleParameters]):
             board, reward = after[move]
             tiles = np.array(board, np.int64).ravel()
             found = reward + self._value(tiles)
+            if values is not None:
+                values[move] = found
             if best is None or found > worth:
                 best, chosen, worth = tiles, move, found
         return best, chosen, worth

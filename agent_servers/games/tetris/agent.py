@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.agent_servers.games.tetris import kernels
 from dovetail.agent_servers.games.tetris.weights import (
     KINDS,
@@ -107,6 +107,9 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
         count = kernels.described_after_all(wall, piece, height, width, self._kind, out, ends)
         reward, avoid = self.evaluation.reward, self.parameters.avoid_end
         assert decision.legal is not None
+        if decision.think:
+            values = reward * ends[:count, 0] + out[:count, : len(self._weights)] @ self._weights
+            decision.thoughts = Thoughts([float(value) for value in values])
         return decision.legal[kernels.best(count, out, ends, self._weights, reward, avoid)]
 
     def save(self) -> bytes:

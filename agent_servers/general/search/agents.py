@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.agent_servers.general.search import alpha_beta, mcts, rollouts
 from dovetail.agent_servers.general.search.evaluations import EVALUATIONS
 from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search, asked, root
@@ -188,6 +189,10 @@ class AlphaBetaAgent(Evaluated[AlphaBetaParameters]):
             quiescence=given.quiescence,
         )
         found = yield from search.deepen(start, given.depth, _clock(decision, given.seconds))
+        if decision.think:
+            values = [found.values.get(action, math.nan) for action in start.legal]
+            text = f"depth {found.depth}, {found.nodes} positions; other values are bounds"
+            decision.thoughts = Thoughts(values, text=text)
         return alpha_beta.pick(found, decision.rng)
 
 
@@ -267,11 +272,22 @@ class MCTSAgent(Searcher[MCTSParameters]):
 
     def search(self, decision: Decision, start: Node) -> Search:
         given = self.parameters
+
+        def tell(tried: dict[int, tuple[int, float]]) -> None:
+            total = sum(visits for visits, _ in tried.values())
+            found = [tried.get(action, (0, math.nan)) for action in start.legal]
+            decision.thoughts = Thoughts(
+                [value for _, value in found],
+                [visits / total for visits, _ in found],
+                text=f"{total} simulations; probabilities are shares of them",
+            )
+
         found = mcts.search(
             start,
             decision.rng,
             given.simulations,
             given.exploration,
             _clock(decision, given.seconds),
+            tell if decision.think else None,
         )
         return (yield from found)

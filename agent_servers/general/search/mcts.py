@@ -40,6 +40,7 @@ def search(
     simulations: int,
     exploration: float,
     enough: Callable[[], bool] | None,
+    tell: Callable[[dict[int, tuple[int, float]]], None] | None = None,
 ) -> Generator[Expand, list[Node], int]:
     """Return the action of the root that was tried most often.
 
@@ -49,6 +50,7 @@ def search(
         simulations: how many at the most.
         exploration: the constant of UCT, for rewards between -1 and 1.
         enough: whether time is up.
+        tell: called at the end with the visits and the mean return of each root action that was tried.
     """
     root = _Branch(start, rng)
     for number in range(simulations):
@@ -72,6 +74,15 @@ def search(
             each.visits += 1
             for seat, reward in enumerate(node.rewards):
                 each.total[seat] += reward
+    if tell is not None:
+        mover = start.seat
+        assert mover is not None
+        tell(
+            {
+                child.node.line[-1]: (child.visits, child.total[mover] / child.visits)
+                for child in root.children
+            }
+        )
     most = pick(root.children, [child.visits for child in root.children], rng)
     action: int = most.node.line[-1]
     return action

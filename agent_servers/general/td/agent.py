@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from dovetail.agent_servers.agent import BatchAgent, Decision, End, Needs, Seat
+from dovetail.agent_servers.agent import BatchAgent, Decision, End, Needs, Seat, Thoughts
 from dovetail.agent_servers.general.td.parameters import RLGameParameters, TDParameters
 from dovetail.agent_servers.general.td.targets import Image, Opponent, Pending, Slot, Target
 from dovetail.agent_servers.learning.network import Array, Linear, Network, size
@@ -141,6 +141,8 @@ class TD(BatchAgent[TDParameters]):
         for decision, each in zip(decisions, rows, strict=True):
             assert decision.legal is not None
             chosen = best(values[first : first + len(each)], decision.rng)
+            if decision.think:
+                decision.thoughts = Thoughts([*map(float, values[first : first + len(each)])])
             actions.append(decision.legal[chosen])
             first += len(each)
         return actions
@@ -186,6 +188,9 @@ class TD(BatchAgent[TDParameters]):
         explore = rng.random() < self.parameters.epsilon
         greedy = best(own, rng)
         chosen = rng.randrange(count) if explore else greedy
+        if decision.think:
+            text = "explores" if explore else ""
+            decision.thoughts = Thoughts([*map(float, own)], text=text)
         reward, sign = self._target.earned(pending, seat, decision.reward)
         change = None
         if pending.row is not None:

@@ -150,6 +150,7 @@ void visit(V& v, M& m, Of<messages::EnvironmentStart>) {
     v.optional("watched", m.watched);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("scenes", m.scenes);
 }
 
 template <class V, class M>
@@ -159,6 +160,8 @@ void visit(V& v, M& m, Of<messages::EnvironmentStep>) {
     v.required("actions", m.actions);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("watched", m.watched);
+    v.optional("scenes", m.scenes);
 }
 
 template <class V, class M>
@@ -213,6 +216,7 @@ void visit(V& v, M& m, Of<messages::Turn>) {
     v.optional("outcome", m.outcome);
     v.optional("text", m.text);
     v.optional("info", m.info);
+    v.optional("scene", m.scene);
 }
 
 template <class V, class M>
@@ -263,6 +267,7 @@ void visit(V& v, M& m, Of<messages::AgentStart>) {
     v.optional("reward", m.reward);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("think", m.think);
 }
 
 template <class V, class M>
@@ -279,6 +284,7 @@ void visit(V& v, M& m, Of<messages::AgentStep>) {
     v.optional("clock", m.clock);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("think", m.think);
 }
 
 template <class V, class M>
@@ -301,6 +307,14 @@ void visit(V& v, M& m, Of<messages::End>) {
 }
 
 template <class V, class M>
+void visit(V& v, M& m, Of<messages::Thoughts>) {
+    v.optional("values", m.values);
+    v.optional("probabilities", m.probabilities);
+    v.optional("line", m.line);
+    v.optional("text", m.text);
+}
+
+template <class V, class M>
 void visit(V& v, M& m, Of<messages::Action>) {
     v.required("episode", m.episode);
     v.required("turn", m.turn);
@@ -309,6 +323,7 @@ void visit(V& v, M& m, Of<messages::Action>) {
     v.optional("refused", m.refused);
     v.at_least("refused", m.refused, 0);
     v.optional("measures", m.measures);
+    v.optional("thoughts", m.thoughts);
 }
 
 template <class V, class M>
@@ -439,6 +454,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("on_agent_lost", m.on_agent_lost);
     v.optional("save_every", m.save_every);
     v.at_least("save_every", m.save_every, 0);
+    v.optional("thoughts", m.thoughts);
 }
 
 template <class V, class M>
@@ -484,6 +500,8 @@ void visit(V& v, M& m, Of<messages::Watch>) {
     v.required("id", m.id);
     v.optional("run", m.run);
     v.optional("on", m.on, true);
+    v.optional("scenes", m.scenes);
+    v.optional("thoughts", m.thoughts);
 }
 
 template <class V, class M>
@@ -577,6 +595,8 @@ void visit(V& v, M& m, Of<messages::WatchedTurn>) {
     v.optional("outcome", m.outcome);
     v.optional("reason", m.reason);
     v.optional("text", m.text);
+    v.optional("scene", m.scene);
+    v.optional("thoughts", m.thoughts);
 }
 
 template <class V, class M>

@@ -29,6 +29,7 @@ template struct Coding<messages::Clock>;
 template struct Coding<messages::AgentStart>;
 template struct Coding<messages::AgentStep>;
 template struct Coding<messages::End>;
+template struct Coding<messages::Thoughts>;
 template struct Coding<messages::Action>;
 template struct Coding<messages::AgentLookahead>;
 template struct Coding<messages::Preview>;

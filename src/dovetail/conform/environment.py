@@ -303,6 +303,32 @@ def text_for_seats_and_watchers(p: Program) -> None:
 
 
 @case("S8.4")
+def scenes_for_watchers(p: Program) -> None:
+    """`scenes`, in a `start` or later in a `step`, asks for the scene that all may see; one that comes is the turn's."""
+    opened(p)
+    p.send(start(1))
+    first = turn(p, 1, 0, [0], text=None)
+    if first.get("scene") is not None:
+        raise Failed("no scene without `scenes`", brief(first))
+    p.send({**step(1, 0, [0, 0]), "watched": True, "scenes": True})
+    public(turn(p, 1, 1, [1]), 1)
+    p.send(start(2, watched=True, scenes=True))
+    public(turn(p, 2, 0, [0], text="turn 0"), 0)
+
+
+def public(found: dict[str, Any], number: int) -> None:
+    """Check what all may see of a turn, if the program can add it."""
+    text, scene = found.get("text"), found.get("scene")
+    wanted = {**SCENE, "caption": f"turn {number}"}
+    if text is not None and text != f"turn {number}":
+        raise Failed(f"text {brief(f'turn {number}')}, or none", brief(text))
+    if scene is not None and not (
+        isinstance(scene, dict) and same({key: scene.get(key) for key in SCENE}, wanted)
+    ):
+        raise Failed(f"{brief(wanted)}, or none", brief(scene))
+
+
+@case("S8.4")
 def afterstates(p: Program) -> None:
     """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their order."""
     spec = opened(p)

@@ -20,6 +20,7 @@ from dovetail.protocol import codec, spaces
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
+from dovetail.protocol.scenes import choices_of
 from dovetail.testing.problem import CheckFailed, no_error, short
 
 GUIDE = "docs/environments.md"
@@ -322,10 +323,22 @@ def scenes_show_every_legal_action(subject: Subject) -> None:
                     raise CheckFailed(name, f"scene({seat}) is None", "a Scene", TURNS)
                 return
             cells, cards = len(scene.cells), len(scene.cards)
+            acts = seat in turn.to_act
+            view = next((each for each in turn.seats if each.seat in turn.to_act), None)
+            expected = legal_of(view) if acts and view is not None else []
+            if scene.paths is not None and len(scene.paths) != len(expected or ()):
+                wrong = f"scene({seat}) has {len(scene.paths)} paths"
+                raise CheckFailed(name, wrong, "one for each legal action", TURNS)
+            choices = choices_of(scene, expected)
             inside = all(0 <= each.cell < cells for each in scene.pieces) and all(
-                all(0 <= number < cells for number in choice.cells)
-                and all(0 <= number < cards for number in choice.cards)
-                for choice in scene.choices
+                all(0 <= number < cells for number in (*each.cells, *each.shows))
+                and all(0 <= number < cards for number in each.cards)
+                for each in choices
+            )
+            inside = inside and all(
+                all(0 <= number < cells for number in each.cells)
+                and all(0 <= number < cards for number in each.cards)
+                for each in scene.marks
             )
             if not inside:
                 wrong = f"scene({seat}) points at a cell or card that is not there"
@@ -335,15 +348,15 @@ def scenes_show_every_legal_action(subject: Subject) -> None:
                 if not (fits_x and -0.1 <= cell.y <= cell.y + cell.height <= scene.height + 0.1):
                     wrong = f"a cell of scene({seat}) lies outside: {short(cell)}"
                     raise CheckFailed(name, wrong, "cells within width and height", TURNS)
-            acts = seat in turn.to_act or (seat is None and spec.perfect_information)
-            view = next((each for each in turn.seats if each.seat in turn.to_act), None)
-            expected = legal_of(view) if acts and view is not None else []
-            found = [choice.action for choice in scene.choices]
+            found = [choice.action for choice in choices]
             if expected is not None and found != list(expected):
                 wrong = f"scene({seat}) offers {short(found)}"
                 raise CheckFailed(name, wrong, f"the legal actions {short(expected)}", TURNS)
-            pointed = {(*choice.cells, -1, *choice.cards) for choice in scene.choices}
-            if len(pointed) != len(scene.choices):
+            pointed = {
+                (*each.cells, -1, *each.cards) if each.cells or each.cards else each.label
+                for each in choices
+            }
+            if len(pointed) != len(choices):
                 wrong = f"two actions of scene({seat}) are pointed at alike"
                 raise CheckFailed(name, wrong, "cells and cards that differ", TURNS)
 

@@ -221,6 +221,8 @@ struct EnvironmentStart {
     bool watched = false;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// Whether to add the public `scene` to each turn, too.
+    bool scenes = false;
 };
 
 /// Applies the actions of all seats in `to_act`; answered with the next `turn`. The message `step`, broker to
@@ -235,6 +237,10 @@ struct EnvironmentStep {
     std::vector<std::pair<std::int64_t, Value>> actions = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// Whether to add the public `text` from this step's turn on, whatever `start` said.
+    bool watched = false;
+    /// The same for the public `scene`.
+    bool scenes = false;
 };
 
 /// Ends a match; the environment can release what it holds for it. The message `close`, broker to
@@ -321,6 +327,8 @@ struct Turn {
     std::optional<std::string> text = {};
     /// For debugging; the broker does not pass it on.
     Value info = {};
+    /// If asked for: the position to be drawn, as everyone may see it.
+    Value scene = {};
 };
 
 /// Creates an agent instance of a type that the peer offers; answered with `reply`. The message `create`,
@@ -404,6 +412,8 @@ struct AgentStart {
     double reward = 0.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    bool think = false;
 };
 
 /// Asks for a later decision of a seat; answered with `action`. The message `step`, broker to agent.
@@ -431,6 +441,8 @@ struct AgentStep {
     std::optional<Clock> clock = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    bool think = false;
 };
 
 /// Tells a seat that its episode is over, whatever the reason. The message `end`, broker to agent.
@@ -466,6 +478,19 @@ struct End {
     std::int64_t seq = 0;
 };
 
+/// What an agent thinks at a decision, for watchers; opponents do not get it.
+struct Thoughts {
+    /// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty if all
+    /// are.
+    std::vector<double> values = {};
+    /// With what probability the agent plays each legal action, in their order; empty if unknown.
+    std::vector<double> probabilities = {};
+    /// The actions that the agent expects, its own first.
+    std::vector<Value> line = {};
+    /// Anything else, for a person.
+    std::string text = {};
+};
+
 /// The answer to `start` or `step`. The message `action`, agent to broker.
 struct Action {
     static constexpr const char* type = "action";
@@ -482,6 +507,8 @@ struct Action {
     std::int64_t refused = 0;
     /// What the agent measured since its last answer, such as `loss`; goes into the result of the episode.
     std::vector<std::pair<std::string, double>> measures = {};
+    /// For watchers, if the decision asks for it with `think`.
+    std::optional<Thoughts> thoughts = {};
 };
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
@@ -675,6 +702,8 @@ struct Run {
     /// Have the broker save each agent that learns after this many episodes, to make it again from; 0 never.
     /// At least 0.
     std::int64_t save_every = 0;
+    /// Whether every watcher may see what the agents think; otherwise only this experiment may.
+    bool thoughts = false;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -748,6 +777,10 @@ struct Watch {
     std::optional<std::int64_t> run = {};
     /// False unsubscribes.
     bool on = true;
+    /// Whether turns bring the `scene` that all may see; begins with the present turns.
+    bool scenes = false;
+    /// Whether turns bring what the agents think, where the run allows it.
+    bool thoughts = false;
 };
 
 /// Creates an agent instance; the reply is `{"instance": number}`. The message `create`, experiment to
@@ -907,6 +940,10 @@ struct WatchedTurn {
     std::optional<Reason> reason = {};
     /// The position as text, as everyone may see it.
     std::optional<std::string> text = {};
+    /// If asked for: the position to be drawn, as everyone may see it.
+    Value scene = {};
+    /// If asked for and allowed: seat and `Thoughts` of those who acted.
+    std::vector<std::pair<std::int64_t, Value>> thoughts = {};
 };
 
 /// Any message of a broker.

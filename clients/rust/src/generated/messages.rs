@@ -521,6 +521,8 @@ pub struct EnvironmentStart {
     pub watched: bool,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// Whether to add the public `scene` to each turn, too.
+    pub scenes: bool,
 }
 
 record! { EnvironmentStart "type" = "start";
@@ -530,6 +532,7 @@ record! { EnvironmentStart "type" = "start";
     wants "wants" = Default::default(),
     watched "watched" = false,
     seq "seq" = 0,
+    scenes "scenes" = false,
 }
 
 /// Applies the actions of all seats in `to_act`; answered with the next `turn`.
@@ -543,6 +546,10 @@ pub struct EnvironmentStep {
     pub actions: Vec<(usize, Value)>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// Whether to add the public `text` from this step's turn on, whatever `start` said.
+    pub watched: bool,
+    /// The same for the public `scene`.
+    pub scenes: bool,
 }
 
 record! { EnvironmentStep "type" = "step";
@@ -550,6 +557,8 @@ record! { EnvironmentStep "type" = "step";
     turn "turn",
     actions "actions",
     seq "seq" = 0,
+    watched "watched" = false,
+    scenes "scenes" = false,
 }
 
 /// Ends a match; the environment can release what it holds for it.
@@ -665,6 +674,8 @@ pub struct Turn {
     pub text: Option<String>,
     /// For debugging; the broker does not pass it on.
     pub info: Value,
+    /// If asked for: the position to be drawn, as everyone may see it.
+    pub scene: Value,
 }
 
 record! { Turn "type" = "turn";
@@ -677,6 +688,7 @@ record! { Turn "type" = "turn";
     outcome "outcome" = None,
     text "text" = None,
     info "info" = Default::default(),
+    scene "scene" = Default::default(),
 }
 
 /// Creates an agent instance of a type that the peer offers; answered with `reply`.
@@ -786,6 +798,8 @@ pub struct AgentStart {
     pub reward: f64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    pub think: bool,
 }
 
 record! { AgentStart "type" = "start";
@@ -803,6 +817,7 @@ record! { AgentStart "type" = "start";
     clock "clock" = None,
     reward "reward" = 0.0,
     seq "seq" = 0,
+    think "think" = false,
 }
 
 /// Asks for a later decision of a seat; answered with `action`.
@@ -830,6 +845,8 @@ pub struct AgentStep {
     pub clock: Option<Clock>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    pub think: bool,
 }
 
 record! { AgentStep "type" = "step";
@@ -844,6 +861,7 @@ record! { AgentStep "type" = "step";
     scene "scene" = Default::default(),
     clock "clock" = None,
     seq "seq" = 0,
+    think "think" = false,
 }
 
 /// Tells a seat that its episode is over, whatever the reason.
@@ -897,6 +915,27 @@ record! { End "type" = "end";
     seq "seq" = 0,
 }
 
+/// What an agent thinks at a decision, for watchers; opponents do not get it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thoughts {
+    /// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown,
+    /// empty if all are.
+    pub values: Vec<f64>,
+    /// With what probability the agent plays each legal action, in their order; empty if unknown.
+    pub probabilities: Vec<f64>,
+    /// The actions that the agent expects, its own first.
+    pub line: Vec<Value>,
+    /// Anything else, for a person.
+    pub text: String,
+}
+
+record! { Thoughts;
+    values "values" = Default::default(),
+    probabilities "probabilities" = Default::default(),
+    line "line" = Default::default(),
+    text "text" = Default::default(),
+}
+
 /// The answer to `start` or `step`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
@@ -914,6 +953,8 @@ pub struct Action {
     /// What the agent measured since its last answer, such as `loss`; goes into the result of the
     /// episode.
     pub measures: BTreeMap<String, f64>,
+    /// For watchers, if the decision asks for it with `think`.
+    pub thoughts: Option<Thoughts>,
 }
 
 record! { Action "type" = "action";
@@ -923,6 +964,7 @@ record! { Action "type" = "action";
     action "action" = Default::default(),
     refused "refused" = 0,
     measures "measures" = Default::default(),
+    thoughts "thoughts" = None,
 }
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a
@@ -1184,6 +1226,8 @@ pub struct Run {
     /// Have the broker save each agent that learns after this many episodes, to make it again from;
     /// 0 never.
     pub save_every: u64,
+    /// Whether every watcher may see what the agents think; otherwise only this experiment may.
+    pub thoughts: bool,
 }
 
 record! { Run "type" = "run";
@@ -1214,6 +1258,7 @@ record! { Run "type" = "run";
     label "label" = Default::default(),
     on_agent_lost "on_agent_lost" = AgentLost::Fail,
     save_every "save_every" = 0,
+    thoughts "thoughts" = false,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1315,12 +1360,18 @@ pub struct Watch {
     pub run: Option<i64>,
     /// False unsubscribes.
     pub on: bool,
+    /// Whether turns bring the `scene` that all may see; begins with the present turns.
+    pub scenes: bool,
+    /// Whether turns bring what the agents think, where the run allows it.
+    pub thoughts: bool,
 }
 
 record! { Watch "type" = "watch";
     id "id",
     run "run" = None,
     on "on" = true,
+    scenes "scenes" = false,
+    thoughts "thoughts" = false,
 }
 
 /// Creates an agent instance; the reply is `{"instance": number}`.
@@ -1543,6 +1594,10 @@ pub struct WatchedTurn {
     pub reason: Option<Reason>,
     /// The position as text, as everyone may see it.
     pub text: Option<String>,
+    /// If asked for: the position to be drawn, as everyone may see it.
+    pub scene: Payload,
+    /// If asked for and allowed: seat and `Thoughts` of those who acted.
+    pub thoughts: Vec<(usize, Value)>,
 }
 
 record! { WatchedTurn "type" = "turn";
@@ -1561,6 +1616,8 @@ record! { WatchedTurn "type" = "turn";
     outcome "outcome" = None,
     reason "reason" = None,
     text "text" = None,
+    scene "scene" = Default::default(),
+    thoughts "thoughts" = Default::default(),
 }
 
 /// What every peer receives.

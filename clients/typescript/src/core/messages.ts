@@ -587,6 +587,8 @@ export interface EnvironmentStart {
   watched: boolean;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** Whether to add the public `scene` to each turn, too. */
+  scenes: boolean;
 }
 export const EnvironmentStart = message<EnvironmentStart>("start", {
   match: s.required(s.integer),
@@ -595,6 +597,7 @@ export const EnvironmentStart = message<EnvironmentStart>("start", {
   wants: s.optional(s.array(s.array(Want)), []),
   watched: s.optional(s.boolean, false),
   seq: s.optional(s.within(0), 0),
+  scenes: s.optional(s.boolean, false),
 });
 
 /** Applies the actions of all seats in `to_act`; answered with the next `turn`. */
@@ -608,12 +611,18 @@ export interface EnvironmentStep {
   actions: [number, any][];
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** Whether to add the public `text` from this step's turn on, whatever `start` said. */
+  watched: boolean;
+  /** The same for the public `scene`. */
+  scenes: boolean;
 }
 export const EnvironmentStep = message<EnvironmentStep>("step", {
   episode: s.required(s.integer),
   turn: s.required(s.small),
   actions: s.required(s.array(s.pair(s.small, s.any))),
   seq: s.optional(s.within(0), 0),
+  watched: s.optional(s.boolean, false),
+  scenes: s.optional(s.boolean, false),
 });
 
 /** Ends a match; the environment can release what it holds for it. */
@@ -739,6 +748,8 @@ export interface Turn {
   text?: string | null;
   /** For debugging; the broker does not pass it on. */
   info?: any;
+  /** If asked for: the position to be drawn, as everyone may see it. */
+  scene?: any;
 }
 
 /** Creates an agent instance of a type that the peer offers; answered with `reply`. */
@@ -843,6 +854,8 @@ export interface AgentStart {
   reward: number;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** Whether a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  think: boolean;
 }
 export const AgentStart = message<AgentStart>("start", {
   episode: s.required(s.integer),
@@ -859,6 +872,7 @@ export const AgentStart = message<AgentStart>("start", {
   clock: s.optional(s.nullable(Clock.read), null),
   reward: s.optional(s.number, 0),
   seq: s.optional(s.within(0), 0),
+  think: s.optional(s.boolean, false),
 });
 
 /** Asks for a later decision of a seat; answered with `action`. */
@@ -886,6 +900,8 @@ export interface AgentStep {
   clock: Clock | null;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** Whether a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  think: boolean;
 }
 export const AgentStep = message<AgentStep>("step", {
   episode: s.required(s.integer),
@@ -899,6 +915,7 @@ export const AgentStep = message<AgentStep>("step", {
   scene: s.optional(s.any, null),
   clock: s.optional(s.nullable(Clock.read), null),
   seq: s.optional(s.within(0), 0),
+  think: s.optional(s.boolean, false),
 });
 
 /** Tells a seat that its episode is over, whatever the reason. */
@@ -950,6 +967,21 @@ export const End = message<End>("end", {
   seq: s.optional(s.within(0), 0),
 });
 
+/** What an agent thinks at a decision, for watchers; opponents do not get it. */
+export interface Thoughts {
+  /**
+   * What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty if all
+   * are.
+   */
+  values?: readonly number[];
+  /** With what probability the agent plays each legal action, in their order; empty if unknown. */
+  probabilities?: readonly number[];
+  /** The actions that the agent expects, its own first. */
+  line?: readonly any[];
+  /** Anything else, for a person. */
+  text?: string;
+}
+
 /** The answer to `start` or `step`. */
 export interface Action {
   type: "action";
@@ -968,6 +1000,8 @@ export interface Action {
   refused?: number;
   /** What the agent measured since its last answer, such as `loss`; goes into the result of the episode. */
   measures?: Record<string, number>;
+  /** For watchers, if the decision asks for it with `think`. */
+  thoughts?: Thoughts | null;
 }
 
 /**
@@ -1293,6 +1327,11 @@ export interface Run {
    * @defaultValue 0
    */
   save_every?: number;
+  /**
+   * Whether every watcher may see what the agents think; otherwise only this experiment may.
+   * @defaultValue false
+   */
+  thoughts?: boolean;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1371,6 +1410,16 @@ export interface Watch {
    * @defaultValue true
    */
   on?: boolean;
+  /**
+   * Whether turns bring the `scene` that all may see; begins with the present turns.
+   * @defaultValue false
+   */
+  scenes?: boolean;
+  /**
+   * Whether turns bring what the agents think, where the run allows it.
+   * @defaultValue false
+   */
+  thoughts?: boolean;
 }
 
 /** Creates an agent instance; the reply is `{"instance": number}`. */
@@ -1577,6 +1626,10 @@ export interface WatchedTurn {
   reason: Reason | null;
   /** The position as text, as everyone may see it. */
   text: string | null;
+  /** If asked for: the position to be drawn, as everyone may see it. */
+  scene: any;
+  /** If asked for and allowed: seat and `Thoughts` of those who acted. */
+  thoughts: [number, any][];
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {
   run: s.required(s.integer),
@@ -1594,7 +1647,19 @@ export const WatchedTurn = message<WatchedTurn>("turn", {
   outcome: s.optional(s.nullable(s.array(s.number)), null),
   reason: s.optional(s.nullable(Reason), null),
   text: s.optional(s.nullable(s.text), null),
+  scene: s.optional(s.any, null),
+  thoughts: s.optional(s.array(s.pair(s.small, s.any)), []),
 });
+
+/** What a seat is called in this game, and how it stands. */
+export interface Seated {
+  /** Such as `White`. */
+  name: string;
+  /** Its score so far, if the game counts one. */
+  score?: number | null;
+  /** What else is to be said of it. */
+  note?: string;
+}
 
 /** A place on the board, numbered by its position in `Scene.cells`. */
 export interface Cell {
@@ -1613,10 +1678,19 @@ export interface Cell {
    */
   height?: number;
   /**
-   * What it looks like: `square`, `dark`, `base`, `edge`, `box`, `hole`, …
+   * What it looks like: `square`, `dark`, `base`, `edge`, `box`, `hole`, `arrow`, `point` (where lines
+   * cross), `off` (beside the board), `area` (not seen, only pointed at), …
    * @defaultValue "square"
    */
   kind?: string;
+  /** Its coordinates, as the labels of choices use them. */
+  name?: string;
+  /** The seat that it belongs to, if any. */
+  owner?: number | null;
+  /** What is written on it. */
+  text?: string;
+  /** Its corners `[x, y]`, if it is not a rectangle. */
+  outline?: readonly number[][];
 }
 
 /** Something that lies on a cell. */
@@ -1629,6 +1703,17 @@ export interface Piece {
   owner?: number | null;
   /** What is written on it. */
   text?: string;
+  /** A character that shows it, such as a chess piece's. */
+  symbol?: string;
+  /**
+   * How many lie in the stack.
+   * @defaultValue 1
+   */
+  count?: number;
+  /** From 0 to 1: how strong its colour is. */
+  level?: number | null;
+  /** The same piece has the same key at the next turn. */
+  key?: string;
 }
 
 /** A pile of equal cards, numbered by its position in `Scene.cards`. */
@@ -1646,9 +1731,41 @@ export interface Card {
   owner?: number | null;
   /** What is written on it. */
   text?: string;
+  /** What its rules are. */
+  note?: string;
+  /** What is written in its corner, such as its cost. */
+  corner?: string;
 }
 
-/** A legal action, and what a person points at, in that order, to choose it. */
+/** A place for cards; `Scene.zones` lists them in the order in which they are drawn. */
+export interface Zone {
+  /** As in `Card.zone`. */
+  name: string;
+  /** For a person. */
+  title?: string;
+  /** The seat that it belongs to, as in `Card.owner`; null if all share it. */
+  owner?: number | null;
+  /**
+   * How its cards lie: `row`, `pile` or `fan`.
+   * @defaultValue "row"
+   */
+  show?: string;
+}
+
+/** Cells and cards that stand out. */
+export interface Mark {
+  /** `last` (the last move), `win` (what won), `danger`, … */
+  kind: string;
+  /** Numbers of cells. */
+  cells?: readonly number[];
+  /** Numbers of cards. */
+  cards?: readonly number[];
+}
+
+/**
+ * A legal action, and what a person points at, in that order, to choose it. One that points at nothing is a
+ * button.
+ */
 export interface Choice {
   /** The action. */
   action: any;
@@ -1658,6 +1775,10 @@ export interface Choice {
   cells?: readonly number[];
   /** To be pointed at, in this order, after the cells. */
   cards?: readonly number[];
+  /** Cells that show beforehand what it does: where a piece will lie. */
+  shows?: readonly number[];
+  /** A key of the keyboard for it, such as `ArrowLeft`. */
+  key?: string;
 }
 
 /** A position, as one seat or everybody may know it. */
@@ -1680,8 +1801,18 @@ export interface Scene {
   cards?: readonly Card[];
   /** One for each legal action of the seat to act, in their order; none for who may not act. */
   choices?: readonly Choice[];
-  /** What cannot be drawn: score, round, whose turn. */
+  /** What cannot be drawn: round, phase, what is left. */
   caption?: string;
+  /** The seats, in order. */
+  seats?: readonly Seated[];
+  /** What stands out. */
+  marks?: readonly Mark[];
+  /** Lines of the board: `[x1, y1, x2, y2]` each. */
+  lines?: readonly number[][];
+  /** Where cards lie, in the order in which they are drawn; a zone that is missing comes last. */
+  zones?: readonly Zone[];
+  /** In place of `choices`: an integer tensor [legal actions, parts] of the cells to be pointed at. */
+  paths?: any;
 }
 
 /** What the broker sends to peers of the role `environment`. */

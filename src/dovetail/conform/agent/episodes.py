@@ -58,6 +58,21 @@ def unknown_fields_in_a_decision(p: Program) -> None:
     counters(p, 1, 1, 0.0)
 
 
+@case("S7.16")
+def thoughts_change_nothing(p: Program) -> None:
+    """`think` does not change the action; thoughts come only if it was there, with a number per legal action."""
+    seated(p)
+    p.send(start(1, think=True))
+    found = p.expect("action", episode=1, turn=0, seat=0, action=2).get("thoughts")
+    lists = [found.get(key, []) for key in ("values", "probabilities")] if found else []
+    if any(len(each) not in (0, 3) for each in lists):
+        raise Failed("no number or one for each of 3 legal actions", brief(found))
+    p.send(step(1, 1))
+    answer = p.expect("action", episode=1, turn=1, seat=0, action=2)
+    if answer.get("thoughts") is not None:
+        raise Failed("no thoughts without `think`", brief(answer))
+
+
 @case("S8.3")
 def legal_actions_as_list_mask_or_nil(p: Program) -> None:
     """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of byte n div 8."""

@@ -905,6 +905,7 @@ public sealed interface Message extends Encodable {
      * @param wants For each seat, what to add to its views; empty if no seat wants anything.
      * @param watched Whether to add the public {@code text} to each turn.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param scenes Whether to add the public {@code scene} to each turn, too.
      */
     record EnvironmentStart(
             long match,
@@ -912,25 +913,31 @@ public sealed interface Message extends Encodable {
             long seed,
             List<List<Want>> wants,
             boolean watched,
-            long seq) implements Message {
+            long seq,
+            boolean scenes) implements Message {
         /** {@return {@code EnvironmentStart} with defaults in the other fields} */
         public static EnvironmentStart of(long match, long episode, long seed) {
-            return new EnvironmentStart(match, episode, seed, List.of(), false, 0L);
+            return new EnvironmentStart(match, episode, seed, List.of(), false, 0L, false);
         }
 
         /** {@return a copy with another {@code wants}} */
         public EnvironmentStart withWants(List<List<Want>> wants) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
         }
 
         /** {@return a copy with another {@code watched}} */
         public EnvironmentStart withWatched(boolean watched) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
         }
 
         /** {@return a copy with another {@code seq}} */
         public EnvironmentStart withSeq(long seq) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
+        }
+
+        /** {@return a copy with another {@code scenes}} */
+        public EnvironmentStart withScenes(boolean scenes) {
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
         }
 
         @Override
@@ -943,6 +950,7 @@ public sealed interface Message extends Encodable {
                     .put("wants", wants, List.of())
                     .put("watched", watched, false)
                     .put("seq", seq, 0L)
+                    .put("scenes", scenes, false)
                     .map();
         }
 
@@ -954,7 +962,8 @@ public sealed interface Message extends Encodable {
                     fields.required("seed", Reader.INTEGER),
                     fields.optional("wants", Reader.list(Reader.list(Reader.word(Want.class))), List.of()),
                     fields.optional("watched", Reader.BOOLEAN, false),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("scenes", Reader.BOOLEAN, false));
         }
     }
 
@@ -965,16 +974,34 @@ public sealed interface Message extends Encodable {
      * @param turn The turn that these actions answer.
      * @param actions Pairs of seat and action, in the order of {@code to_act}.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param watched Whether to add the public {@code text} from this step's turn on, whatever {@code start} said.
+     * @param scenes The same for the public {@code scene}.
      */
-    record EnvironmentStep(long episode, long turn, List<SeatValue> actions, long seq) implements Message {
+    record EnvironmentStep(
+            long episode,
+            long turn,
+            List<SeatValue> actions,
+            long seq,
+            boolean watched,
+            boolean scenes) implements Message {
         /** {@return {@code EnvironmentStep} with defaults in the other fields} */
         public static EnvironmentStep of(long episode, long turn, List<SeatValue> actions) {
-            return new EnvironmentStep(episode, turn, actions, 0L);
+            return new EnvironmentStep(episode, turn, actions, 0L, false, false);
         }
 
         /** {@return a copy with another {@code seq}} */
         public EnvironmentStep withSeq(long seq) {
-            return new EnvironmentStep(episode, turn, actions, seq);
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
+        }
+
+        /** {@return a copy with another {@code watched}} */
+        public EnvironmentStep withWatched(boolean watched) {
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
+        }
+
+        /** {@return a copy with another {@code scenes}} */
+        public EnvironmentStep withScenes(boolean scenes) {
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
         }
 
         @Override
@@ -985,6 +1012,8 @@ public sealed interface Message extends Encodable {
                     .put("turn", turn)
                     .put("actions", actions)
                     .put("seq", seq, 0L)
+                    .put("watched", watched, false)
+                    .put("scenes", scenes, false)
                     .map();
         }
 
@@ -994,7 +1023,9 @@ public sealed interface Message extends Encodable {
                     fields.required("episode", Reader.INTEGER),
                     fields.required("turn", Reader.INTEGER),
                     fields.required("actions", Reader.list(SeatValue::read)),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("watched", Reader.BOOLEAN, false),
+                    fields.optional("scenes", Reader.BOOLEAN, false));
         }
     }
 
@@ -1152,6 +1183,7 @@ public sealed interface Message extends Encodable {
      * @param outcome At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
      * @param text If watched: the position as text, as everyone may see it.
      * @param info For debugging; the broker does not pass it on.
+     * @param scene If asked for: the position to be drawn, as everyone may see it.
      */
     record Turn(
             long episode,
@@ -1162,55 +1194,61 @@ public sealed interface Message extends Encodable {
             boolean truncated,
             double[] outcome,
             String text,
-            Object info) implements Message {
+            Object info,
+            Object scene) implements Message {
         /** {@return {@code Turn} with defaults in all fields} */
         public static Turn of() {
-            return new Turn(0L, 0L, new int[0], List.of(), false, false, null, null, null);
+            return new Turn(0L, 0L, new int[0], List.of(), false, false, null, null, null, null);
         }
 
         /** {@return a copy with another {@code episode}} */
         public Turn withEpisode(long episode) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code turn}} */
         public Turn withTurn(long turn) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code toAct}} */
         public Turn withToAct(int... toAct) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Turn withSeats(List<View> seats) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code terminated}} */
         public Turn withTerminated(boolean terminated) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code truncated}} */
         public Turn withTruncated(boolean truncated) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public Turn withOutcome(double... outcome) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code text}} */
         public Turn withText(String text) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         /** {@return a copy with another {@code info}} */
         public Turn withInfo(Object info) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+        }
+
+        /** {@return a copy with another {@code scene}} */
+        public Turn withScene(Object scene) {
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
         }
 
         @Override
@@ -1226,6 +1264,7 @@ public sealed interface Message extends Encodable {
                     .put("outcome", outcome, null)
                     .put("text", text, null)
                     .put("info", info, null)
+                    .put("scene", scene, null)
                     .map();
         }
 
@@ -1240,7 +1279,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("truncated", Reader.BOOLEAN, false),
                     fields.optional("outcome", Reader.orNil(Reader.NUMBERS), null),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("info", Reader.ANY, null));
+                    fields.optional("info", Reader.ANY, null),
+                    fields.optional("scene", Reader.ANY, null));
         }
     }
 
@@ -1398,6 +1438,7 @@ public sealed interface Message extends Encodable {
      * @param clock The seat's clock; null if none runs.
      * @param reward What the seat earned before its first decision.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param think Whether a watcher may see the {@code thoughts} of the answer; it must not change the answer.
      */
     record AgentStart(
             long episode,
@@ -1413,79 +1454,88 @@ public sealed interface Message extends Encodable {
             Object scene,
             Clock clock,
             double reward,
-            long seq) implements Message {
+            long seq,
+            boolean think) implements Message {
         /** {@return {@code AgentStart} with defaults in the other fields} */
         public static AgentStart of(long episode, long match, int seat, long turn, long seed) {
             return new AgentStart(
-                    episode, match, seat, turn, seed, Mode.LEARN, null, null, null, null, null, null, 0.0, 0L);
+                    episode, match, seat, turn, seed, Mode.LEARN, null, null, null, null, null, null, 0.0, 0L, false);
         }
 
         /** {@return a copy with another {@code mode}} */
         public AgentStart withMode(Mode mode) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code observation}} */
         public AgentStart withObservation(Object observation) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code legal}} */
         public AgentStart withLegal(Legal legal) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public AgentStart withAfterstates(Object afterstates) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code text}} */
         public AgentStart withText(String text) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code scene}} */
         public AgentStart withScene(Object scene) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code clock}} */
         public AgentStart withClock(Clock clock) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code reward}} */
         public AgentStart withReward(double reward) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
         }
 
         /** {@return a copy with another {@code seq}} */
         public AgentStart withSeq(long seq) {
             return new AgentStart(
                     episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
-                    seq);
+                    seq, think);
+        }
+
+        /** {@return a copy with another {@code think}} */
+        public AgentStart withThink(boolean think) {
+            return new AgentStart(
+                    episode, match, seat, turn, seed, mode, observation, legal, afterstates, text, scene, clock, reward,
+                    seq, think);
         }
 
         /** {@return {@code AgentStep} with the same fields} */
         AgentStep asAgentStep() {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         @Override
@@ -1506,6 +1556,7 @@ public sealed interface Message extends Encodable {
                     .put("clock", clock, null)
                     .put("reward", reward, 0.0)
                     .put("seq", seq, 0L)
+                    .put("think", think, false)
                     .map();
         }
 
@@ -1525,7 +1576,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("scene", Reader.ANY, null),
                     fields.optional("clock", Reader.orNil(Clock::read), null),
                     fields.optional("reward", Reader.NUMBER, 0.0),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("think", Reader.BOOLEAN, false));
         }
     }
 
@@ -1543,6 +1595,7 @@ public sealed interface Message extends Encodable {
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param think Whether a watcher may see the {@code thoughts} of the answer; it must not change the answer.
      */
     record AgentStep(
             long episode,
@@ -1555,50 +1608,65 @@ public sealed interface Message extends Encodable {
             String text,
             Object scene,
             Clock clock,
-            long seq) implements Message {
+            long seq,
+            boolean think) implements Message {
         /** {@return {@code AgentStep} with defaults in the other fields} */
         public static AgentStep of(long episode, int seat, long turn) {
-            return new AgentStep(episode, seat, turn, 0.0, null, null, null, null, null, null, 0L);
+            return new AgentStep(episode, seat, turn, 0.0, null, null, null, null, null, null, 0L, false);
         }
 
         /** {@return a copy with another {@code reward}} */
         public AgentStep withReward(double reward) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code observation}} */
         public AgentStep withObservation(Object observation) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code legal}} */
         public AgentStep withLegal(Legal legal) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public AgentStep withAfterstates(Object afterstates) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code text}} */
         public AgentStep withText(String text) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code scene}} */
         public AgentStep withScene(Object scene) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code clock}} */
         public AgentStep withClock(Clock clock) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         /** {@return a copy with another {@code seq}} */
         public AgentStep withSeq(long seq) {
-            return new AgentStep(episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq);
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
+        }
+
+        /** {@return a copy with another {@code think}} */
+        public AgentStep withThink(boolean think) {
+            return new AgentStep(
+                    episode, seat, turn, reward, observation, legal, afterstates, text, scene, clock, seq, think);
         }
 
         @Override
@@ -1616,6 +1684,7 @@ public sealed interface Message extends Encodable {
                     .put("scene", scene, null)
                     .put("clock", clock, null)
                     .put("seq", seq, 0L)
+                    .put("think", think, false)
                     .map();
         }
 
@@ -1632,7 +1701,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("scene", Reader.ANY, null),
                     fields.optional("clock", Reader.orNil(Clock::read), null),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("think", Reader.BOOLEAN, false));
         }
     }
 
@@ -1811,6 +1881,7 @@ public sealed interface Message extends Encodable {
      *     again.
      * @param measures What the agent measured since its last answer, such as {@code loss}; goes into the result of
      *     the episode.
+     * @param thoughts For watchers, if the decision asks for it with {@code think}.
      */
     record Action(
             long episode,
@@ -1818,25 +1889,31 @@ public sealed interface Message extends Encodable {
             int seat,
             Object action,
             long refused,
-            Map<String, Double> measures) implements Message {
+            Map<String, Double> measures,
+            Thoughts thoughts) implements Message {
         /** {@return {@code Action} with defaults in the other fields} */
         public static Action of(long episode, long turn, int seat) {
-            return new Action(episode, turn, seat, null, 0L, Map.of());
+            return new Action(episode, turn, seat, null, 0L, Map.of(), null);
         }
 
         /** {@return a copy with another {@code action}} */
         public Action withAction(Object action) {
-            return new Action(episode, turn, seat, action, refused, measures);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts);
         }
 
         /** {@return a copy with another {@code refused}} */
         public Action withRefused(long refused) {
-            return new Action(episode, turn, seat, action, refused, measures);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts);
         }
 
         /** {@return a copy with another {@code measures}} */
         public Action withMeasures(Map<String, Double> measures) {
-            return new Action(episode, turn, seat, action, refused, measures);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts);
+        }
+
+        /** {@return a copy with another {@code thoughts}} */
+        public Action withThoughts(Thoughts thoughts) {
+            return new Action(episode, turn, seat, action, refused, measures, thoughts);
         }
 
         @Override
@@ -1849,6 +1926,7 @@ public sealed interface Message extends Encodable {
                     .put("action", action, null)
                     .put("refused", refused, 0L)
                     .put("measures", measures, Map.of())
+                    .put("thoughts", thoughts, null)
                     .map();
         }
 
@@ -1860,7 +1938,8 @@ public sealed interface Message extends Encodable {
                     fields.required("seat", Reader.INDEX),
                     fields.optional("action", Reader.ANY, null),
                     fields.optional("refused", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()));
+                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()),
+                    fields.optional("thoughts", Reader.orNil(Thoughts::read), null));
         }
     }
 
@@ -2224,6 +2303,7 @@ public sealed interface Message extends Encodable {
      * @param onAgentLost What happens if an agent does not come back.
      * @param saveEvery Have the broker save each agent that learns after this many episodes, to make it again from;
      *     0 never.
+     * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
      */
     record Run(
             long id,
@@ -2252,13 +2332,14 @@ public sealed interface Message extends Encodable {
             long openingTurns,
             String label,
             AgentLost onAgentLost,
-            long saveEvery) implements Message {
+            long saveEvery,
+            boolean thoughts) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L);
+                    AgentLost.FAIL, 0L, false);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2266,7 +2347,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2274,7 +2355,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2282,7 +2363,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2290,7 +2371,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2298,7 +2379,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2306,7 +2387,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2314,7 +2395,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2322,7 +2403,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2330,7 +2411,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2338,7 +2419,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2346,7 +2427,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2354,7 +2435,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2362,7 +2443,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2370,7 +2451,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2378,7 +2459,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2386,7 +2467,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2394,7 +2475,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2402,7 +2483,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2410,7 +2491,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2418,7 +2499,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2426,7 +2507,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -2434,7 +2515,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -2442,7 +2523,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -2450,7 +2531,15 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+        }
+
+        /** {@return a copy with another {@code thoughts}} */
+        public Run withThoughts(boolean thoughts) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
         }
 
         @Override
@@ -2484,6 +2573,7 @@ public sealed interface Message extends Encodable {
                     .put("label", label, "")
                     .put("on_agent_lost", onAgentLost, AgentLost.FAIL)
                     .put("save_every", saveEvery, 0L)
+                    .put("thoughts", thoughts, false)
                     .map();
         }
 
@@ -2516,7 +2606,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("label", Reader.TEXT, ""),
                     fields.optional("on_agent_lost", Reader.word(AgentLost.class), AgentLost.FAIL),
-                    fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("thoughts", Reader.BOOLEAN, false));
         }
     }
 
@@ -2726,21 +2817,33 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param run The run; null for all runs, present and future.
      * @param on False unsubscribes.
+     * @param scenes Whether turns bring the {@code scene} that all may see; begins with the present turns.
+     * @param thoughts Whether turns bring what the agents think, where the run allows it.
      */
-    record Watch(long id, Long run, boolean on) implements Message {
+    record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts) implements Message {
         /** {@return {@code Watch} with defaults in the other fields} */
         public static Watch of(long id) {
-            return new Watch(id, null, true);
+            return new Watch(id, null, true, false, false);
         }
 
         /** {@return a copy with another {@code run}} */
         public Watch withRun(Long run) {
-            return new Watch(id, run, on);
+            return new Watch(id, run, on, scenes, thoughts);
         }
 
         /** {@return a copy with another {@code on}} */
         public Watch withOn(boolean on) {
-            return new Watch(id, run, on);
+            return new Watch(id, run, on, scenes, thoughts);
+        }
+
+        /** {@return a copy with another {@code scenes}} */
+        public Watch withScenes(boolean scenes) {
+            return new Watch(id, run, on, scenes, thoughts);
+        }
+
+        /** {@return a copy with another {@code thoughts}} */
+        public Watch withThoughts(boolean thoughts) {
+            return new Watch(id, run, on, scenes, thoughts);
         }
 
         @Override
@@ -2750,6 +2853,8 @@ public sealed interface Message extends Encodable {
                     .put("id", id)
                     .put("run", run, null)
                     .put("on", on, true)
+                    .put("scenes", scenes, false)
+                    .put("thoughts", thoughts, false)
                     .map();
         }
 
@@ -2758,7 +2863,9 @@ public sealed interface Message extends Encodable {
             return new Watch(
                     fields.required("id", Reader.INTEGER),
                     fields.optional("run", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("on", Reader.BOOLEAN, true));
+                    fields.optional("on", Reader.BOOLEAN, true),
+                    fields.optional("scenes", Reader.BOOLEAN, false),
+                    fields.optional("thoughts", Reader.BOOLEAN, false));
         }
     }
 
@@ -3158,6 +3265,8 @@ public sealed interface Message extends Encodable {
      * @param outcome At the end: a score per seat.
      * @param reason Why the episode ended; null while it continues.
      * @param text The position as text, as everyone may see it.
+     * @param scene If asked for: the position to be drawn, as everyone may see it.
+     * @param thoughts If asked for and allowed: seat and {@code Thoughts} of those who acted.
      */
     record WatchedTurn(
             long run,
@@ -3174,82 +3283,98 @@ public sealed interface Message extends Encodable {
             boolean truncated,
             double[] outcome,
             Reason reason,
-            String text) implements Message {
+            String text,
+            Object scene,
+            List<SeatValue> thoughts) implements Message {
         /** {@return {@code WatchedTurn} with defaults in the other fields} */
         public static WatchedTurn of(long run, long match, long index, long episode, long turn) {
             return new WatchedTurn(
                     run, match, index, episode, turn, new int[0], List.of(), new double[0], List.of(), List.of(), false,
-                    false, null, null, null);
+                    false, null, null, null, null, List.of());
         }
 
         /** {@return a copy with another {@code toAct}} */
         public WatchedTurn withToAct(int... toAct) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code actions}} */
         public WatchedTurn withActions(List<SeatValue> actions) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code rewards}} */
         public WatchedTurn withRewards(double... rewards) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code observations}} */
         public WatchedTurn withObservations(List<SeatValue> observations) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code agents}} */
         public WatchedTurn withAgents(List<String> agents) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code terminated}} */
         public WatchedTurn withTerminated(boolean terminated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code truncated}} */
         public WatchedTurn withTruncated(boolean truncated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public WatchedTurn withOutcome(double... outcome) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code reason}} */
         public WatchedTurn withReason(Reason reason) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         /** {@return a copy with another {@code text}} */
         public WatchedTurn withText(String text) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text);
+                    truncated, outcome, reason, text, scene, thoughts);
+        }
+
+        /** {@return a copy with another {@code scene}} */
+        public WatchedTurn withScene(Object scene) {
+            return new WatchedTurn(
+                    run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
+                    truncated, outcome, reason, text, scene, thoughts);
+        }
+
+        /** {@return a copy with another {@code thoughts}} */
+        public WatchedTurn withThoughts(List<SeatValue> thoughts) {
+            return new WatchedTurn(
+                    run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
+                    truncated, outcome, reason, text, scene, thoughts);
         }
 
         @Override
@@ -3271,6 +3396,8 @@ public sealed interface Message extends Encodable {
                     .put("outcome", outcome, null)
                     .put("reason", reason, null)
                     .put("text", text, null)
+                    .put("scene", scene, null)
+                    .put("thoughts", thoughts, List.of())
                     .map();
         }
 
@@ -3291,7 +3418,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("truncated", Reader.BOOLEAN, false),
                     fields.optional("outcome", Reader.orNil(Reader.NUMBERS), null),
                     fields.optional("reason", Reader.orNil(Reader.word(Reason.class)), null),
-                    fields.optional("text", Reader.orNil(Reader.TEXT), null));
+                    fields.optional("text", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("scene", Reader.ANY, null),
+                    fields.optional("thoughts", Reader.list(SeatValue::read), List.of()));
         }
     }
 
@@ -3578,6 +3707,62 @@ public sealed interface Message extends Encodable {
                     fields.optional("decision", Reader.orNil(Reader.NUMBER), null),
                     fields.optional("left", Reader.orNil(Reader.NUMBER), null),
                     fields.optional("last", Reader.orNil(Reader.NUMBER), null));
+        }
+    }
+
+    /**
+     * What an agent thinks at a decision, for watchers; opponents do not get it.
+     *
+     * @param values What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty
+     *     if all are.
+     * @param probabilities With what probability the agent plays each legal action, in their order; empty if
+     *     unknown.
+     * @param line The actions that the agent expects, its own first.
+     * @param text Anything else, for a person.
+     */
+    record Thoughts(double[] values, double[] probabilities, List<Object> line, String text) implements Encodable {
+        /** {@return {@code Thoughts} with defaults in all fields} */
+        public static Thoughts of() {
+            return new Thoughts(new double[0], new double[0], List.of(), "");
+        }
+
+        /** {@return a copy with another {@code values}} */
+        public Thoughts withValues(double... values) {
+            return new Thoughts(values, probabilities, line, text);
+        }
+
+        /** {@return a copy with another {@code probabilities}} */
+        public Thoughts withProbabilities(double... probabilities) {
+            return new Thoughts(values, probabilities, line, text);
+        }
+
+        /** {@return a copy with another {@code line}} */
+        public Thoughts withLine(List<Object> line) {
+            return new Thoughts(values, probabilities, line, text);
+        }
+
+        /** {@return a copy with another {@code text}} */
+        public Thoughts withText(String text) {
+            return new Thoughts(values, probabilities, line, text);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("values", values, new double[0])
+                    .put("probabilities", probabilities, new double[0])
+                    .put("line", line, List.of())
+                    .put("text", text, "")
+                    .map();
+        }
+
+        static Thoughts read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Thoughts(
+                    fields.optional("values", Reader.NUMBERS, new double[0]),
+                    fields.optional("probabilities", Reader.NUMBERS, new double[0]),
+                    fields.optional("line", Reader.list(Reader.ANY), List.of()),
+                    fields.optional("text", Reader.TEXT, ""));
         }
     }
 

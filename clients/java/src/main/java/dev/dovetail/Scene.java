@@ -13,7 +13,12 @@ import java.util.Map;
  * @param pieces What lies on it.
  * @param cards What lies beside it.
  * @param choices One for each legal action of the seat to act, in their order; none for who may not act.
- * @param caption What cannot be drawn: score, round, whose turn.
+ * @param caption What cannot be drawn: round, phase, what is left.
+ * @param seats The seats, in order.
+ * @param marks What stands out.
+ * @param lines Lines of the board: {@code [x1, y1, x2, y2]} each.
+ * @param zones Where cards lie, in the order in which they are drawn; a zone that is missing comes last.
+ * @param paths In place of {@code choices}: an integer tensor [legal actions, parts] of the cells to be pointed at.
  */
 public record Scene(
         double width,
@@ -22,45 +27,77 @@ public record Scene(
         List<Piece> pieces,
         List<Card> cards,
         List<Choice> choices,
-        String caption) implements Encodable {
+        String caption,
+        List<Seated> seats,
+        List<Mark> marks,
+        List<double[]> lines,
+        List<Zone> zones,
+        Object paths) implements Encodable {
     /** {@return {@code Scene} with defaults in all fields} */
     public static Scene of() {
-        return new Scene(0.0, 0.0, List.of(), List.of(), List.of(), List.of(), "");
+        return new Scene(
+                0.0, 0.0, List.of(), List.of(), List.of(), List.of(), "", List.of(), List.of(), List.of(), List.of(),
+                null);
     }
 
     /** {@return a copy with another {@code width}} */
     public Scene withWidth(double width) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code height}} */
     public Scene withHeight(double height) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code cells}} */
     public Scene withCells(List<Cell> cells) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code pieces}} */
     public Scene withPieces(List<Piece> pieces) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code cards}} */
     public Scene withCards(List<Card> cards) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code choices}} */
     public Scene withChoices(List<Choice> choices) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     /** {@return a copy with another {@code caption}} */
     public Scene withCaption(String caption) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption);
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+    }
+
+    /** {@return a copy with another {@code seats}} */
+    public Scene withSeats(List<Seated> seats) {
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+    }
+
+    /** {@return a copy with another {@code marks}} */
+    public Scene withMarks(List<Mark> marks) {
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+    }
+
+    /** {@return a copy with another {@code lines}} */
+    public Scene withLines(List<double[]> lines) {
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+    }
+
+    /** {@return a copy with another {@code zones}} */
+    public Scene withZones(List<Zone> zones) {
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+    }
+
+    /** {@return a copy with another {@code paths}} */
+    public Scene withPaths(Object paths) {
+        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
     }
 
     @Override
@@ -73,6 +110,11 @@ public record Scene(
                 .put("cards", cards, List.of())
                 .put("choices", choices, List.of())
                 .put("caption", caption, "")
+                .put("seats", seats, List.of())
+                .put("marks", marks, List.of())
+                .put("lines", lines, List.of())
+                .put("zones", zones, List.of())
+                .put("paths", paths, null)
                 .map();
     }
 
@@ -85,7 +127,53 @@ public record Scene(
                 fields.optional("pieces", Reader.list(Piece::read), List.of()),
                 fields.optional("cards", Reader.list(Card::read), List.of()),
                 fields.optional("choices", Reader.list(Choice::read), List.of()),
-                fields.optional("caption", Reader.TEXT, ""));
+                fields.optional("caption", Reader.TEXT, ""),
+                fields.optional("seats", Reader.list(Seated::read), List.of()),
+                fields.optional("marks", Reader.list(Mark::read), List.of()),
+                fields.optional("lines", Reader.list(Reader.NUMBERS), List.of()),
+                fields.optional("zones", Reader.list(Zone::read), List.of()),
+                fields.optional("paths", Reader.ANY, null));
+    }
+
+    /**
+     * What a seat is called in this game, and how it stands.
+     *
+     * @param name Such as {@code White}.
+     * @param score Its score so far, if the game counts one.
+     * @param note What else is to be said of it.
+     */
+    record Seated(String name, Double score, String note) implements Encodable {
+        /** {@return {@code Seated} with defaults in the other fields} */
+        public static Seated of(String name) {
+            return new Seated(name, null, "");
+        }
+
+        /** {@return a copy with another {@code score}} */
+        public Seated withScore(Double score) {
+            return new Seated(name, score, note);
+        }
+
+        /** {@return a copy with another {@code note}} */
+        public Seated withNote(String note) {
+            return new Seated(name, score, note);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("name", name)
+                    .put("score", score, null)
+                    .put("note", note, "")
+                    .map();
+        }
+
+        static Seated read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Seated(
+                    fields.required("name", Reader.TEXT),
+                    fields.optional("score", Reader.orNil(Reader.NUMBER), null),
+                    fields.optional("note", Reader.TEXT, ""));
+        }
     }
 
     /**
@@ -96,27 +184,61 @@ public record Scene(
      * @param width In squares.
      * @param height In squares.
      * @param kind What it looks like: {@code square}, {@code dark}, {@code base}, {@code edge}, {@code box}, {@code
-     *     hole}, …
+     *     hole}, {@code arrow}, {@code point} (where lines cross), {@code off} (beside the board), {@code area} (not
+     *     seen, only pointed at), …
+     * @param name Its coordinates, as the labels of choices use them.
+     * @param owner The seat that it belongs to, if any.
+     * @param text What is written on it.
+     * @param outline Its corners {@code [x, y]}, if it is not a rectangle.
      */
-    record Cell(double x, double y, double width, double height, String kind) implements Encodable {
+    record Cell(
+            double x,
+            double y,
+            double width,
+            double height,
+            String kind,
+            String name,
+            Long owner,
+            String text,
+            List<double[]> outline) implements Encodable {
         /** {@return {@code Cell} with defaults in the other fields} */
         public static Cell of(double x, double y) {
-            return new Cell(x, y, 1.0, 1.0, "square");
+            return new Cell(x, y, 1.0, 1.0, "square", "", null, "", List.of());
         }
 
         /** {@return a copy with another {@code width}} */
         public Cell withWidth(double width) {
-            return new Cell(x, y, width, height, kind);
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
         }
 
         /** {@return a copy with another {@code height}} */
         public Cell withHeight(double height) {
-            return new Cell(x, y, width, height, kind);
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
         }
 
         /** {@return a copy with another {@code kind}} */
         public Cell withKind(String kind) {
-            return new Cell(x, y, width, height, kind);
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
+        }
+
+        /** {@return a copy with another {@code name}} */
+        public Cell withName(String name) {
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
+        }
+
+        /** {@return a copy with another {@code owner}} */
+        public Cell withOwner(Long owner) {
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
+        }
+
+        /** {@return a copy with another {@code text}} */
+        public Cell withText(String text) {
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
+        }
+
+        /** {@return a copy with another {@code outline}} */
+        public Cell withOutline(List<double[]> outline) {
+            return new Cell(x, y, width, height, kind, name, owner, text, outline);
         }
 
         @Override
@@ -127,6 +249,10 @@ public record Scene(
                     .put("width", width, 1.0)
                     .put("height", height, 1.0)
                     .put("kind", kind, "square")
+                    .put("name", name, "")
+                    .put("owner", owner, null)
+                    .put("text", text, "")
+                    .put("outline", outline, List.of())
                     .map();
         }
 
@@ -137,7 +263,11 @@ public record Scene(
                     fields.required("y", Reader.NUMBER),
                     fields.optional("width", Reader.NUMBER, 1.0),
                     fields.optional("height", Reader.NUMBER, 1.0),
-                    fields.optional("kind", Reader.TEXT, "square"));
+                    fields.optional("kind", Reader.TEXT, "square"),
+                    fields.optional("name", Reader.TEXT, ""),
+                    fields.optional("owner", Reader.orNil(Reader.INTEGER), null),
+                    fields.optional("text", Reader.TEXT, ""),
+                    fields.optional("outline", Reader.list(Reader.NUMBERS), List.of()));
         }
     }
 
@@ -148,21 +278,53 @@ public record Scene(
      * @param kind What it is: {@code disc}, {@code pawn}, {@code tile}, …
      * @param owner The seat that owns it, if any.
      * @param text What is written on it.
+     * @param symbol A character that shows it, such as a chess piece's.
+     * @param count How many lie in the stack.
+     * @param level From 0 to 1: how strong its colour is.
+     * @param key The same piece has the same key at the next turn.
      */
-    record Piece(long cell, String kind, Long owner, String text) implements Encodable {
+    record Piece(
+            long cell,
+            String kind,
+            Long owner,
+            String text,
+            String symbol,
+            long count,
+            Double level,
+            String key) implements Encodable {
         /** {@return {@code Piece} with defaults in the other fields} */
         public static Piece of(long cell, String kind) {
-            return new Piece(cell, kind, null, "");
+            return new Piece(cell, kind, null, "", "", 1L, null, "");
         }
 
         /** {@return a copy with another {@code owner}} */
         public Piece withOwner(Long owner) {
-            return new Piece(cell, kind, owner, text);
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
         }
 
         /** {@return a copy with another {@code text}} */
         public Piece withText(String text) {
-            return new Piece(cell, kind, owner, text);
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+        }
+
+        /** {@return a copy with another {@code symbol}} */
+        public Piece withSymbol(String symbol) {
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+        }
+
+        /** {@return a copy with another {@code count}} */
+        public Piece withCount(long count) {
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+        }
+
+        /** {@return a copy with another {@code level}} */
+        public Piece withLevel(Double level) {
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+        }
+
+        /** {@return a copy with another {@code key}} */
+        public Piece withKey(String key) {
+            return new Piece(cell, kind, owner, text, symbol, count, level, key);
         }
 
         @Override
@@ -172,6 +334,10 @@ public record Scene(
                     .put("kind", kind)
                     .put("owner", owner, null)
                     .put("text", text, "")
+                    .put("symbol", symbol, "")
+                    .put("count", count, 1L)
+                    .put("level", level, null)
+                    .put("key", key, "")
                     .map();
         }
 
@@ -181,7 +347,11 @@ public record Scene(
                     fields.required("cell", Reader.INTEGER),
                     fields.required("kind", Reader.TEXT),
                     fields.optional("owner", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("text", Reader.TEXT, ""));
+                    fields.optional("text", Reader.TEXT, ""),
+                    fields.optional("symbol", Reader.TEXT, ""),
+                    fields.optional("count", Reader.INTEGER, 1L),
+                    fields.optional("level", Reader.orNil(Reader.NUMBER), null),
+                    fields.optional("key", Reader.TEXT, ""));
         }
     }
 
@@ -193,26 +363,45 @@ public record Scene(
      * @param count How many there are.
      * @param owner The seat that owns it, if any.
      * @param text What is written on it.
+     * @param note What its rules are.
+     * @param corner What is written in its corner, such as its cost.
      */
-    record Card(String zone, String name, long count, Long owner, String text) implements Encodable {
+    record Card(
+            String zone,
+            String name,
+            long count,
+            Long owner,
+            String text,
+            String note,
+            String corner) implements Encodable {
         /** {@return {@code Card} with defaults in the other fields} */
         public static Card of(String zone, String name) {
-            return new Card(zone, name, 1L, null, "");
+            return new Card(zone, name, 1L, null, "", "", "");
         }
 
         /** {@return a copy with another {@code count}} */
         public Card withCount(long count) {
-            return new Card(zone, name, count, owner, text);
+            return new Card(zone, name, count, owner, text, note, corner);
         }
 
         /** {@return a copy with another {@code owner}} */
         public Card withOwner(Long owner) {
-            return new Card(zone, name, count, owner, text);
+            return new Card(zone, name, count, owner, text, note, corner);
         }
 
         /** {@return a copy with another {@code text}} */
         public Card withText(String text) {
-            return new Card(zone, name, count, owner, text);
+            return new Card(zone, name, count, owner, text, note, corner);
+        }
+
+        /** {@return a copy with another {@code note}} */
+        public Card withNote(String note) {
+            return new Card(zone, name, count, owner, text, note, corner);
+        }
+
+        /** {@return a copy with another {@code corner}} */
+        public Card withCorner(String corner) {
+            return new Card(zone, name, count, owner, text, note, corner);
         }
 
         @Override
@@ -223,6 +412,8 @@ public record Scene(
                     .put("count", count, 1L)
                     .put("owner", owner, null)
                     .put("text", text, "")
+                    .put("note", note, "")
+                    .put("corner", corner, "")
                     .map();
         }
 
@@ -233,32 +424,142 @@ public record Scene(
                     fields.required("name", Reader.TEXT),
                     fields.optional("count", Reader.INTEGER, 1L),
                     fields.optional("owner", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("text", Reader.TEXT, ""));
+                    fields.optional("text", Reader.TEXT, ""),
+                    fields.optional("note", Reader.TEXT, ""),
+                    fields.optional("corner", Reader.TEXT, ""));
         }
     }
 
     /**
-     * A legal action, and what a person points at, in that order, to choose it.
+     * A place for cards; {@code Scene.zones} lists them in the order in which they are drawn.
+     *
+     * @param name As in {@code Card.zone}.
+     * @param title For a person.
+     * @param owner The seat that it belongs to, as in {@code Card.owner}; null if all share it.
+     * @param show How its cards lie: {@code row}, {@code pile} or {@code fan}.
+     */
+    record Zone(String name, String title, Long owner, String show) implements Encodable {
+        /** {@return {@code Zone} with defaults in the other fields} */
+        public static Zone of(String name) {
+            return new Zone(name, "", null, "row");
+        }
+
+        /** {@return a copy with another {@code title}} */
+        public Zone withTitle(String title) {
+            return new Zone(name, title, owner, show);
+        }
+
+        /** {@return a copy with another {@code owner}} */
+        public Zone withOwner(Long owner) {
+            return new Zone(name, title, owner, show);
+        }
+
+        /** {@return a copy with another {@code show}} */
+        public Zone withShow(String show) {
+            return new Zone(name, title, owner, show);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("name", name)
+                    .put("title", title, "")
+                    .put("owner", owner, null)
+                    .put("show", show, "row")
+                    .map();
+        }
+
+        static Zone read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Zone(
+                    fields.required("name", Reader.TEXT),
+                    fields.optional("title", Reader.TEXT, ""),
+                    fields.optional("owner", Reader.orNil(Reader.INTEGER), null),
+                    fields.optional("show", Reader.TEXT, "row"));
+        }
+    }
+
+    /**
+     * Cells and cards that stand out.
+     *
+     * @param kind {@code last} (the last move), {@code win} (what won), {@code danger}, …
+     * @param cells Numbers of cells.
+     * @param cards Numbers of cards.
+     */
+    record Mark(String kind, long[] cells, long[] cards) implements Encodable {
+        /** {@return {@code Mark} with defaults in the other fields} */
+        public static Mark of(String kind) {
+            return new Mark(kind, new long[0], new long[0]);
+        }
+
+        /** {@return a copy with another {@code cells}} */
+        public Mark withCells(long... cells) {
+            return new Mark(kind, cells, cards);
+        }
+
+        /** {@return a copy with another {@code cards}} */
+        public Mark withCards(long... cards) {
+            return new Mark(kind, cells, cards);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("kind", kind)
+                    .put("cells", cells, new long[0])
+                    .put("cards", cards, new long[0])
+                    .map();
+        }
+
+        static Mark read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Mark(
+                    fields.required("kind", Reader.TEXT),
+                    fields.optional("cells", Reader.INTEGERS, new long[0]),
+                    fields.optional("cards", Reader.INTEGERS, new long[0]));
+        }
+    }
+
+    /**
+     * A legal action, and what a person points at, in that order, to choose it. One that points at nothing is a button.
      *
      * @param action The action.
      * @param label What it is called.
      * @param cells To be pointed at, in this order.
      * @param cards To be pointed at, in this order, after the cells.
+     * @param shows Cells that show beforehand what it does: where a piece will lie.
+     * @param key A key of the keyboard for it, such as {@code ArrowLeft}.
      */
-    record Choice(Object action, String label, long[] cells, long[] cards) implements Encodable {
+    record Choice(
+            Object action,
+            String label,
+            long[] cells,
+            long[] cards,
+            long[] shows,
+            String key) implements Encodable {
         /** {@return {@code Choice} with defaults in the other fields} */
         public static Choice of(Object action, String label) {
-            return new Choice(action, label, new long[0], new long[0]);
+            return new Choice(action, label, new long[0], new long[0], new long[0], "");
         }
 
         /** {@return a copy with another {@code cells}} */
         public Choice withCells(long... cells) {
-            return new Choice(action, label, cells, cards);
+            return new Choice(action, label, cells, cards, shows, key);
         }
 
         /** {@return a copy with another {@code cards}} */
         public Choice withCards(long... cards) {
-            return new Choice(action, label, cells, cards);
+            return new Choice(action, label, cells, cards, shows, key);
+        }
+
+        /** {@return a copy with another {@code shows}} */
+        public Choice withShows(long... shows) {
+            return new Choice(action, label, cells, cards, shows, key);
+        }
+
+        /** {@return a copy with another {@code key}} */
+        public Choice withKey(String key) {
+            return new Choice(action, label, cells, cards, shows, key);
         }
 
         @Override
@@ -268,6 +569,8 @@ public record Scene(
                     .put("label", label)
                     .put("cells", cells, new long[0])
                     .put("cards", cards, new long[0])
+                    .put("shows", shows, new long[0])
+                    .put("key", key, "")
                     .map();
         }
 
@@ -277,7 +580,9 @@ public record Scene(
                     fields.required("action", Reader.ANY),
                     fields.required("label", Reader.TEXT),
                     fields.optional("cells", Reader.INTEGERS, new long[0]),
-                    fields.optional("cards", Reader.INTEGERS, new long[0]));
+                    fields.optional("cards", Reader.INTEGERS, new long[0]),
+                    fields.optional("shows", Reader.INTEGERS, new long[0]),
+                    fields.optional("key", Reader.TEXT, ""));
         }
     }
 }
