@@ -7,13 +7,50 @@ from typing import Any
 import msgspec
 
 from dovetail.broker.instances import Instances
+from dovetail.broker.limits import elements
 from dovetail.broker.peers import Peer
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
+from dovetail.protocol import codec
+
+PAGE_ELEMENTS = 60_000
+PAGE_BYTES = 8 << 20
+"""Values and bytes from which on a page is full; one entry more may fit."""
 
 
-def catalogue(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
-    """Return what is connected; the form is SPEC.md's."""
+def catalogue(
+    tables: Tables, instances: Instances, runs: Runs, start: int = 0
+) -> tuple[dict[str, Any], int]:
+    """Return what is connected, and how many entries were looked at; the form is SPEC.md's.
+
+    Args:
+        tables: the peers.
+        instances: the agents.
+        runs: the runs.
+        start: the entry to begin with.
+    """
+    body = _all(tables, instances, runs)
+    number = size = values = 0
+    more = None
+    for section, entries in body.items():
+        if not isinstance(entries, list):
+            continue
+        page = []
+        for entry in entries:
+            if number >= start and more is None:
+                page.append(entry)
+                size += len(codec.encode(entry))
+                values += elements(entry)
+                if size >= PAGE_BYTES or values >= PAGE_ELEMENTS:
+                    more = number + 1
+            number += 1
+        body[section] = page
+    if more is not None and more < number:
+        body["more"] = more
+    return body, number
+
+
+def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
     peers = tables.sessions.values()
 
     def offers(role: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dovetail.broker import limits
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instances
@@ -100,21 +101,33 @@ class Core:
 
     # -- what happened ---------------------------------------------------------------------------
 
-    def receive(self, address: Address, message: m.Message, now: float) -> None:
-        """Take a message that came over a connection."""
+    def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
+        """Take a message that came over a connection; ``size`` is its bytes, if they are known."""
+        peer = self._connections.get(address)
         if type(message) is m.Hello:
+            if peer is None:
+                self.tables.strange(address)
+            elif not self._sessions.affords(peer, message, 2.0, now):
+                return
             self._sessions.greet(address, message, now)
             return
-        peer = self._connections.get(address)
         if peer is None:
+            self.tables.strange(address)
             self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
             return
         peer.heard = now
         peer.greeting = None
-        handler = self._handlers[peer.role].get(type(message))
+        kind = type(message)
+        units = limits.COSTS.get(kind)
+        if units is not None and not self._sessions.affords(
+            peer, message, units + size // limits.UNIT_BYTES, now
+        ):
+            return
+        handler = self._handlers[peer.role].get(kind)
         if handler is None:
-            kind = type(message).__struct_config__.tag
-            peer.complain("wrong-state", f"{kind!r} is not a message of an {peer.role}")
+            self.tables.charge(peer, limits.UNREADABLE)
+            name = kind.__struct_config__.tag
+            peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             return
         handler(peer, message, now)
 
@@ -124,8 +137,10 @@ class Core:
         peer = self.tables.connections.get(address)
         if peer is not None:
             peer.heard = now
+            self.tables.charge(peer, limits.UNREADABLE)
             self._refuse(peer, error, now)
             return
+        self.tables.strange(address)
         answer = m.Error(error.code, str(error))
         if error.code == "unknown-type":
             answer = m.Error("hello-first", UNGREETED)
@@ -133,6 +148,7 @@ class Core:
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
+        self.tables.familiar(address)
         self._sessions.lost(address, now)
 
     def tick(self, now: float) -> None:
@@ -163,7 +179,7 @@ class Core:
             return
         match peer.outbox.asked.get(error.answers or 0):
             case None:
-                self.tables.ignore()
+                self.tables.ignore(peer)
             case m.Open() | m.Init() as asked:
                 self.runs.refused(asked, error.message, now)
             case (
@@ -229,7 +245,9 @@ class Core:
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):
-            peer.reply(asked.id, catalogue(self.tables, self.instances, self.runs))
+            body, entries = catalogue(self.tables, self.instances, self.runs, asked.start)
+            self.tables.charge(peer, limits.ENTRY * entries)
+            peer.reply(asked.id, body)
 
     # -- what there is to do ---------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def feed(core: Core, readers: Decoders, address: Any, frames: Iterable[bytes], n
         except ProtocolError as error:
             core.refuse(address, error, now)
             continue
-        core.receive(address, message, now)
+        core.receive(address, message, now, len(frame))
         if type(message) is m.Hello:
             decode = readers[core.role(address)].decode
 

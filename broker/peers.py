@@ -46,6 +46,13 @@ class Peer:
     thoughts: bool = False
     """Whether what it watches brings thoughts, where the run allows it."""
     complaints: int = 0
+    owed: float = 0.0
+    """Units that it was charged for and that have not worn off, at the time ``charged``."""
+    charged: float = 0.0
+    strikes: int = 0
+    """Messages refused since it owed nothing."""
+    unanswered: int = 0
+    """Its requests to other peers' programs that are under way."""
 
     @property
     def away(self) -> bool:

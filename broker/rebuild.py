@@ -94,7 +94,7 @@ class Rebuilding:
         """Take the other environment's answer to ``open``."""
         rebuild = self.all[match.number]
         if not rebuild.machine.takes("spec"):
-            self._tables.ignore()
+            self._tables.ignore(match.environment)
             return
         match.environment.outbox.asked.pop(rebuild.asked, None)
         rebuild.machine.on("spec")
@@ -114,7 +114,7 @@ class Rebuilding:
         rebuild = self.all[match.number]
         episode = rebuild.play.episode
         if rebuild.machine.state != "transition" or turn.turn != rebuild.turn + 1:
-            self._tables.ignore()
+            self._tables.ignore(match.environment)
             return
         rebuild.turn = number = turn.turn
         outbox = match.environment.outbox

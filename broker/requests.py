@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.limits import UNANSWERED
 from dovetail.broker.peers import Peer
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
@@ -50,6 +51,17 @@ class Request:
     """Whether the broker itself asks, and no peer."""
 
 
+def _asks(peer: Peer, number: int) -> bool:
+    """Take the ``id`` of a request, and refuse it if too many are unanswered."""
+    if not peer.asks(number):
+        return False
+    if peer.unanswered >= UNANSWERED:
+        text = f"{UNANSWERED:,} of your requests are not answered yet; wait for them"
+        peer.refuse(number, "limit", text)
+        return False
+    return True
+
+
 class Requests:
     """Agents made, saved, loaded and cleaned up; messages; lookahead."""
 
@@ -65,7 +77,7 @@ class Requests:
     # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if not peer.asks(create.id):
+        if not _asks(peer, create.id):
             return
         state = create.state
         if create.state_name is not None:
@@ -106,7 +118,7 @@ class Requests:
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if not peer.asks(asked.id):
+        if not _asks(peer, asked.id):
             return
         instance = self._instances.get(asked.instance)
         if instance is None:
@@ -137,7 +149,7 @@ class Requests:
         passed.state_name, passed.agent = name, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if not peer.asks(message.id):
+        if not _asks(peer, message.id):
             return
         number = self._tables.number()
         if message.instance is not None:
@@ -157,7 +169,7 @@ class Requests:
         peer.refuse(message.id, "unknown", text)
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
-        if not peer.asks(asked.id):
+        if not _asks(peer, asked.id):
             return
         play = self._runs.episodes.get(asked.episode)
         if (
@@ -192,6 +204,7 @@ class Requests:
     ) -> Request:
         deadline = FOREVER if seconds is None else now + seconds
         request = Request(peer, message, asker, number, seconds, deadline)
+        asker.unanswered += 1
         self._all[message.id] = request
         peer.outbox.ask(message)
         self._tables.timers.watch(request, self._overdue)
@@ -251,13 +264,15 @@ class Requests:
     def _answered(self, peer: Peer, number: int) -> Request | None:
         request = self._all.get(number)
         if request is None or request.peer is not peer:
-            self._tables.ignore()
+            self._tables.ignore(peer)
             return None
         self._forget(request)
         return request
 
     def _forget(self, request: Request) -> None:
         del self._all[request.message.id]
+        if not request.internal:
+            request.asker.unanswered -= 1
         request.deadline = FOREVER
         request.peer.outbox.asked.pop(request.message.seq, None)
 

@@ -12,6 +12,7 @@ from dovetail.broker.clocks import FOREVER
 from dovetail.broker.episode import Ending
 from dovetail.broker.episodes import Episodes
 from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.limits import MATCH, MATCHES
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
 from dovetail.broker.rebuild import MOVES
@@ -20,7 +21,6 @@ from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 
-MATCHES_PER_RUN = 4096
 REMARKS = 3
 """How many of the agents that were made again the end of a run names."""
 SHUTDOWN = "the broker is shutting down"
@@ -75,9 +75,16 @@ class Runs:
         if wrong:
             peer.refuse(asked.id, "unknown", wrong)
             return
+        room = MATCHES - sum(len(run.matches) for run in self if run.experiment is peer)
+        if room <= 0:
+            text = f"your runs have {MATCHES:,} matches open, and may not have more; wait for a run"
+            peer.refuse(asked.id, "limit", text)
+            return
         run = begun(self._tables.number(), peer, asked, found)
         self._runs[run.number] = run
-        for _ in range(min(asked.concurrency, asked.episodes, MATCHES_PER_RUN)):
+        matches = min(asked.concurrency, asked.episodes, room)
+        self._tables.charge(peer, MATCH * matches)
+        for _ in range(matches):
             self._open(run, now)
         peer.reply(asked.id, {"run": run.number})
 
@@ -191,7 +198,7 @@ class Runs:
             self.episodes.rebuilding.opened(match, spec, now)
             return
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
-            self._tables.ignore()
+            self._tables.ignore(peer)
             return
         run = self._runs[match.run]
         wrong = match.opened(spec)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.frames import Frames
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, decoders, feed
 from dovetail.broker.outbox import Address
@@ -80,8 +81,7 @@ class Server:
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
-        self._shown: dict[int, bytes] = {}
-        """The frames of the turns that are being sent, by the ``id`` of the message, for all watchers."""
+        self._frames = Frames()
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._decoders = decoders(self.settings.limits)
@@ -144,6 +144,8 @@ class Server:
         if now >= core.deadline():
             self._tick(now)
         self._commit(now)
+        if core.tables.dropped:
+            self._drop()
         if live is not None and live.full and not self._held:
             self._renew(live, now)
         self._last = time.monotonic() + self._offset
@@ -222,9 +224,13 @@ class Server:
                 except ProtocolError as error:
                     core.refuse(connection, error, arrived)
                     continue
-                core.receive(connection, message, arrived)
+                core.receive(connection, message, arrived, len(frame))
                 if type(message) is m.Hello:
                     decode = readers[core.role(connection)].decode
+            if core.tables.slowed:
+                for each, seconds in core.tables.slowed.items():
+                    router.pause(each, seconds)
+                core.tables.slowed.clear()
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
@@ -278,7 +284,7 @@ class Server:
                 self._deliver(connection, [message])
             else:
                 self._transmit(connection, [message])
-                self._shown.clear()
+                self._frames.sent()
             return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
@@ -292,7 +298,7 @@ class Server:
                 self._deliver(connection, bundle)
             else:
                 self._transmit(connection, bundle)
-        self._shown.clear()
+        self._frames.sent()
 
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
         if local.host is None:
@@ -305,23 +311,18 @@ class Server:
 
     def _transmit(self, connection: Address, messages: list[m.Message]) -> None:
         assert self._router is not None
-        frames = []
         behind = self._router.waiting(connection) > BEHIND
-        for message in messages:
-            try:
-                if type(message) is m.WatchedTurn:
-                    if behind and message.reason is None:
-                        continue  # a watcher that cannot follow sees fewer turns
-                    frame = self._shown.get(id(message))
-                    if frame is None:
-                        frame = self._shown[id(message)] = codec.encode(message)
-                    frames.append(frame)
-                else:
-                    frames.append(codec.encode(message))
-            except codec.UNSENDABLE as error:
-                log.error("a %s could not be sent: %s", type(message).__name__, error)
+        frames = self._frames.of(messages, behind=behind)
         if frames:
             self._router.send(connection, frames)
+
+    def _drop(self) -> None:
+        """Close the connections of peers that were sent away."""
+        dropped = self.core.tables.dropped
+        if self._router is not None:
+            for connection, why in dropped.items():
+                self._router.drop(connection, why)
+        dropped.clear()
 
     # -- the end ---------------------------------------------------------------------------------------
 

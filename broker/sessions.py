@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections import Counter
 
+from dovetail.broker import limits
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.outbox import Address, Outbox
 from dovetail.broker.peers import Peer
@@ -89,6 +91,7 @@ class Sessions:
             raise ProtocolError("access", text)
         if known is not None and hello.resume != known.session:
             raise ProtocolError("wrong-state", "this connection has said hello already")
+        limits.check(hello)
         if hello.offers and hello.role not in ("environment", "agent"):
             raise ProtocolError("invalid", f"an {hello.role} has no offers")
         names = [offer.name for offer in hello.offers]
@@ -97,10 +100,10 @@ class Sessions:
                 "invalid",
                 "a name has control characters, which a terminal would obey; leave them out",
             )
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
             raise ProtocolError(
-                "invalid", f"{twice!r} is offered twice; give each a name of its own"
+                "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
             )
 
     def _resumed(self, hello: m.Hello) -> Peer | None:
@@ -149,6 +152,7 @@ class Sessions:
         )
         peer.machine.on("hello")
         self._tables.connections[address] = peer
+        self._tables.familiar(address)
         self._tables.sessions[session] = peer
         for offer in hello.offers:
             if hello.role == "agent" and offer.instance:
@@ -165,6 +169,7 @@ class Sessions:
         peer.heard = now
         peer.greeting = None
         self._tables.connections[address] = peer
+        self._tables.familiar(address)
         peer.outbox.connect(address)
         self._welcome(peer, resumed=True)
         peer.outbox.replay(seen)
@@ -182,6 +187,28 @@ class Sessions:
                 limits=settings.limits,
             )
         )
+
+    # -- limits ---------------------------------------------------------------------------------
+
+    def affords(self, peer: Peer, message: m.Message, units: float, now: float) -> bool:
+        """Charge a peer for a message; return whether it is taken."""
+        if peer.outbox.reliable:
+            return True
+        peer.heard = now
+        limits.charge(peer, 0.0, now)
+        verdict = limits.judge(peer)
+        self._tables.charge(peer, units if verdict == "take" else 1.0)
+        if verdict == "drop":
+            self.drop(peer, "it asked for too much and went on when it was refused", now)
+        elif verdict == "refuse":
+            self._tables.counters["refused"] += 1
+            text = "too many requests at once; wait for the answers, then ask again"
+            number = getattr(message, "id", None)
+            if number is None:
+                peer.complain("limit", text)
+            else:
+                peer.outbox.tell(m.Error("limit", text, id=number))
+        return verdict == "take"
 
     # -- heartbeats ------------------------------------------------------------------------------
 
@@ -249,6 +276,12 @@ class Sessions:
 
     def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
         self._forget(peer, "bye", "left", now)
+
+    def drop(self, peer: Peer, why: str, now: float) -> None:
+        """Send a peer away."""
+        self._tables.dropped[peer.outbox.address] = why
+        peer.outbox.tell(m.Bye(why))
+        self._forget(peer, "bye", f"was sent away: {why}", now)
 
     def close(self, why: str) -> None:
         """Send every connected peer a `bye`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dovetail.broker import limits
 from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
 from dovetail.broker.timers import Timers
@@ -47,6 +48,11 @@ class Tables:
         """All peers, also those that are away, by session token."""
         self.next = 1
         """The number that the next thing gets."""
+        self.slowed: dict[Address, float] = {}
+        """Connections that are not to be read, and for how many seconds."""
+        self.dropped: dict[Address, str] = {}
+        """Connections to close, and why."""
+        self._strangers: dict[Address, int] = {}
 
     def number(self) -> int:
         """Return a number that nothing else has."""
@@ -54,6 +60,26 @@ class Tables:
         self.next = number + 1
         return number
 
-    def ignore(self) -> None:
+    def ignore(self, peer: Peer) -> None:
         """Count a message that is late, doubled or foreign."""
         self.counters["ignored"] += 1
+        self.charge(peer, limits.IGNORED)
+
+    def charge(self, peer: Peer, units: float) -> None:
+        """Charge a peer that was just heard; one in this program is trusted."""
+        if not peer.outbox.reliable:
+            limits.charge(peer, units, peer.heard)
+            seconds = limits.rest(peer)
+            if seconds:
+                self.slowed[peer.outbox.address] = seconds
+
+    def strange(self, address: Address) -> None:
+        """Count something said over a connection that has no session."""
+        count = self._strangers[address] = self._strangers.get(address, 0) + 1
+        if count > limits.STRANGER:
+            self.dropped[address] = f"{count} messages without a session; say hello first"
+            del self._strangers[address]
+
+    def familiar(self, address: Address) -> None:
+        """Take note that a connection has a session, or has ended."""
+        self._strangers.pop(address, None)

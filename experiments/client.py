@@ -250,6 +250,13 @@ class Experiment:
     def catalogue(self) -> dict[str, Any]:
         """Return what is connected, in the form that SPEC.md defines."""
         body: dict[str, Any] = self.request(m.Catalogue(0))
+        while "more" in body:
+            page: dict[str, Any] = self.request(m.Catalogue(0, body.pop("more")))
+            for section, entries in page.items():
+                if isinstance(entries, list):
+                    body[section] += entries
+                else:
+                    body[section] = entries
         return body
 
     def expect(

@@ -27,7 +27,7 @@ WORDS: dict[str, dict[str, str]] = {
     "Code": {
         "": "What an `error` is about.",
         "malformed": "The frame is not one well-formed MessagePack value.",
-        "limit": "The frame is too large, too deep, or has too many values.",
+        "limit": "The frame, or what it asks for, is too large; or the peer asks for too much.",
         "unknown-type": "The frame names no message of this direction.",
         "invalid": "A field is missing, has the wrong type, or is out of range.",
         "hello-first": "The connection has no session.",

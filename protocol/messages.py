@@ -927,6 +927,8 @@ class Catalogue(Message):
 
     id: int
     """To be returned in the ``reply``."""
+    start: Natural = 0
+    """The entry with which the reply begins: ``more`` of the reply before, if there was more."""
 
 
 class Watch(Message):

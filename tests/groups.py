@@ -37,6 +37,7 @@ PLACES = {
     "tests/bridges/rlglue/test_wire.py": "fast",
     "tests/broker": "fast",
     "tests/broker/test_faults.py": "processes",
+    "tests/broker/test_limits.py": "processes",
     "tests/broker/test_mistakes.py": "processes",
     "tests/chaos": "processes",
     "tests/cli": "processes",

@@ -251,10 +251,13 @@ func (m *ExperimentStep) setID(id int64) { m.ID = id }
 type Catalogue struct {
 	// To be returned in the `reply`.
 	ID int64
+	// The entry with which the reply begins: `more` of the reply before, if there was more.
+	Start int64
 }
 
 func (m *Catalogue) wire(w *wire) {
 	need(w, "id", &m.ID, integer)
+	opt(w, "start", &m.Start, 0, integer)
 }
 
 func (*Catalogue) kind() string { return "catalogue" }

@@ -9,7 +9,7 @@ const Version = 1
 const (
 	// The frame is not one well-formed MessagePack value.
 	CodeMalformed = "malformed"
-	// The frame is too large, too deep, or has too many values.
+	// The frame, or what it asks for, is too large; or the peer asks for too much.
 	CodeLimit = "limit"
 	// The frame names no message of this direction.
 	CodeUnknownType = "unknown-type"

@@ -8,8 +8,8 @@ import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core import Settings
+from dovetail.broker.limits import MATCHES
 from dovetail.broker.peers import COMPLAINTS
-from dovetail.broker.runs import MATCHES_PER_RUN
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Discrete, Space
@@ -77,7 +77,7 @@ def test_an_instance_plays_as_many_episodes_at_once_as_its_capacity() -> None:
 @pytest.mark.rule("S11.3")
 def test_a_run_opens_no_more_matches_than_the_limit() -> None:
     table = Conversation(episodes=10**6, concurrency=10**6)
-    assert 1 + len(heard(table.environment, m.Open)) == MATCHES_PER_RUN == 4096
+    assert 1 + len(heard(table.environment, m.Open)) == MATCHES == 4096
 
 
 @pytest.mark.rule("S11.3")

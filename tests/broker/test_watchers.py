@@ -10,7 +10,7 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker import server as server_module
+from dovetail.broker import frames as frames_module
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -38,6 +38,12 @@ class Lines:
     def waiting(self, name: bytes) -> int:
         return 1 << 30 if name == b"slow" else 0
 
+    def pause(self, name: bytes, seconds: float) -> None:
+        pass
+
+    def drop(self, name: bytes, why: str) -> None:
+        pass
+
     def close(self, linger: float = 1.0) -> None:
         pass
 
@@ -60,7 +66,7 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
         def __getattr__(self, name: str) -> Any:
             return encode if name == "encode" else getattr(codec, name)
 
-    monkeypatch.setattr(server_module, "codec", Counting())
+    monkeypatch.setattr(frames_module, "codec", Counting())
     lines = Lines([b"one", b"two", b"slow"])
     here = InProcess([ConnectFour], [Random])
     here.server._router = lines

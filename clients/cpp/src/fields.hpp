@@ -493,6 +493,8 @@ void visit(V& v, M& m, Of<messages::ExperimentStep>) {
 template <class V, class M>
 void visit(V& v, M& m, Of<messages::Catalogue>) {
     v.required("id", m.id);
+    v.optional("start", m.start);
+    v.at_least("start", m.start, 0);
 }
 
 template <class V, class M>

@@ -12,6 +12,10 @@ VARIABLE = "DOVETAIL_TRANSPORT"
 """The environment variable that chooses: ``zmtp`` (the default) or ``libzmq``."""
 
 
+FIRST = 1 << 20
+"""Bytes that the first frame of a connection may have: a peer that has not said hello costs little."""
+
+
 class AnyRouter(Protocol):
     """A broker's end."""
 
@@ -30,6 +34,14 @@ class AnyRouter(Protocol):
 
     def waiting(self, connection: Any) -> int:
         """Return how many bytes wait for a peer to read, as far as is known."""
+        ...
+
+    def pause(self, connection: Any, seconds: float) -> None:
+        """Read nothing from a connection for some seconds, where the transport can do that."""
+        ...
+
+    def drop(self, connection: Any, why: str) -> None:
+        """Close a connection once it has taken what is to be sent, where the transport can do that."""
         ...
 
     def close(self, linger: float = 1.0) -> None:
@@ -76,7 +88,7 @@ def listen(bind: str, most: int) -> AnyRouter:
         return libzmq.Router(bind, most)
     from dovetail.transport.router import Router
 
-    return Router(bind, most)
+    return Router(bind, most, first=min(most, FIRST))
 
 
 def connect(address: str, greet: Callable[[], bytes]) -> AnyDealer:

@@ -106,6 +106,12 @@ class Router:
         """Return 0: libzmq does not say how many bytes wait."""
         return 0
 
+    def pause(self, connection: bytes, seconds: float) -> None:
+        """Do nothing: libzmq reads from every connection alike."""
+
+    def drop(self, connection: bytes, why: str) -> None:
+        """Do nothing: libzmq closes no single connection."""
+
     def close(self, linger: float = 1.0) -> None:
         """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
         self._socket.close(linger=int(linger * 1000))

@@ -83,13 +83,17 @@ class Router:
         bind: the address.
         most: the bytes that a frame may have.
         connections: how many there may be at a time.
+        first: the bytes that the first frame of a connection may have; ``most`` if it is None.
 
     Raises:
         DovetailError: it cannot listen there.
     """
 
-    def __init__(self, bind: str, most: int, connections: int = CONNECTIONS) -> None:
+    def __init__(
+        self, bind: str, most: int, connections: int = CONNECTIONS, first: int | None = None
+    ) -> None:
         self._most = most
+        self._first = most if first is None else first
         self._limit = connections
         self._listener = Listener(bind)
         self.address = self._listener.address
@@ -106,6 +110,8 @@ class Router:
         self._closing: dict[Connection, None] = {}
         self._late: dict[Connection, None] = {}
         """Connections with a backlog."""
+        self._paused: dict[Connection, float] = {}
+        """Connections from which nothing is read, and until when."""
         self._ended: deque[Event] = deque()
         self._numbers = 0
         self._swept = 0.0
@@ -122,6 +128,8 @@ class Router:
             self._take_backlog(events)
         elif timeout > 0 and (self._greeting or self._silent or self._closing or self._resume):
             timeout = min(timeout, 0.1)
+        if self._paused:
+            timeout = min(timeout, self._unpause())
         for key, mask in self._selector.select(timeout):
             connection: Connection | None = key.data
             if connection is None:
@@ -177,8 +185,8 @@ class Router:
         elif wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:
             self._silent[connection] = time.monotonic() + FIRST
         if frames:
-            if self._silent:
-                self._silent.pop(connection, None)
+            if self._silent and self._silent.pop(connection, None) is not None:
+                wire.allow(self._most)
             if len(frames) > FRAMES and connection.name in self._open:
                 connection.backlog = frames[FRAMES:]
                 del frames[FRAMES:]
@@ -209,7 +217,7 @@ class Router:
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
-            connection = self._open[name] = Connection(made, name, self._most)
+            connection = self._open[name] = Connection(made, name, self._first)
             self._greeting[connection] = time.monotonic() + HANDSHAKE
             self._selector.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
@@ -294,7 +302,9 @@ class Router:
         """Have the selector wait for what a connection now waits for."""
         events = _WRITE if connection.outbox else 0
         if connection.closing or (
-            len(connection.outbox) - connection.sent < FULL and not connection.backlog
+            len(connection.outbox) - connection.sent < FULL
+            and not connection.backlog
+            and connection not in self._paused
         ):
             events |= _READ
         if events != connection.events:
@@ -305,6 +315,32 @@ class Router:
             else:
                 self._selector.modify(connection.socket, events, connection)
             connection.events = events
+
+    def pause(self, name: bytes, seconds: float) -> None:
+        """Read nothing from a connection for some seconds; its peer finds that it cannot send."""
+        connection = self._open.get(name)
+        if connection is not None:
+            self._paused[connection] = time.monotonic() + seconds
+            self._late.pop(connection, None)
+            self._watch(connection)
+
+    def _unpause(self) -> float:
+        """Read again from those whose pause is over; return the seconds until the next is."""
+        now = time.monotonic()
+        for connection in [each for each, until in self._paused.items() if now >= until]:
+            del self._paused[connection]
+            if connection.backlog:
+                self._late[connection] = None
+            self._watch(connection)
+        return max(0.0, min(self._paused.values(), default=now + 1.0) - now)
+
+    def drop(self, name: bytes, why: str) -> None:
+        """Close a connection once it has taken what is to be sent."""
+        connection = self._open.get(name)
+        if connection is not None:
+            connection.backlog = []
+            self._late.pop(connection, None)
+            self._refuse(connection, why)
 
     # -- the end of connections ------------------------------------------------------------------------
 
@@ -349,10 +385,11 @@ class Router:
         del self._open[connection.name]
         self._greeting.pop(connection, None)
         self._silent.pop(connection, None)
+        self._paused.pop(connection, None)
         if connection.backlog:
             self._ended.append((connection.name, connection.backlog))
             connection.backlog = []
-            del self._late[connection]
+            self._late.pop(connection, None)
         self._ended.append((connection.name, None))
 
     def _forget(self, connection: Connection) -> None:

@@ -95,6 +95,10 @@ class Wire:
         self.ready = False
         """Whether the peer is ready for messages."""
 
+    def allow(self, most: int) -> None:
+        """Read frames of up to ``most`` bytes from now on."""
+        self._most = most
+
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes from the peer; return the frames that they complete.
 

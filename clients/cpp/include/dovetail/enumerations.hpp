@@ -160,7 +160,7 @@ constexpr void words(DoneReason, Each each) {
 enum class Code {
     /// The frame is not one well-formed MessagePack value.
     malformed,
-    /// The frame is too large, too deep, or has too many values.
+    /// The frame, or what it asks for, is too large; or the peer asks for too much.
     limit,
     /// The frame names no message of this direction.
     unknown_type,

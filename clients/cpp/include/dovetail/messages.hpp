@@ -765,6 +765,8 @@ struct Catalogue {
     static constexpr const char* type = "catalogue";
     /// To be returned in the `reply`.
     std::int64_t id = 0;
+    /// The entry with which the reply begins: `more` of the reply before, if there was more. At least 0.
+    std::int64_t start = 0;
 };
 
 /// Subscribes to the turns and results of a run, or of all runs. The message `watch`, experiment or observer

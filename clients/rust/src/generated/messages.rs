@@ -19,7 +19,7 @@ pub enum Code {
     /// The frame is not one well-formed MessagePack value.
     #[default]
     Malformed,
-    /// The frame is too large, too deep, or has too many values.
+    /// The frame, or what it asks for, is too large; or the peer asks for too much.
     Limit,
     /// The frame names no message of this direction.
     UnknownType,
@@ -1345,10 +1345,13 @@ record! { ExperimentStep "type" = "step";
 pub struct Catalogue {
     /// To be returned in the `reply`.
     pub id: i64,
+    /// The entry with which the reply begins: `more` of the reply before, if there was more.
+    pub start: u64,
 }
 
 record! { Catalogue "type" = "catalogue";
     id "id",
+    start "start" = 0,
 }
 
 /// Subscribes to the turns and results of a run, or of all runs.

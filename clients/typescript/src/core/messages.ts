@@ -117,7 +117,7 @@ export const DoneReason = s.oneOf<DoneReason>("finished", "drained", "cancelled"
 export type Code =
   /** The frame is not one well-formed MessagePack value. */
   | "malformed"
-  /** The frame is too large, too deep, or has too many values. */
+  /** The frame, or what it asks for, is too large; or the peer asks for too much. */
   | "limit"
   /** The frame names no message of this direction. */
   | "unknown-type"
@@ -1396,6 +1396,11 @@ export interface Catalogue {
   type: "catalogue";
   /** To be returned in the `reply`. */
   id: Int;
+  /**
+   * The entry with which the reply begins: `more` of the reply before, if there was more.
+   * @defaultValue 0
+   */
+  start?: Int;
 }
 
 /** Subscribes to the turns and results of a run, or of all runs. */

@@ -249,7 +249,7 @@ public sealed interface Message extends Encodable {
     enum Code implements Encodable {
         /** The frame is not one well-formed MessagePack value. */
         MALFORMED("malformed"),
-        /** The frame is too large, too deep, or has too many values. */
+        /** The frame, or what it asks for, is too large; or the peer asks for too much. */
         LIMIT("limit"),
         /** The frame names no message of this direction. */
         UNKNOWN_TYPE("unknown-type"),
@@ -2789,11 +2789,17 @@ public sealed interface Message extends Encodable {
      * Asks what is connected; SPEC.md defines the reply.
      *
      * @param id To be returned in the {@code reply}.
+     * @param start The entry with which the reply begins: {@code more} of the reply before, if there was more.
      */
-    record Catalogue(long id) implements Message {
-        /** {@return {@code Catalogue} with these fields} */
+    record Catalogue(long id, long start) implements Message {
+        /** {@return {@code Catalogue} with defaults in the other fields} */
         public static Catalogue of(long id) {
-            return new Catalogue(id);
+            return new Catalogue(id, 0L);
+        }
+
+        /** {@return a copy with another {@code start}} */
+        public Catalogue withStart(long start) {
+            return new Catalogue(id, start);
         }
 
         @Override
@@ -2801,13 +2807,15 @@ public sealed interface Message extends Encodable {
             return Fields.writer()
                     .put("type", "catalogue")
                     .put("id", id)
+                    .put("start", start, 0L)
                     .map();
         }
 
         static Catalogue read(Object value) {
             Fields fields = Fields.of(value);
             return new Catalogue(
-                    fields.required("id", Reader.INTEGER));
+                    fields.required("id", Reader.INTEGER),
+                    fields.optional("start", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 

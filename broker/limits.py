@@ -1,0 +1,128 @@
+"""What one peer may cost the others.  Pure.
+
+Answers that the broker waits for cost nothing: clocks bound them.  All else that a peer says is
+charged to it, a unit for about 10 microseconds of the broker's time, and worn off with time.  A
+peer that owes more than ``SLOW`` is read again later, one that owes more than ``REFUSE`` is refused,
+and one that keeps on is sent away.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from dovetail.broker.peers import Peer
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+RATE = 5_000.0
+"""Units that wear off in a second: a twentieth of the broker's time."""
+SLOW = 5_000.0
+"""Units owed from which on nothing more is read from a peer, until it owes half of that."""
+REFUSE = 10_000.0
+"""Units owed from which on what a peer says is refused."""
+STRIKES = 5_000
+"""Messages refused so, without the debt being paid between, after which a peer is sent away."""
+UNIT_BYTES = 1 << 14
+"""Bytes that cost one unit."""
+
+COSTS: dict[type, float] = {
+    m.Ping: 1,
+    m.Pong: 1,
+    m.Catalogue: 10,
+    m.Watch: 2,
+    m.Run: 20,
+    m.Pause: 2,
+    m.Drain: 2,
+    m.Cancel: 2,
+    m.ExperimentCreate: 4,
+    m.ExperimentMessage: 2,
+    m.Save: 2,
+    m.Load: 2,
+    m.Cleanup: 2,
+    m.Error: 1,
+}
+"""Units by the type of message; nothing for the others, but if they are ``IGNORED``."""
+IGNORED = 1.0
+"""Units for an answer that nothing waits for."""
+UNREADABLE = 5.0
+"""Units for a frame that cannot be read."""
+ENTRY = 1.0
+"""Units for each entry of a catalogue."""
+MATCH = 1.0
+"""Units for each match that a run opens."""
+
+STRANGER = 100
+"""Messages over a connection without a session after which it is closed."""
+NAME = 256
+"""Characters in a name."""
+OFFERS = 4_096
+"""Offers of a peer."""
+OFFER_ELEMENTS = 20_000
+"""Values in an offer, as ``Limits.elements`` counts them."""
+UNANSWERED = 4_096
+"""Requests of a peer to other peers' programs that are under way."""
+MATCHES = 4_096
+"""Matches open for all the runs of an experiment."""
+STATES = 10_000
+"""States that are kept."""
+
+Verdict = Literal["take", "refuse", "drop"]
+
+
+def charge(peer: Peer, units: float, now: float) -> None:
+    """Add to what a peer owes, which wears off with time."""
+    owed = peer.owed - RATE * (now - peer.charged)
+    if owed <= 0.0:
+        owed = 0.0
+        peer.strikes = 0
+    peer.owed = owed + units
+    peer.charged = now
+
+
+def judge(peer: Peer) -> Verdict:
+    """Return what to do with what a peer says, after it was charged for it."""
+    if peer.owed <= REFUSE:
+        return "take"
+    peer.strikes += 1
+    return "refuse" if peer.strikes <= STRIKES else "drop"
+
+
+def rest(peer: Peer) -> float:
+    """Return for how many seconds to read nothing from a peer; 0 if it may speak."""
+    return 0.0 if peer.owed <= SLOW else (peer.owed - SLOW / 2) / RATE
+
+
+def check(hello: m.Hello) -> None:
+    """Check the sizes in a ``hello``.
+
+    Raises:
+        ProtocolError: code ``limit``: one is too large.
+    """
+    if len(hello.offers) > OFFERS:
+        text = f"{len(hello.offers):,} offers; a peer may have {OFFERS:,}; use several peers"
+        raise ProtocolError("limit", text)
+    names = {"name": hello.name, "software": hello.software}
+    for what, name in [*names.items(), *(("name of an offer", o.name) for o in hello.offers)]:
+        if len(name) > NAME:
+            text = f"the {what} has {len(name):,} characters; it may have {NAME}"
+            raise ProtocolError("limit", text)
+    for offer in hello.offers:
+        size = elements([offer.parameters, offer.seats, offer.wants])
+        if size > OFFER_ELEMENTS:
+            text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
+            raise ProtocolError("limit", text)
+
+
+def elements(value: Any) -> int:
+    """Return how many values are in a value that was decoded, keys of maps included."""
+    count = 0
+    left = [value]
+    while left:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict):
+            left += each.keys()
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+    return count
