@@ -28,6 +28,7 @@ else:
     P = TypeVar("P")
 
 __all__ = [
+    "RESIGN",
     "Agent",
     "BatchAgent",
     "Decision",
@@ -38,6 +39,14 @@ __all__ = [
     "Seat",
     "Thoughts",
 ]
+
+
+class _Resign:
+    """The type of ``RESIGN``."""
+
+
+RESIGN = _Resign()
+"""What an agent's ``step`` returns to give the episode up; it then ends against its seat."""
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -196,7 +205,10 @@ class Agent(Generic[P]):
         return self.step(decision)
 
     def step(self, decision: Decision) -> Any:
-        """Answer a decision with an action; as a generator it may ask with ``Lookahead`` first."""
+        """Answer a decision with an action; as a generator it may ask with ``Lookahead`` first.
+
+        ``RESIGN`` gives the episode up.
+        """
         raise NotImplementedError
 
     def end(self, end: End) -> None:

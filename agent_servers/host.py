@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from types import GeneratorType
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Lookahead, Seat
+from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.peer import options
 from dovetail.peer.blame import place
 from dovetail.peer.inbox import Inbox
@@ -227,6 +227,7 @@ class AgentHost:
     def _act(
         self, play: _Play, turn: Decision, seq: int, action: Any, out: list[m.Message]
     ) -> None:
+        resign = action is RESIGN
         if type(action) is not int:
             if type(action) is GeneratorType:
                 self._think(play, turn, seq, action, None, out)
@@ -235,12 +236,14 @@ class AgentHost:
                 self._open[turn.episode, turn.seat.seat] = play, turn, seq
                 return
             try:  # in process as over a socket: what arrives is what can travel
-                action = codec.decode(codec.encode(action))
+                action = None if resign else codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
                 wrong = DovetailError(f"the action cannot travel: {error}")
                 self._crashed(play, turn, seq, wrong, out)
                 return
         answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action, turn.refused)
+        if resign:
+            answer.resign = True
         if "_reported" in play.agent.__dict__:
             answer.measures = play.agent.reported()
         if turn.think:

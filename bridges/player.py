@@ -115,6 +115,8 @@ class Player:
             self._refused(answers)
             answer = answers[-1] if answers else None
             if isinstance(answer, m.Action):
+                if answer.resign:
+                    raise DovetailError(f"{agent_name(self.agent)} resigned, which cannot be passed on here")
                 return answer.action
             if not isinstance(answer, m.AgentLookahead):
                 raise DovetailError(f"{agent_name(self.agent)} gave no action")

@@ -260,6 +260,9 @@ class Episode:
         ending = None
         if not place.clock.answer(now):
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
+        elif action.resign:
+            what = f"seat {place.number} resigned at turn {self.latest.turn}"
+            ending = self._forfeit(place, "terminated", what)
         elif allowed(action.action, place.legal, place.space):
             place.action = action.action
         else:

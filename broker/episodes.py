@@ -61,7 +61,7 @@ class Episodes:
         for instance in run.instances():
             instance.busy += 1
         seated = [(place, run.agents[place]) for place in run.schedule.seating(index)]
-        watched = run.rules.stepwise or bool(self._watching.of(run))
+        watched = (run.rules.stepwise and run.asked.texts) or bool(self._watching.of(run))
         number = self._tables.number()
         seed = run.schedule.seed(index)
         play = match.begin(

@@ -355,6 +355,7 @@ class Sitting:
             first_index=self._first,
             seed=self._seed,
             stepwise=True,
+            texts=False,
             retries=0,
             answer_timeout=None,
             **self._options,

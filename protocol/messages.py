@@ -44,7 +44,7 @@ Reason = Literal[
     "cancelled",
     "environment-failed",
 ]
-"""Why an episode ended.  The first two are the environment's word, the others the broker's."""
+"""Why an episode ended.  The first two are the environment's word, unless a seat is to blame; the others the broker's."""
 
 DoneReason = Literal["finished", "drained", "cancelled", "failed"]
 
@@ -82,7 +82,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "Reason": {
         "": "Why an episode ended.",
-        "terminated": "The rules ended it.",
+        "terminated": "The rules ended it, or a seat resigned.",
         "truncated": "A limit outside the rules cut it short.",
         "illegal-action": "A seat's action was not legal.",
         "timeout": "A seat used up its clock.",
@@ -682,6 +682,8 @@ class Action(Message):
     """What the agent measured since its last answer, such as ``loss``; goes into the result of the episode."""
     thoughts: Thoughts | None = None
     """For watchers, if the decision asks for it with ``think``."""
+    resign: bool = False
+    """Gives the episode up instead; ``action`` is then ignored."""
 
 
 class AgentLookahead(Message, tag="lookahead"):
@@ -878,6 +880,8 @@ class Run(Message):
     """Have the broker save each agent that learns after this many episodes, to make it again from; 0 never."""
     thoughts: bool = False
     """Whether every watcher may see what the agents think; otherwise only this experiment may."""
+    texts: bool = True
+    """In a stepwise run: whether each turn has the position as text.  Watchers get it in any case."""
 
 
 class RunCommand(Message):

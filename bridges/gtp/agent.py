@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
+from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End, Needs, Seat
 from dovetail.bridges.engine import Engine, command
 from dovetail.bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail.bridges.gtp.protocol import GtpEngine
 from dovetail.protocol.errors import DovetailError
 
-log = logging.getLogger("dovetail.engine")
 
 ENGINES = {
     # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes.
@@ -71,11 +69,7 @@ class Gtp(Agent[GtpParameters]):
         self._follow(gtp, position, 1 - seat)
         answer = gtp.ask(f"genmove {COLORS[seat]}", self._seconds(decision)).strip()
         if answer.lower() == "resign":
-            log.warning(
-                "%s resigns; it passes instead, since Go here has no resigning", gtp.engine.name
-            )
-            gtp.ask(f"play {COLORS[seat]} pass")
-            answer = "pass"
+            return RESIGN
         chosen = action(answer, size)
         self._stones = played(position.stones, seat, chosen, size)
         return chosen

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from dovetail._version import __version__
-from dovetail.agent_servers.agent import Agent, Decision, End
+from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End
 from dovetail.agent_servers.agent import Seat as Seated
 from dovetail.agent_servers.host import LATER, AgentHost
 from dovetail.bridges.choices import about, choices, is_legal, labels, position, total
@@ -216,9 +216,9 @@ class Table:
                 self._give_up(player, player.decision)
 
     def _give_up(self, player: _Player, decision: Decision) -> None:
-        # No space has nil, so the broker ends the game as the run says for an illegal action.
         player.decision = None
-        self._answers.put((player, decision, None, 0))
+        self._answers.put((player, decision, RESIGN, player.refused))
+        player.refused = 0
 
     def again(self, seat: int) -> None:
         """Begin the next game.

@@ -328,6 +328,8 @@ type Action struct {
 	Measures map[string]float64
 	// For watchers, if the decision asks for it with `think`.
 	Thoughts *Thoughts
+	// Gives the episode up instead; `action` is then ignored.
+	Resign bool
 }
 
 func (m *Action) wire(w *wire) {
@@ -338,6 +340,7 @@ func (m *Action) wire(w *wire) {
 	opt(w, "refused", &m.Refused, 0, integer)
 	dict(w, "measures", &m.Measures, number)
 	orNil(w, "thoughts", &m.Thoughts, mapOf)
+	opt(w, "resign", &m.Resign, false, boolean)
 }
 
 func (*Action) kind() string { return "action" }

@@ -112,6 +112,9 @@ type Run struct {
 	SaveEvery int64
 	// Whether every watcher may see what the agents think; otherwise only this experiment may.
 	Thoughts bool
+	// In a stepwise run: whether each turn has the position as text. Watchers get it in any case. Nil
+	// stands for true.
+	Texts *bool
 }
 
 func (m *Run) wire(w *wire) {
@@ -143,6 +146,7 @@ func (m *Run) wire(w *wire) {
 	orDefault(w, "on_agent_lost", &m.OnAgentLost, AgentLostFail, formAgentLost)
 	opt(w, "save_every", &m.SaveEvery, 0, integer)
 	opt(w, "thoughts", &m.Thoughts, false, boolean)
+	orPointer(w, "texts", &m.Texts, true, boolean)
 }
 
 func (*Run) kind() string { return "run" }

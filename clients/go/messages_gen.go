@@ -126,7 +126,7 @@ type Reason string
 
 // The words of Reason.
 const (
-	// The rules ended it.
+	// The rules ended it, or a seat resigned.
 	ReasonTerminated Reason = "terminated"
 	// A limit outside the rules cut it short.
 	ReasonTruncated Reason = "truncated"

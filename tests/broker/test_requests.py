@@ -203,6 +203,17 @@ def stepwise(**run: Any) -> Conversation:
     return table
 
 
+def test_a_stepwise_run_may_go_without_texts_unless_someone_watches() -> None:
+    table = Conversation(stepwise=True, texts=False, episodes=2).opens()
+    table.experiment.says(m.ExperimentStart(2, table.run))
+    table.environment.hears(m.EnvironmentStart, watched=False)
+    table.environment.turns(terminated=True)
+    observer = Voice(table, "observer", "eye")
+    observer.says(m.Watch(9))
+    table.experiment.says(m.ExperimentStart(3, table.run))
+    table.environment.hears(m.EnvironmentStart, watched=True)
+
+
 def test_an_episode_may_be_abandoned_for_the_next() -> None:
     table = stepwise(episodes=2)
     table.experiment.says(m.ExperimentStart(4, table.run))

@@ -36,6 +36,29 @@ def quiet(*voices: Voice) -> None:
         assert not voice.heard, voice.heard
 
 
+@pytest.mark.parametrize("price", ["forfeit", "random", "truncate"])
+def test_a_seat_may_resign_whatever_an_illegal_action_costs(price: str) -> None:
+    table = begun(on_illegal=price)
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(1, resign=True)
+    first, second = over(table, reason="terminated", blame=0, outcome=[0.0, 1.0])
+    assert (first.reward, second.reward) == (-5.0, 5.0)
+    (record,) = table.records
+    assert (record.actions, record.result.scored) == ([], True)
+    assert record.result.message == "seat 0 resigned at turn 0"
+    table.environment.hears(m.Close)
+
+
+def test_a_late_resignation_is_late() -> None:
+    table = begun(clock=m.ClockRule(decision=1.0), on_timeout="truncate")
+    table.environment.turns(0)
+    decision = table.agents[0].hears(m.AgentStart)
+    table.now = 5.0
+    table.agents[0].acts(None, decision, resign=True)
+    over(table, reason="truncated", blame=0)
+
+
 # -- turns and rewards ------------------------------------------------------------------------------
 
 

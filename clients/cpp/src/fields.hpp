@@ -324,6 +324,7 @@ void visit(V& v, M& m, Of<messages::Action>) {
     v.at_least("refused", m.refused, 0);
     v.optional("measures", m.measures);
     v.optional("thoughts", m.thoughts);
+    v.optional("resign", m.resign);
 }
 
 template <class V, class M>
@@ -455,6 +456,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("save_every", m.save_every);
     v.at_least("save_every", m.save_every, 0);
     v.optional("thoughts", m.thoughts);
+    v.optional("texts", m.texts, true);
 }
 
 template <class V, class M>

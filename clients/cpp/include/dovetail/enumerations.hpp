@@ -101,7 +101,7 @@ constexpr void words(AgentLost, Each each) {
 
 /// Why an episode ended.
 enum class Reason {
-    /// The rules ended it.
+    /// The rules ended it, or a seat resigned.
     terminated,
     /// A limit outside the rules cut it short.
     truncated,

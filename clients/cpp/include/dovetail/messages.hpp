@@ -509,6 +509,8 @@ struct Action {
     std::vector<std::pair<std::string, double>> measures = {};
     /// For watchers, if the decision asks for it with `think`.
     std::optional<Thoughts> thoughts = {};
+    /// Gives the episode up instead; `action` is then ignored.
+    bool resign = false;
 };
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a list of
@@ -704,6 +706,8 @@ struct Run {
     std::int64_t save_every = 0;
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
     bool thoughts = false;
+    /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+    bool texts = true;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.

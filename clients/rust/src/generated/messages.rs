@@ -172,7 +172,7 @@ words! { AgentLost;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The rules ended it.
+    /// The rules ended it, or a seat resigned.
     #[default]
     Terminated,
     /// A limit outside the rules cut it short.
@@ -955,6 +955,8 @@ pub struct Action {
     pub measures: BTreeMap<String, f64>,
     /// For watchers, if the decision asks for it with `think`.
     pub thoughts: Option<Thoughts>,
+    /// Gives the episode up instead; `action` is then ignored.
+    pub resign: bool,
 }
 
 record! { Action "type" = "action";
@@ -965,6 +967,7 @@ record! { Action "type" = "action";
     refused "refused" = 0,
     measures "measures" = Default::default(),
     thoughts "thoughts" = None,
+    resign "resign" = false,
 }
 
 /// Asks what would follow from the position in which the seat must act. The reply's `body` is a
@@ -1228,6 +1231,8 @@ pub struct Run {
     pub save_every: u64,
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
     pub thoughts: bool,
+    /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+    pub texts: bool,
 }
 
 record! { Run "type" = "run";
@@ -1259,6 +1264,7 @@ record! { Run "type" = "run";
     on_agent_lost "on_agent_lost" = AgentLost::Fail,
     save_every "save_every" = 0,
     thoughts "thoughts" = false,
+    texts "texts" = true,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.

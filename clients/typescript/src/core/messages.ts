@@ -71,7 +71,7 @@ export const AgentLost = s.oneOf<AgentLost>("fail", "forfeit", "truncate", "wait
 
 /** Why an episode ended. */
 export type Reason =
-  /** The rules ended it. */
+  /** The rules ended it, or a seat resigned. */
   | "terminated"
   /** A limit outside the rules cut it short. */
   | "truncated"
@@ -1002,6 +1002,11 @@ export interface Action {
   measures?: Record<string, number>;
   /** For watchers, if the decision asks for it with `think`. */
   thoughts?: Thoughts | null;
+  /**
+   * Gives the episode up instead; `action` is then ignored.
+   * @defaultValue false
+   */
+  resign?: boolean;
 }
 
 /**
@@ -1332,6 +1337,11 @@ export interface Run {
    * @defaultValue false
    */
   thoughts?: boolean;
+  /**
+   * In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+   * @defaultValue true
+   */
+  texts?: boolean;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */

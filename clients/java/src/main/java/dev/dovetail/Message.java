@@ -191,7 +191,7 @@ public sealed interface Message extends Encodable {
 
     /** Why an episode ended. */
     enum Reason implements Encodable {
-        /** The rules ended it. */
+        /** The rules ended it, or a seat resigned. */
         TERMINATED("terminated"),
         /** A limit outside the rules cut it short. */
         TRUNCATED("truncated"),
@@ -1882,6 +1882,7 @@ public sealed interface Message extends Encodable {
      * @param measures What the agent measured since its last answer, such as {@code loss}; goes into the result of
      *     the episode.
      * @param thoughts For watchers, if the decision asks for it with {@code think}.
+     * @param resign Gives the episode up instead; {@code action} is then ignored.
      */
     record Action(
             long episode,
@@ -1890,30 +1891,36 @@ public sealed interface Message extends Encodable {
             Object action,
             long refused,
             Map<String, Double> measures,
-            Thoughts thoughts) implements Message {
+            Thoughts thoughts,
+            boolean resign) implements Message {
         /** {@return {@code Action} with defaults in the other fields} */
         public static Action of(long episode, long turn, int seat) {
-            return new Action(episode, turn, seat, null, 0L, Map.of(), null);
+            return new Action(episode, turn, seat, null, 0L, Map.of(), null, false);
         }
 
         /** {@return a copy with another {@code action}} */
         public Action withAction(Object action) {
-            return new Action(episode, turn, seat, action, refused, measures, thoughts);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts, resign);
         }
 
         /** {@return a copy with another {@code refused}} */
         public Action withRefused(long refused) {
-            return new Action(episode, turn, seat, action, refused, measures, thoughts);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts, resign);
         }
 
         /** {@return a copy with another {@code measures}} */
         public Action withMeasures(Map<String, Double> measures) {
-            return new Action(episode, turn, seat, action, refused, measures, thoughts);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts, resign);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public Action withThoughts(Thoughts thoughts) {
-            return new Action(episode, turn, seat, action, refused, measures, thoughts);
+            return new Action(episode, turn, seat, action, refused, measures, thoughts, resign);
+        }
+
+        /** {@return a copy with another {@code resign}} */
+        public Action withResign(boolean resign) {
+            return new Action(episode, turn, seat, action, refused, measures, thoughts, resign);
         }
 
         @Override
@@ -1927,6 +1934,7 @@ public sealed interface Message extends Encodable {
                     .put("refused", refused, 0L)
                     .put("measures", measures, Map.of())
                     .put("thoughts", thoughts, null)
+                    .put("resign", resign, false)
                     .map();
         }
 
@@ -1939,7 +1947,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("action", Reader.ANY, null),
                     fields.optional("refused", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()),
-                    fields.optional("thoughts", Reader.orNil(Thoughts::read), null));
+                    fields.optional("thoughts", Reader.orNil(Thoughts::read), null),
+                    fields.optional("resign", Reader.BOOLEAN, false));
         }
     }
 
@@ -2304,6 +2313,7 @@ public sealed interface Message extends Encodable {
      * @param saveEvery Have the broker save each agent that learns after this many episodes, to make it again from;
      *     0 never.
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
+     * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
      */
     record Run(
             long id,
@@ -2333,13 +2343,14 @@ public sealed interface Message extends Encodable {
             String label,
             AgentLost onAgentLost,
             long saveEvery,
-            boolean thoughts) implements Message {
+            boolean thoughts,
+            boolean texts) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false);
+                    AgentLost.FAIL, 0L, false, true);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2347,7 +2358,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2355,7 +2366,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2363,7 +2374,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2371,7 +2382,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2379,7 +2390,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2387,7 +2398,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2395,7 +2406,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2403,7 +2414,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2411,7 +2422,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2419,7 +2430,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2427,7 +2438,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2435,7 +2446,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2443,7 +2454,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2451,7 +2462,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2459,7 +2470,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2467,7 +2478,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2475,7 +2486,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2483,7 +2494,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2491,7 +2502,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2499,7 +2510,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2507,7 +2518,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -2515,7 +2526,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -2523,7 +2534,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -2531,7 +2542,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -2539,7 +2550,15 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+        }
+
+        /** {@return a copy with another {@code texts}} */
+        public Run withTexts(boolean texts) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
         }
 
         @Override
@@ -2574,6 +2593,7 @@ public sealed interface Message extends Encodable {
                     .put("on_agent_lost", onAgentLost, AgentLost.FAIL)
                     .put("save_every", saveEvery, 0L)
                     .put("thoughts", thoughts, false)
+                    .put("texts", texts, true)
                     .map();
         }
 
@@ -2607,7 +2627,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("label", Reader.TEXT, ""),
                     fields.optional("on_agent_lost", Reader.word(AgentLost.class), AgentLost.FAIL),
                     fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("thoughts", Reader.BOOLEAN, false));
+                    fields.optional("thoughts", Reader.BOOLEAN, false),
+                    fields.optional("texts", Reader.BOOLEAN, true));
         }
     }
 
