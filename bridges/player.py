@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost, agent_name
 from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.lookahead import previews
+from dovetail.env_servers.lookahead import Walk
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
@@ -111,6 +111,7 @@ class Player:
         return self._answer(self._host.handle([message]), list(to_act))
 
     def _answer(self, answers: list[m.Message], to_act: list[int]) -> Any:
+        walk, seed = None, 0
         while True:
             self._refused(answers)
             answer = answers[-1] if answers else None
@@ -123,10 +124,14 @@ class Player:
             assert self._environment is not None
             reply: m.Message
             try:
-                root = self._environment.fork(self._seat, answer.seed)
-                found = previews(root, to_act, self._spec.seats, answer.lines)
+                if walk is None or seed != answer.seed:
+                    seed = answer.seed
+                    root = self._environment.fork(self._seat, seed)
+                    walk = Walk(root, to_act, self._spec.seats)
+                found = walk.previews(answer.lines)
                 reply = m.Reply(answer.id, found)
             except DovetailError as error:
+                walk = None
                 reply = m.Error("unavailable", str(error), id=answer.id)
             answers = self._host.handle([reply])
 

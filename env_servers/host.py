@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.lookahead import previews
+from dovetail.env_servers.lookahead import Walk
 from dovetail.peer import options
 from dovetail.peer.blame import place
 from dovetail.peer.inbox import Inbox
@@ -32,7 +32,7 @@ class _Open:
 
     __slots__ = (
         *("before", "environment", "episode", "match", "seats", "seq", "to_act", "turn"),
-        *("scenes", "wants", "watched"),
+        *("scenes", "walk", "walked", "wants", "watched"),
     )
 
     def __init__(self, match: int, environment: Environment, seats: int) -> None:
@@ -50,6 +50,10 @@ class _Open:
         self.wants: list[list[m.Want]] = []
         self.watched = False
         self.scenes = False
+        self.walk: Walk | None = None
+        """What answers the lookahead of ``walked``."""
+        self.walked: tuple[int, int, int, int] | None = None
+        """Episode, turn, seat and seed of the last lookahead."""
 
 
 class EnvironmentHost:
@@ -185,6 +189,7 @@ class EnvironmentHost:
             return
         place.turn = number
         place.to_act = turn.to_act
+        place.walk = None
         out.append(turn)
         if self._inbox.keeping:
             self._inbox.keep(place.seq, turn, place.before)
@@ -249,6 +254,7 @@ class EnvironmentHost:
         try:
             if place is None:
                 raise DovetailError(f"match {message.match} is not open")
+            place.walk = None  # the message may change the position
             return m.Reply(message.id, place.environment.message(message.body))
         except Exception as error:
             return m.Error(_code(error), _describe(error, "message"), id=message.id)
@@ -260,8 +266,14 @@ class EnvironmentHost:
                 raise DovetailError(f"episode {message.episode} is not in progress")
             if place.turn != message.turn:
                 raise DovetailError(f"the episode is at turn {place.turn}")
-            root = place.environment.fork(message.seat, message.seed)
-            return m.Reply(message.id, previews(root, place.to_act, place.seats, message.lines))
+            asked = message.episode, message.turn, message.seat, message.seed
+            walk, place.walk = place.walk, None  # one that fails is not used again
+            if walk is None or place.walked != asked:
+                root = place.environment.fork(message.seat, message.seed)
+                walk = Walk(root, place.to_act, place.seats)
+            found = walk.previews(message.lines)
+            place.walk, place.walked = walk, asked
+            return m.Reply(message.id, found)
         except Exception as error:
             return m.Error(_code(error), _describe(error, "lookahead"), id=message.id)
 

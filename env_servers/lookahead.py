@@ -13,31 +13,49 @@ from dovetail.protocol.messages import Preview
 def previews(
     root: Environment, to_act: Sequence[int], seats: int, lines: Sequence[Sequence[Sequence[Any]]]
 ) -> list[Preview]:
-    """Return what each line leads to.
+    """Return what each line leads to; see ``Walk``."""
+    return Walk(root, to_act, seats).previews(lines)
 
-    A line that continues from the one before it is played from there, so depth-first order is
-    cheap.
+
+class Walk:
+    """Plays lines of actions from one position.
+
+    A line that continues from the one before it is played from there, also if that one came in an
+    earlier call: depth-first order is cheap, and so is a play-out that asks for one action at a time.
 
     Args:
         root: a fork of the episode; it stays as it is.
         to_act: the seats to act there.
         seats: how many there are.
-        lines: sequences of entries with one action for each seat to act, in their order.
     """
-    first = Preview(list(to_act), rewards=[0.0] * seats)
-    found: list[Preview] = []
-    done: list[Sequence[Any]] = []
-    here, preview = copy.deepcopy(root), first
-    for line in lines:
-        if preview.error or list(line[: len(done)]) != done:
-            here, preview, done = copy.deepcopy(root), first, []
-        for actions in line[len(done) :]:
-            preview = _after(here, preview, actions)
-            if preview.error:
-                break
-            done.append(actions)
-        found.append(preview)
-    return found
+
+    def __init__(self, root: Environment, to_act: Sequence[int], seats: int) -> None:
+        self._root = root
+        self._first = Preview(list(to_act), rewards=[0.0] * seats)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._here, self._preview = copy.deepcopy(self._root), self._first
+        self._done: list[Sequence[Any]] = []
+
+    def previews(self, lines: Sequence[Sequence[Sequence[Any]]]) -> list[Preview]:
+        """Return what each line leads to.
+
+        Args:
+            lines: sequences of entries with one action for each seat to act, in their order.
+        """
+        found: list[Preview] = []
+        for line in lines:
+            done = self._done
+            if self._preview.error or list(line[: len(done)]) != done:
+                self._restart()
+            for actions in line[len(self._done) :]:
+                self._preview = _after(self._here, self._preview, actions)
+                if self._preview.error:
+                    break
+                self._done.append(actions)
+            found.append(self._preview)
+        return found
 
 
 def _after(environment: Environment, before: Preview, actions: Sequence[Any]) -> Preview:

@@ -329,8 +329,8 @@ class Experiment:
                 ``seeds``, ``first_index``, ``mode`` ("learn" or "evaluate"), ``modes`` (of each
                 agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
                 ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
-                ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``save_every`` and
-                ``label``;
+                ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``save_every``,
+                ``label`` and ``texts``;
                 ``dovetail.experiments.results.RunOptions`` says what each does.
 
         Raises:

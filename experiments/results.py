@@ -68,6 +68,8 @@ class RunOptions(TypedDict, total=False):
     """After how many episodes the broker saves the learners; 0 for never."""
     label: str
     """What the run is called in the journal."""
+    texts: bool
+    """In a stepwise run: whether each turn has the position as text."""
 
 
 class Results(list[Episode]):

@@ -157,6 +157,38 @@ def test_a_line_ends_at_what_is_not_legal_and_at_the_end() -> None:
     assert found[4] == Preview([0], rewards=[0.0, 0.0])
 
 
+def test_a_play_out_that_asks_for_one_action_at_a_time_steps_once_for_each() -> None:
+    steps = 0
+
+    class Counting(ConnectFour):
+        name = "counting"
+
+        def step(self, actions: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return super().step(actions)
+
+    class Deep(Agent):
+        name = "deep"
+
+        def step(self, decision: Decision) -> Any:
+            line: list[int] = []
+            for column in (0, 1, 2, 3, 4, 5, 6, 0, 1, 2):
+                line.append(column)
+                (found,) = yield Lookahead([line])
+                assert (found.applied, found.error) == (len(line), "")
+            (found,) = yield Lookahead([[3]], seed=1)  # another draw begins at the root again
+            assert found.applied == 1
+            return 3
+
+    with InProcess([Counting], [Deep]) as experiment:
+        deep = experiment.create("deep")
+        run = experiment.run("counting", [deep, deep], max_turns=1, retries=0, lookahead=True)
+        (episode,) = run.wait()
+    assert episode.reason == "truncated", episode.message
+    assert steps == 10 + 1 + 1
+
+
 def test_what_is_hidden_is_drawn_from_the_seed_and_not_told() -> None:
     """The lines of all digits win in exactly one of five, the same for a seed, whatever is true."""
     won = set()
