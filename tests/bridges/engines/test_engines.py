@@ -177,6 +177,24 @@ def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
 # -- Go ---------------------------------------------------------------------------------------------
 
 
+def test_an_engine_may_resign(tmp_path: Path) -> None:
+    fake(
+        "resigns",
+        "for line in sys.stdin:\n"
+        "    say('= resign\\n' if line.startswith('genmove') else '= true\\n')\n",
+        tmp_path,
+    )
+    with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
+        engine = experiment.create("gtp", parameters={"engine": "resigns"})
+        other = experiment.create("random")
+        (episode,) = experiment.run(
+            "openspiel", [other, engine], configuration=SMALL_GO, retries=0, on_illegal="random"
+        ).wait()
+        assert (episode.reason, episode.blame) == ("terminated", 1), episode.message
+        assert episode.outcome == [1.0, 0.0]
+        assert episode.message == "seat 1 resigned at turn 1"
+
+
 def test_gnugo_and_the_referee_agree_on_a_game() -> None:
     with InProcess([OpenSpiel], [Gtp]) as experiment:
         black, white = (experiment.create("gtp", parameters={"level": 0}) for _ in range(2))
