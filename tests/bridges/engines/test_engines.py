@@ -181,7 +181,7 @@ def test_an_engine_may_resign(tmp_path: Path) -> None:
     fake(
         "resigns",
         "for line in sys.stdin:\n"
-        "    say('= resign\\n' if line.startswith('genmove') else '= true\\n')\n",
+        "    say('= resign\\n' if line.startswith('genmove') else '=\\n')\n",
         tmp_path,
     )
     with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
