@@ -117,7 +117,9 @@ class Player:
             answer = answers[-1] if answers else None
             if isinstance(answer, m.Action):
                 if answer.resign:
-                    raise DovetailError(f"{agent_name(self.agent)} resigned, which cannot be passed on here")
+                    raise DovetailError(
+                        f"{agent_name(self.agent)} resigned, which cannot be passed on here"
+                    )
                 return answer.action
             if not isinstance(answer, m.AgentLookahead):
                 raise DovetailError(f"{agent_name(self.agent)} gave no action")

@@ -13,7 +13,6 @@ from dovetail.bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail.bridges.gtp.protocol import GtpEngine
 from dovetail.protocol.errors import DovetailError
 
-
 ENGINES = {
     # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes.
     "gnugo": ["gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"],
