@@ -89,7 +89,7 @@ check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@rm -rf $(VENV)/typing && mkdir -p $(VENV)/typing/dovetail
-	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments bridges) $(VENV)/typing/dovetail/
+	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments bridges web) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
 	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
@@ -131,7 +131,7 @@ lock: ## resolve both lock files anew (needs the network)
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
-		--extra openspiel --extra mcp --extra language-models --extra dev -o requirements.lock pyproject.toml; \
+		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml; \
 	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
 		-o requirements-bench.lock pyproject.toml
 

@@ -18,6 +18,7 @@ PAGES = [
 TEXTS = [
     "players.md",
     "records.md",
+    "web.md",
     *sorted(
         f"{path.parent.name}/{path.name}"
         for folder in ("agents", "bridges")

@@ -25,6 +25,7 @@ from dovetail.cli import (
     rlglue,
     train,
     watching,
+    web,
 )
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 
@@ -77,6 +78,7 @@ for module in (
         check,
         ggp,
         mcp,
+        web,
     ),
 ):
     module.add(app)

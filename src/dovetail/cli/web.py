@@ -1,0 +1,154 @@
+"""``dovetail web``."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.broker import loopback
+from dovetail.cli.common import ADDRESS, Token, UsageError, log_to_stderr, warn
+
+if TYPE_CHECKING:
+    from dovetail.broker.server import Server
+
+GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
+AGENTS = (
+    *("random", "greedy", "mcts", "alpha-beta", "amazons-player", "tetris-player"),
+    *("dots-player", "dominion-money"),
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(web)
+
+
+def web(
+    connect: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."),
+    ] = ADDRESS,
+    token: Token = None,
+    games: Annotated[
+        bool,
+        typer.Option(
+            "--games", help="Start a broker with all games and some agents, instead of connecting."
+        ),
+    ] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8757,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Journal whose episodes can be replayed.")
+    ] = None,
+    password: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DOVETAIL_PASSWORD", help="Password that visitors must give; any name will do."
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+) -> None:
+    """Watch, play and replay games in a browser.
+
+    Example: dovetail web --games
+
+    Example: dovetail web --connect tcp://127.0.0.1:5757 --journal dovetail.journal
+    """
+    from dovetail.peer.extras import needed
+
+    for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart"):
+        needed(package)
+    from dovetail.web.serve import serve
+
+    log_to_stderr()
+    if not loopback(f"tcp://{host}:{port}") and not password:
+        raise UsageError(
+            f"--host {host} is reachable from other machines; give a --password, or listen on 127.0.0.1"
+        )
+    with contextlib.ExitStack() as stack:
+        if games:
+            if journal is None:
+                journal = Path("dovetail.journal")
+            connect = stack.enter_context(started(journal, token))
+
+        def ready(url: str) -> None:
+            print(f"the page is at {url}", flush=True)
+            if show:
+                import webbrowser
+
+                webbrowser.open(url)
+
+        serve(
+            connect,
+            token,
+            host=host,
+            port=port,
+            journal=journal,
+            password=password,
+            ready=ready,
+        )
+
+
+@contextlib.contextmanager
+def started(journal: Path, token: str | None) -> Iterator[str]:
+    """Run a broker, the games and some agents; yield the broker's address."""
+    from dovetail.broker.core import Settings
+    from dovetail.broker.journal import Journal
+    from dovetail.broker.serve import serve
+
+    stop, up = threading.Event(), threading.Event()
+    address = ""
+    failed: list[Exception] = []
+
+    def ready(server: Server) -> None:
+        nonlocal address
+        address = str(server.address)
+        up.set()
+
+    def run() -> None:
+        try:
+            serve(
+                "tcp://127.0.0.1:*",
+                settings=Settings(token=token),
+                journal=Journal(journal),
+                ready=ready,
+                stop=stop,
+            )
+        except Exception as error:
+            failed.append(error)
+            up.set()
+
+    broker = threading.Thread(target=run, name="broker")
+    broker.start()
+    up.wait()
+    if failed:
+        broker.join()
+        raise failed[0]
+    programs = []
+    try:
+        for kind, names in (("env", GAMES), ("agent", AGENTS)):
+            line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
+            if token is not None:
+                line += ["--token", token]
+            programs.append(subprocess.Popen(line, stdout=subprocess.DEVNULL))
+        yield address
+    finally:
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            try:
+                program.wait(5)
+            except subprocess.TimeoutExpired:
+                warn(f"process {program.pid} does not stop; killing it")
+                program.kill()
+        stop.set()
+        broker.join()

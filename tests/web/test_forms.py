@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail.env_servers.amazons import Amazons
+from dovetail.peer import options
+from dovetail.protocol.errors import DovetailError
+from dovetail.web.forms import fields, read
+
+PARAMETERS: dict[str, Any] = options.describe(Amazons.Configuration)
+
+
+def test_fields_have_kinds_limits_and_defaults() -> None:
+    found = {each.name: each for each in fields(PARAMETERS)}
+    rows, action = found["rows"], found["action"]
+    assert (rows.kind, rows.value, rows.least, rows.most) == ("number", "10", "4", "20")
+    assert (action.kind, action.options) == ("choice", ("move", "steps"))
+
+
+def test_only_what_was_changed_is_sent() -> None:
+    given = {"rows": "6", "columns": "10", "action": "steps", "position": "", "unknown": "x"}
+    assert read(PARAMETERS, given) == {"rows": 6, "action": "steps"}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"rows": "six"}, "Option rows: 'six' is not valid; give a whole number from 4 on to 20"),
+        ({"rows": "21"}, "'21' is not valid"),
+        ({"action": "fly"}, "give one of move, steps"),
+        ({"position": "a" * 10_001}, "at most 10000 characters"),
+    ],
+)
+def test_an_impossible_answer_is_named(given: dict[str, str], what: str) -> None:
+    with pytest.raises(DovetailError, match=what):
+        read(PARAMETERS, given)

@@ -1,0 +1,190 @@
+"""The page in a real browser: games played by clicking, replayed, and looked at on a phone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+CLICK = """e => {
+  const r = e.getBoundingClientRect();
+  const at = {clientX: r.x + r.width / 2, clientY: r.y + r.height / 2, bubbles: true};
+  e.ownerSVGElement.dispatchEvent(new MouseEvent('click', at));
+}"""
+GAMES = {
+    "amazons": ({"rows": "5", "columns": "5"}, "random"),
+    "rlgame": ({}, "random"),
+    "dots": ({}, "random"),
+    "dominion": ({}, "dominion-money"),
+    "tetris": ({"height": "8"}, ""),
+    "2048": ({"rows": "3", "columns": "3"}, ""),
+}
+
+
+def begin(page: Any, url: str, game: str, opponent: str = "random", **options: str) -> None:
+    page.goto(f"{url}play/{game}")
+    if opponent:
+        page.select_option("select[name='seat.1']", opponent)
+    if options:
+        page.click("summary")
+        for name, value in options.items():
+            page.fill(f"input[name='o.{name}']", value)
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+
+
+def play_on(page: Any, decisions: int = 1000) -> int:
+    """Point at what is lit until the game is over; return the decisions made."""
+    made = 0
+    while made < decisions:
+        page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
+        game = page.locator("#game")
+        if game.get_attribute("data-over") == "true":
+            break
+        before = game.get_attribute("data-number")
+        for part in range(4):
+            lit = page.locator(".target")
+            count = lit.count()
+            if count == 0:
+                if page.locator("#buttons button").count():
+                    page.locator("#buttons button").first.click()
+                break
+            lit.nth((7 * made + 3 * part) % count).evaluate(CLICK)
+            if not page.locator(".picked").count():
+                break
+        page.wait_for_selector(f"#game:not([data-number='{before}'])")
+        made += 1
+    return made
+
+
+def test_a_game_played_by_clicking_then_replayed(page: Any, url: str) -> None:
+    begin(page, url, "connect_four")
+    assert page.locator(".target").count() == 7
+    assert "it is your turn" in page.inner_text("#status")
+    made = play_on(page)
+    assert made >= 4
+    assert "The game is over" in page.inner_text("#status")
+    outcome = page.inner_text("#status")
+    # Back to the start by keyboard, and to the end again.
+    page.locator("h1").click()
+    page.keyboard.press("Home")
+    page.wait_for_selector("#board svg:not(:has(.piece))")
+    page.keyboard.press("End")
+    page.wait_for_selector("#board svg .piece")
+    assert page.inner_text("#status") == outcome
+    discs = page.locator("#board .piece").count()
+    page.goto(f"{url}replay")
+    page.locator("td a").first.click()
+    page.wait_for_selector("#board svg")
+    assert page.locator("#board .piece").count() == 0
+    page.keyboard.press("End")
+    page.wait_for_selector("#board svg .piece")
+    assert page.locator("#board .piece").count() == discs
+
+
+def test_a_game_played_by_keyboard_and_by_name(page: Any, url: str) -> None:
+    begin(page, url, "connect_four")
+    lit = page.locator(".target[tabindex='0']")
+    assert lit.count() == 1
+    assert re.search("column 0.*can be chosen", lit.get_attribute("aria-label") or "")
+    lit.focus()
+    page.keyboard.press("ArrowRight")
+    assert "column 1" in (page.locator(":focus").get_attribute("aria-label") or "")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#log li[data-turn='1']")
+    assert page.inner_text("#log li[data-turn='1']").endswith(": 1")
+    page.wait_for_selector("#game[data-waiting=true]")
+    page.fill("#move", "nowhere")
+    page.keyboard.press("Enter")
+    assert "No legal move" in page.inner_text("#say")
+    page.fill("#move", "column 5")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#log li[data-turn='3']")
+    assert page.inner_text("#log li[data-turn='3']").endswith(": 5")
+
+
+def test_two_people_at_two_browsers(page: Any, chromium: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.fill("input[name='name.0']", "<b>Ann</b>")
+    page.select_option("select[name='seat.1']", "person")
+    page.fill("input[name='name.1']", "Bob")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert "<b>Ann</b>, it is your turn" in page.inner_text("#status")
+    assert page.locator("#status b").count() == 0
+    context = chromium.new_context()
+    other = context.new_page()
+    other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
+    other.wait_for_selector("#board svg")
+    assert other.locator(".target").count() == 0
+    page.locator(".target").nth(3).evaluate(CLICK)
+    other.wait_for_selector("#game[data-waiting=true]")
+    assert other.locator("#board .piece").count() == 1
+    other.locator(".target").nth(3).evaluate(CLICK)
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.locator("#board .piece").count() == 2
+    # Who only watches gets no choices.
+    watcher = context.new_page()
+    watcher.goto(page.url.partition("?")[0])
+    watcher.wait_for_selector("#board svg .piece")
+    assert watcher.locator(".target").count() == 0
+    assert watcher.locator("text=Leave the game").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
+    context = chromium.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = context.new_page()
+    try:
+        for path in ("", "play", "play/amazons", "replay"):
+            page.goto(url + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        begin(page, url, "connect_four")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        box = page.locator("#board svg").bounding_box()
+        assert box is not None
+        assert box["width"] / 7 >= 40  # a column can be hit by a thumb
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (colour == "rgb(255, 255, 255)") == (scheme == "light")
+    finally:
+        context.close()
+
+
+def test_who_is_turned_away(url: str) -> None:
+    answer = httpx.get(url)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert httpx.get(url, headers={"Host": "evil.example"}).status_code == 400
+    unstamped = httpx.post(f"{url}play/connect_four", data={"seat.0": "random"})
+    assert unstamped.status_code == 403
+    wrong = httpx.get(f"{url}play/chess")
+    assert (wrong.status_code, "No connected program offers" in wrong.text) == (404, True)
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec-WebSocket-Version": "13",
+        "Origin": "http://evil.example",
+    }
+    assert httpx.get(f"{url}live", headers=upgrade).status_code == 403
+
+
+def test_impossible_options_are_named(page: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.click("summary")
+    page.fill("input[name='o.connect']", "20")
+    page.select_option("select[name='seat.1']", "random")
+    page.click("button.main")
+    page.wait_for_selector("#status:has-text('20 in a row do not fit')")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_can_be_played_by_clicking(page: Any, url: str, game: str) -> None:
+    options, opponent = GAMES[game]
+    begin(page, url, game, opponent, **options)
+    assert play_on(page) > 5
+    assert "The game is over" in page.inner_text("#status")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Scene, Seated
+from dovetail.web.positions import drawn, encode, plain
+
+CELLS = [Cell(0, 0), Cell(1, 0)]
+
+
+def test_choices_are_named_by_their_place() -> None:
+    scene = Scene(2, 1, CELLS, choices=[Choice(7, "left", [0]), Choice(9, "right", [1])])
+    shown, problem = drawn(msgspec.to_builtins(scene), [7, 9])
+    assert problem == ""
+    assert shown is not None
+    assert shown["choices"] == [{"label": "left", "cells": [0]}, {"label": "right", "cells": [1]}]
+    watched, _ = drawn(scene)
+    assert watched is not None
+    assert "choices" not in watched
+
+
+def test_paths_become_choices() -> None:
+    scene = Scene(2, 1, CELLS, paths=np.array([[0, 1], [1, 0]], np.int16))
+    shown, _ = drawn(scene, [3, 5])
+    assert shown is not None
+    assert [each["cells"] for each in shown["choices"]] == [[0, 1], [1, 0]]
+    encode(shown)
+
+
+@pytest.mark.parametrize(
+    ("scene", "what"),
+    [
+        (Scene(2, 1, CELLS, [Piece(2, "disc")]), "a piece lies on a cell that is not there"),
+        (Scene(2, 1, CELLS, choices=[Choice(0, "x", [5])]), "names a cell that is not there"),
+        (Scene(2, 1, CELLS, marks=[Mark("last", cards=[0])]), "names a card that is not there"),
+        (Scene(math.nan, 1), "a number is not finite"),
+        (Scene(1e9, 1), "a board of"),
+        (Scene(seats=[Seated("A", math.inf)]), "a number is not finite"),
+        (Scene(2, 1, CELLS, choices=[Choice(0, "x"), Choice(1, "y")]), "2 choices for 1"),
+        (Scene(2, 1, CELLS, paths=np.array([[9]])), "list index out of range"),
+        ({"width": "wide"}, "Expected `float`"),
+        ("nonsense", "Expected `object`"),
+    ],
+)
+def test_a_scene_that_contradicts_itself_is_one_line(scene: Any, what: str) -> None:
+    shown, problem = drawn(scene, [0])
+    assert shown is None
+    assert what in problem
+    assert "\n" not in problem
+
+
+def test_values_of_the_wire_become_json() -> None:
+    value = {1: np.array([1, 2]), "b": b"xy", "n": math.nan, "t": (1, None)}
+    assert plain(value) == {"1": [1, 2], "b": "2 bytes", "n": None, "t": [1, None]}

@@ -1,0 +1,102 @@
+"""Forms made from the JSON Schema that an offer brings, and what a person typed into them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.protocol.errors import DovetailError
+
+LONGEST = 10_000
+"""Characters of one answer."""
+
+
+class Field(Struct, frozen=True):
+    """One option of a form."""
+
+    name: str
+    kind: str
+    """``number``, ``checkbox``, ``choice``, ``text`` or ``json``."""
+    value: str
+    help: str = ""
+    options: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+    whole: bool = False
+
+
+def fields(parameters: Mapping[str, Any]) -> list[Field]:
+    """Return a form's fields for an offer's ``parameters``."""
+    return [_field(str(name), schema) for name, schema in parameters.items()]
+
+
+def _field(name: str, schema: Any) -> Field:
+    schema = schema if isinstance(schema, dict) else {}
+    default = schema.get("default")
+    about = str(schema.get("description", ""))[:300]
+    options = schema.get("enum")
+    kind = schema.get("type")
+    if isinstance(options, list) and all(isinstance(each, str | int | float) for each in options):
+        return Field(name, "choice", str(default), about, tuple(map(str, options)))
+    if kind == "boolean":
+        return Field(name, "checkbox", "on" if default else "", about)
+    if kind in ("integer", "number"):
+        least, most = (str(schema.get(each, "")) for each in ("minimum", "maximum"))
+        value = "" if default is None else str(default)
+        return Field(name, "number", value, about, (), least, most, kind == "integer")
+    if kind == "string":
+        return Field(name, "text", "" if default is None else str(default), about)
+    return Field(name, "json", json.dumps(default), about)
+
+
+def read(parameters: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options that a person set; those left as they were are left out.
+
+    Args:
+        parameters: of the offer.
+        given: by name, what came with the form.
+
+    Raises:
+        DovetailError: an answer is not of its type; the text names the option.
+    """
+    found: dict[str, Any] = {}
+    for field in fields(parameters):
+        text = given.get(field.name, "").strip()
+        if len(text) > LONGEST:
+            raise DovetailError(f"Option {field.name}: at most {LONGEST} characters, please")
+        if text == field.value or (not text and field.kind != "checkbox"):
+            continue
+        found[field.name] = _value(field, text, parameters[field.name])
+    return found
+
+
+def _value(field: Field, text: str, schema: Any) -> Any:
+    try:
+        match field.kind:
+            case "checkbox":
+                return bool(text)
+            case "number":
+                value = int(text) if field.whole else float(text)
+                if (field.least and value < float(field.least)) or (
+                    field.most and value > float(field.most)
+                ):
+                    raise ValueError
+                return value
+            case "choice":
+                return next(each for each in schema["enum"] if str(each) == text)
+            case "json":
+                return json.loads(text)
+    except (ValueError, StopIteration, RecursionError):
+        wanted = {
+            "number": f"a {'whole ' * field.whole}number"
+            + (f" from {field.least} on" if field.least else "")
+            + (f" to {field.most}" if field.most else ""),
+            "choice": f"one of {', '.join(field.options)}",
+        }.get(field.kind, "JSON")
+        raise DovetailError(
+            f"Option {field.name}: {text[:80]!r} is not valid; give {wanted}"
+        ) from None
+    return text

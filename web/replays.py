@@ -1,0 +1,102 @@
+"""Replays: the episodes of a journal, played again from seed and actions for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dovetail.peer import options
+from dovetail.peer.registry import registered
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord, episodes
+from dovetail.web.positions import drawn, plain
+
+MOST_LISTED = 500
+MOST_TURNS = 5000
+
+
+def listed(journal: Path) -> list[dict[str, Any]]:
+    """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
+    found: list[dict[str, Any]] = []
+    for number, record in episodes(journal):
+        found.append(about(number, record))
+        if len(found) > 2 * MOST_LISTED:
+            del found[:MOST_LISTED]
+    return found[-MOST_LISTED:][::-1]
+
+
+def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
+    """Return what the page says of a recorded episode."""
+    result = record.result
+    return {
+        "number": number,
+        "environment": record.environment[:100],
+        "agents": [seat.agent[:100] for seat in result.seats],
+        "outcome": result.outcome,
+        "returns": [seat.total for seat in result.seats],
+        "seconds": [seat.seconds for seat in result.seats],
+        "turns": result.turns,
+        "reason": result.reason,
+        "blame": result.blame,
+        "message": result.message,
+        "seed": result.seed,
+    }
+
+
+def found(journal: Path, number: int) -> EpisodeRecord:
+    """Return the episode of this number.
+
+    Raises:
+        DovetailError: there is none, or the journal cannot be read.
+    """
+    for at, record in episodes(journal):
+        if at == number:
+            return record
+    raise DovetailError(f"{journal.name} has no episode {number}")
+
+
+def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
+    """Yield an episode's positions, played again by the environment that is installed here.
+
+    Raises:
+        DovetailError: there is no such environment, or it plays differently.
+    """
+    kind = registered("environment", record.environment)
+    given = options.read(kind.Configuration, record.configuration, record.environment)
+    environment = kind(given)
+    try:
+        environment.init()
+        turn = environment.start(record.result.seed)
+        actions: list[tuple[int, Any]] = []
+        for number in range(min(len(record.actions), MOST_TURNS) + 1):
+            rewards = [0.0] * len(record.result.seats)
+            for view in turn.seats:
+                rewards[view.seat] = view.reward
+            scene, problem = drawn(environment.scene())
+            over = not turn.to_act
+            yield {
+                "turn": number,
+                "to_act": turn.to_act,
+                "actions": [[seat, plain(action)] for seat, action in actions],
+                "rewards": plain(rewards),
+                "outcome": turn.outcome,
+                "reason": record.result.reason if number == len(record.actions) else None,
+                "scene": scene,
+                "problem": problem,
+                "text": environment.text(),
+                "thoughts": [],
+            }
+            if over or number == len(record.actions):
+                return
+            actions = record.actions[number]
+            if sorted(turn.to_act) != sorted(seat for seat, _ in actions):
+                raise DovetailError(f"the replay differs in turn {number}")
+            turn = environment.step(dict(actions))
+    except DovetailError:
+        raise
+    except Exception as error:  # rules of another version
+        text = f"{type(error).__name__}: {error}"
+        raise DovetailError(f"the replay failed: {text[:200]}") from error
+    finally:
+        environment.cleanup()

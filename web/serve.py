@@ -1,0 +1,69 @@
+"""The page as a program: a socket, uvicorn and the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from dovetail.protocol.errors import DovetailError
+from dovetail.web.app import LOCAL, application
+from dovetail.web.hub import Hub
+
+
+def serve(
+    address: str,
+    token: str | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8757,
+    journal: Path | None = None,
+    password: str | None = None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the page until SIGINT or SIGTERM.
+
+    Args:
+        address: the broker's.
+        token: its access token, if it has one.
+        host: where to listen.
+        port: where to listen; 0 picks a free one.
+        journal: whose episodes can be replayed.
+        password: that visitors must give.
+        ready: called with the page's URL once it can be asked for.
+
+    Raises:
+        DovetailError: the port cannot be had.
+    """
+    try:
+        taken = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise DovetailError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port"
+        ) from None
+    hub = Hub(address, token)
+    hub.start()
+    # Behind a password the page may be asked for under any name that leads here.
+    hosts = LOCAL if password is None else ()
+    app = application(hub, journal=journal, hosts=hosts, password=password)
+    settings = uvicorn.Config(
+        app,
+        log_level="warning",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        ws="websockets-sansio",
+    )
+    server = uvicorn.Server(settings)
+    shown = f"[{host}]" if ":" in host else host
+    if ready is not None:
+        ready(f"http://{shown}:{taken.getsockname()[1]}/")
+    try:
+        asyncio.run(server.serve([taken]))
+    finally:
+        hub.close()
+        taken.close()

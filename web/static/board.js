@@ -1,0 +1,253 @@
+// Draws a scene of any game as SVG, and says what a person points at. It knows no game.
+
+const NS = "http://www.w3.org/2000/svg";
+const CARD_WIDTH = 1.7;
+const CARD_HEIGHT = 1.05;
+
+/** @param {string} name @param {Record<string, string | number>} attributes @param {string} [text] */
+export function element(name, attributes, text) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/** The place of everything that can be pointed at: cells as "c3", cards as "k3". */
+function placed(scene) {
+  const boxes = new Map();
+  const cells = scene.cells ?? [];
+  cells.forEach((cell, n) => {
+    boxes.set(`c${n}`, { x: cell.x, y: cell.y, w: cell.width ?? 1, h: cell.height ?? 1 });
+  });
+  const cards = scene.cards ?? [];
+  const zones = [...(scene.zones ?? [])];
+  for (const card of cards) {
+    if (!zones.some((zone) => zone.name === card.zone && (zone.owner ?? null) === (card.owner ?? null))) {
+      zones.push({ name: card.zone, owner: card.owner ?? null, title: card.zone });
+    }
+  }
+  const titles = [];
+  let y = (scene.height ?? 0) + (scene.height ? 0.4 : 0);
+  const wide = Math.max(scene.width ?? 0, cards.length ? 9 : 0, 1);
+  for (const zone of zones) {
+    const own = cards.map((card, n) => ({ card, n })).filter(
+      ({ card }) => card.zone === zone.name && (card.owner ?? null) === (zone.owner ?? null));
+    if (!own.length) continue;
+    y += 0.45;
+    titles.push({ y: y - 0.1, text: zone.title || zone.name });
+    let x = 0;
+    for (const { n } of own) {
+      if (x + CARD_WIDTH > wide + 0.01) { x = 0; y += CARD_HEIGHT + 0.1; }
+      boxes.set(`k${n}`, { x, y, w: CARD_WIDTH, h: CARD_HEIGHT });
+      x += CARD_WIDTH + 0.1;
+    }
+    y += CARD_HEIGHT + 0.1;
+  }
+  return { boxes, titles, width: wide, height: Math.max(y, scene.height ?? 0, 1) };
+}
+
+const CELLS = { dark: "darkcell", hole: "holecell", base: "base", edge: "edge", box: "box", area: "area", off: "off", arrow: "arrowcell", dot: "dot", point: "point" };
+const seatOf = (owner) => (owner === null || owner === undefined ? "none" : `s${owner % 6}`);
+
+function label(group, box, text, size, kind) {
+  const fit = Math.min(size, (1.7 * box.w) / Math.max(text.length, 1));
+  group.append(element("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + fit * 0.35, "font-size": fit, "text-anchor": "middle", class: kind }, text));
+}
+
+function drawPiece(group, piece, box) {
+  const cx = box.x + box.w / 2, cy = box.y + box.h / 2, size = Math.min(box.w, box.h, 1);
+  const owner = seatOf(piece.owner), ink = piece.owner === null || piece.owner === undefined ? "tnone" : `t${piece.owner % 6}`;
+  if (piece.kind === "line") {
+    group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "drawn" }));
+  } else if (piece.kind === "arrow") {
+    const d = size * 0.28;
+    group.append(element("path", { d: `M${cx - d} ${cy - d}L${cx + d} ${cy + d}M${cx + d} ${cy - d}L${cx - d} ${cy + d}`, class: "shot" }));
+  } else if (["block", "next", "box", "tile"].includes(piece.kind)) {
+    const gap = 0.05;
+    const made = element("rect", { x: box.x + gap, y: box.y + gap, width: box.w - 2 * gap, height: box.h - 2 * gap, rx: 0.08, class: `piece ${piece.level === undefined || piece.level === null ? owner : ""}` });
+    if (typeof piece.level === "number") {
+      const strong = Math.max(0, Math.min(1, piece.level));
+      made.setAttribute("fill", `hsl(${45 - 40 * strong} ${40 + 50 * strong}% ${90 - 45 * strong}%)`);
+    }
+    group.append(made);
+    label(group, box, piece.text || (piece.owner === null || piece.owner === undefined ? "" : "AB"[piece.owner] ?? String(piece.owner)), 0.45, typeof piece.level === "number" ? (piece.level > 0.75 ? "t1" : "t0") : ink);
+  } else {
+    const r = size * 0.38;
+    group.append(element("circle", { cx, cy, r, class: `piece ${owner}` }));
+    const sign = piece.symbol || (piece.kind === "queen" ? "♛" : "");
+    if (sign) label(group, box, sign, size * 0.5, ink);
+    else if (piece.owner === 1) group.append(element("circle", { cx, cy, r: r * 0.45, fill: "none", stroke: "#fff", "stroke-width": 0.04 }));
+    const text = piece.text || (piece.count > 1 ? String(piece.count) : "");
+    if (text) label(group, box, text, size * 0.4, ink);
+  }
+}
+
+/** What a person's choices are at a part: part → choices. */
+export function parts(choice) {
+  return [...(choice.cells ?? []).map((n) => `c${n}`), ...(choice.cards ?? []).map((n) => `k${n}`)];
+}
+
+function nameOf(scene, part) {
+  const n = Number(part.slice(1));
+  if (part[0] === "k") {
+    const card = scene.cards[n];
+    return `${card.name || "face down"}, ${card.count ?? 1}, in ${card.zone}${card.note ? `: ${card.note}` : ""}`;
+  }
+  const cell = scene.cells[n];
+  const on = (scene.pieces ?? []).filter((piece) => piece.cell === n);
+  const what = on.map((piece) => {
+    const whose = piece.owner === null || piece.owner === undefined ? "" : `${scene.seats?.[piece.owner]?.name ?? `seat ${piece.owner + 1}`} `;
+    return `${whose}${piece.kind}${piece.text ? ` ${piece.text}` : ""}`;
+  });
+  return [cell.name || `${cell.kind ?? "square"} ${n + 1}`, ...what].join(", ");
+}
+
+/**
+ * Draw a scene.
+ * @param {any} scene
+ * @param {{play?: (choice: number) => void, say?: (text: string) => void, ask?: (choices: {label: string, index: number}[]) => void}} [hooks]
+ *   given if a person may choose.
+ */
+export function draw(scene, hooks) {
+  const { boxes, titles, width, height } = placed(scene);
+  const rim = (scene.cells ?? []).some((cell) => cell.name) && !scene.cards?.length ? 0.15 : 0.1;
+  const svg = element("svg", { viewBox: `${-rim} ${-rim} ${width + 2 * rim} ${height + 2 * rim}`, xmlns: NS, role: "group", "aria-label": "Board" });
+  svg.setAttribute("font-family", "system-ui, sans-serif");
+  (scene.cells ?? []).forEach((cell, n) => {
+    const box = boxes.get(`c${n}`), kind = CELLS[cell.kind] ?? "square";
+    if (cell.outline?.length) svg.append(element("polygon", { points: cell.outline.map((at) => at.join(",")).join(" "), class: kind }));
+    else svg.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: kind }));
+    if (kind === "holecell") svg.append(element("circle", { cx: box.x + 0.5, cy: box.y + 0.5, r: 0.4, class: "hole" }));
+    if (kind === "dot") svg.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: box.w / 2, class: "dot" }));
+    if (cell.text) label(svg, box, cell.text, 0.6, "ink");
+    if (kind === "base" && cell.owner !== undefined && cell.owner !== null)
+      svg.append(element("text", { x: box.x + 0.12, y: box.y + 0.42, class: "rim" }, cell.name || scene.seats?.[cell.owner]?.name || ""));
+  });
+  for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
+  for (const piece of scene.pieces ?? []) drawPiece(svg, piece, boxes.get(`c${piece.cell}`));
+  for (const title of titles) svg.append(element("text", { x: 0, y: title.y, class: "zone" }, title.text));
+  (scene.cards ?? []).forEach((card, n) => {
+    const box = boxes.get(`k${n}`);
+    const group = element("g", {});
+    group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
+    if (card.note) group.append(element("title", {}, card.note));
+    if (card.name) label(group, { ...box, h: box.h - 0.3 }, card.name, 0.34, "ink");
+    const count = card.count ?? 1;
+    group.append(element("text", { x: box.x + box.w - 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
+    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text));
+    svg.append(group);
+  });
+  for (const mark of scene.marks ?? []) {
+    for (const part of parts(mark)) {
+      const box = boxes.get(part);
+      if (box) svg.append(element("rect", { x: box.x + 0.04, y: box.y + 0.04, width: box.w - 0.08, height: box.h - 0.08, rx: 0.1, class: ["last", "win", "danger"].includes(mark.kind) ? mark.kind : "last" }));
+    }
+  }
+  if (hooks?.play && scene.choices?.length) pointing(svg, scene, boxes, hooks);
+  return svg;
+}
+
+/** Let a person point at the parts of a choice, one after the other. */
+function pointing(svg, scene, boxes, hooks) {
+  const choices = scene.choices.map((choice, index) => ({ index, label: choice.label, path: parts(choice), shows: choice.shows ?? [] }));
+  let picked = [];
+  const layer = element("g", {});
+  svg.append(layer);
+  const open = () => choices.filter((choice) => choice.path.length > picked.length && picked.every((part, n) => choice.path[n] === part));
+  const targets = () => [...new Set(open().map((choice) => choice.path[picked.length]))];
+
+  function preview(part) {
+    for (const each of layer.querySelectorAll(".shows")) each.remove();
+    const only = open().filter((choice) => choice.path[picked.length] === part);
+    if (only.length !== 1) return;
+    for (const n of only[0].shows) {
+      const box = boxes.get(`c${n}`);
+      layer.prepend(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "shows" }));
+    }
+  }
+
+  function show(focus) {
+    layer.replaceChildren();
+    for (const part of picked) {
+      const box = boxes.get(part);
+      layer.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "picked" }));
+    }
+    const found = targets();
+    found.forEach((part, n) => {
+      const box = boxes.get(part);
+      const group = element("g", { class: "target", role: "button", tabindex: n === 0 ? 0 : -1, "aria-label": `${nameOf(scene, part)}, can be chosen`, "data-part": part });
+      if (part[0] === "c" && found.length > 60) group.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: 0.12, class: "litdot" }));
+      else group.append(element("rect", { x: box.x + 0.05, y: box.y + 0.05, width: Math.max(0.02, box.w - 0.1), height: Math.max(0.02, box.h - 0.1), rx: 0.1, class: "lit" }));
+      group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "ring" }));
+      group.addEventListener("focus", () => preview(part));
+      layer.append(group);
+    });
+    if (focus) layer.querySelector(".target")?.focus();
+    hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length);
+  }
+
+  function take(part, focus) {
+    if (!targets().includes(part)) return false;
+    picked.push(part);
+    const ended = choices.filter((choice) => choice.path.length === picked.length && choice.path.every((each, n) => each === picked[n]));
+    if (ended.length === 1 && open().length === 0) {
+      const { index } = ended[0];
+      picked = [];
+      layer.replaceChildren();
+      hooks.play(index);
+    } else {
+      hooks.say?.("");
+      show(focus);
+    }
+    return true;
+  }
+
+  function undo() {
+    if (picked.length) { picked.pop(); show(true); return true; }
+    return false;
+  }
+
+  function at(event) {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const far = (box) => Math.hypot(Math.max(box.x - point.x, 0, point.x - box.x - box.w), Math.max(box.y - point.y, 0, point.y - box.y - box.h));
+    const middle = (box) => Math.hypot(box.x + box.w / 2 - point.x, box.y + box.h / 2 - point.y);
+    const near = targets().map((part) => ({ part, far: far(boxes.get(part)), middle: middle(boxes.get(part)) }))
+      .filter((each) => each.far < 0.5).sort((a, b) => a.far - b.far || a.middle - b.middle);
+    const over = [...boxes].filter(([, box]) => far(box) === 0).map(([part]) => part);
+    return { near: near[0], over };
+  }
+
+  svg.addEventListener("click", (event) => {
+    const { near, over } = at(event);
+    const last = picked[picked.length - 1];
+    if (near && (near.far === 0 || !over.includes(last))) { take(near.part, false); return; }
+    if (last && over.includes(last)) { undo(); return; }
+    const what = over.length ? nameOf(scene, over[over.length - 1]) : "That place";
+    hooks.say?.(`${what} cannot be chosen now. Choose one that is lit${picked.length ? ", or press Esc to take the last part back" : ""}.`);
+  });
+  svg.addEventListener("mousemove", (event) => { const { near } = at(event); preview(near?.part); });
+  svg.addEventListener("keydown", (event) => {
+    const now = event.target.closest?.(".target");
+    if (event.key === "Escape") { if (undo()) event.preventDefault(); return; }
+    if (!now) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      take(now.dataset.part, true);
+      return;
+    }
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!way || svg.dataset.keys) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const from = boxes.get(now.dataset.part);
+    let best = null, least = Infinity;
+    for (const each of layer.querySelectorAll(".target")) {
+      const box = boxes.get(each.dataset.part);
+      const dx = box.x + box.w / 2 - from.x - from.w / 2, dy = box.y + box.h / 2 - from.y - from.h / 2;
+      const ahead = dx * way[0] + dy * way[1], aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
+      if (ahead > 0.01 && ahead + 3 * aside < least) { best = each; least = ahead + 3 * aside; }
+    }
+    if (best) { now.setAttribute("tabindex", "-1"); best.setAttribute("tabindex", "0"); best.focus(); }
+  });
+  show(false);
+}

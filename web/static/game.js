@@ -1,0 +1,236 @@
+// A game: live, at a table where one plays, or a replay.
+import { draw, element, parts } from "./board.js";
+import { live } from "./live.js";
+
+const of = (id) => document.getElementById(id);
+const page = of("game"), about = page.dataset.about, chair = page.dataset.chair;
+const [kind, key] = about.split(/:(.*)/s);
+const turns = new Map();
+let game = null, names = [], newest = null, at = null, mine = null, waiting = false, done = false, problem = "", broker = "", drawn = "";
+let send = () => {};
+
+const name = (seat) => names[seat] ?? game?.agents?.[seat] ?? `seat ${seat + 1}`;
+const say = (text) => { of("say").textContent = text; };
+
+function status(position, scene) {
+  if (broker) return broker;
+  if (problem) return problem;
+  if (!position) return done ? "The game is over." : "Waiting for the first position.";
+  const caption = scene?.caption ? ` ${scene.caption}.` : "";
+  const end = game?.result ?? (position.reason ? position : null);
+  if (end && at === null) {
+    const won = end.outcome ?? position.outcome;
+    const best = won ? Math.max(...won) : null;
+    const winners = won ? won.map((score, seat) => (score === best ? name(seat) : null)).filter(Boolean) : [];
+    const how = !won ? "" : winners.length === 1 ? (won.length > 1 ? ` ${winners[0]} has won.` : "") : " It is a draw.";
+    const blame = typeof end.blame === "number" ? ` ${name(end.blame)}: ${end.message || end.reason}.` : end.reason && !["terminated", "truncated"].includes(end.reason) ? ` ${end.reason}${end.message ? `: ${end.message}` : ""}.` : "";
+    return `The game is over.${how}${blame}${caption}`;
+  }
+  const who = (position.to_act ?? []).map(name).join(", ");
+  return `Turn ${position.turn}: ${waiting && at === null ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
+}
+
+function seats(position, scene) {
+  const count = Math.max(names.length, game?.agents?.length ?? 0, scene?.seats?.length ?? 0);
+  const returns = Array(count).fill(0);
+  for (const each of turns.values()) if (!position || each.turn <= position.turn) each.rewards?.forEach((reward, seat) => { if (seat < count) returns[seat] += reward ?? 0; });
+  const items = [];
+  for (let seat = 0; seat < count; seat += 1) {
+    const told = scene?.seats?.[seat], item = document.createElement("li");
+    if (position?.to_act?.includes(seat)) item.className = "acts";
+    const mark = element("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
+    mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }));
+    const who = document.createElement("span"), score = document.createElement("b"), more = document.createElement("small");
+    who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${mine && mine.seat === seat ? " – you" : ""}`;
+    score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
+    const result = game?.result?.seats?.[seat];
+    more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : `return ${+returns[seat].toFixed(3)}`].filter(Boolean).join("; ");
+    item.append(mark, who, score, more);
+    items.push(item);
+  }
+  of("seats").replaceChildren(...items);
+}
+
+function thoughts(position) {
+  const found = position?.thoughts ?? [];
+  of("thoughts").hidden = !found.length;
+  if (!found.length) return;
+  const [seat, thought] = found[0];
+  const values = thought.values ?? [], chances = thought.probabilities ?? [];
+  of("thought").textContent = [name(seat), thought.text, thought.line?.length ? `expects ${thought.line.join(" ")}` : ""].filter(Boolean).join(": ");
+  const order = [...(values.length ? values : chances).keys()].sort((a, b) => (chances[b] ?? values[b] ?? -Infinity) - (chances[a] ?? values[a] ?? -Infinity)).slice(0, 12);
+  const rows = order.map((n) => {
+    const row = document.createElement("tr");
+    for (const text of [`choice ${n + 1}`, typeof values[n] === "number" ? values[n].toFixed(3) : "", chances.length ? `${(100 * chances[n]).toFixed(0)} %` : ""]) {
+      const cell = document.createElement("td"); cell.textContent = text; row.append(cell);
+    }
+    return row;
+  });
+  of("values").replaceChildren(...rows);
+}
+
+function buttons(choices, before) {
+  const target = of("buttons");
+  target.replaceChildren();
+  for (const { label, index } of choices) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = before ? `${label} (stop here)` : label;
+    button.addEventListener("click", () => play(index));
+    target.append(button);
+  }
+}
+
+function play(index) {
+  if (!waiting) return;
+  waiting = false;
+  performance.mark("chosen");
+  send({ number: mine.number, choice: index });
+}
+
+function show() {
+  const live = at === null;
+  const position = live ? newest : turns.get(at);
+  const own = live && mine && (waiting || !newest || mine.scene) && !(game?.over);
+  const scene = own && mine.scene && (waiting || hidden()) ? mine.scene : (position?.scene ?? (live && mine ? mine.scene : null));
+  const playing = own && waiting;
+  of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
+  const drawing = JSON.stringify([scene, playing]);
+  if (drawing !== drawn) {
+    drawn = drawing;
+    const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
+    of("buttons").replaceChildren();
+    if (drawable) {
+      of("board").replaceChildren(draw(scene, playing ? { play, say, ask: (found, before) => buttons(found, before) } : undefined));
+    } else of("board").replaceChildren();
+    if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })), 0);
+    else if (playing && scene?.choices) {
+      const bare = scene.choices.map((choice, index) => ({ choice, index })).filter(({ choice }) => !parts(choice).length);
+      if (bare.length) buttons(bare.map(({ choice, index }) => ({ label: choice.label, index })), 0);
+    }
+    of("text").hidden = Boolean(drawable);
+    const trouble = (playing ? mine.problem : position?.problem) || "";
+    if (trouble) say(trouble);
+  }
+  of("text").textContent = (playing ? mine.text : position?.text) ?? "";
+  of("typed").hidden = !playing;
+  seats(position, scene);
+  thoughts(position);
+  const first = game?.first ?? 0, count = kind === "replay" ? turns.size : (game?.count ?? 0);
+  const slider = of("slider");
+  slider.min = String(first); slider.max = String(Math.max(first, first + count - 1)); slider.value = String(at ?? first + count - 1);
+}
+
+/** Whether the seat sees something else than everybody: cards in hands. */
+function hidden() { return (mine?.scene?.cards ?? []).length > 0; }
+
+function log(position) {
+  if (!position.actions?.length || of("log").querySelector(`[data-turn="${position.turn}"]`)) return;
+  const item = document.createElement("li");
+  item.dataset.turn = String(position.turn);
+  item.textContent = `${position.turn}. ${position.actions.map(([seat, action]) => `${name(seat)}: ${typeof action === "object" ? JSON.stringify(action) : action}`).join("; ")}`;
+  const after = [...of("log").children].find((each) => Number(each.dataset.turn) < position.turn);
+  if (after) after.before(item); else of("log").append(item);
+}
+
+let filling = false;
+
+/** Fetch the last turns that went by too fast to be sent, for the list of turns and the returns. */
+async function fill() {
+  if (filling || !game || !newest) return;
+  filling = true;
+  for (let turn = Math.max(game.first, newest.turn - 40); turn < newest.turn; turn += 1) {
+    if (turns.has(turn)) continue;
+    const answer = await fetch(`/game/${game.episode}/turn/${turn}`);
+    if (!answer.ok) break;
+    const position = await answer.json();
+    turns.set(turn, position);
+    log(position);
+  }
+  filling = false;
+}
+
+async function go(turn) {
+  const first = game?.first ?? 0, last = first + (kind === "replay" ? turns.size : (game?.count ?? 1)) - 1;
+  const wanted = Math.max(first, Math.min(last, turn));
+  at = wanted === last ? null : wanted;
+  if (kind === "replay") newest = turns.get(last);
+  if (at !== null && !turns.has(wanted) && game) {
+    const answer = await fetch(`/game/${game.episode}/turn/${wanted}`);
+    if (answer.ok) turns.set(wanted, await answer.json());
+  }
+  show();
+}
+
+const where = () => at ?? (game?.first ?? 0) + (kind === "replay" ? turns.size : (game?.count ?? 1)) - 1;
+of("slider").addEventListener("input", (event) => go(Number(event.target.value)));
+of("first").addEventListener("click", () => go(0));
+of("back").addEventListener("click", () => go(where() - 1));
+of("forward").addEventListener("click", () => go(where() + 1));
+of("last").addEventListener("click", () => go(Infinity));
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (waiting && at === null) {
+    const index = (mine.scene?.choices ?? []).findIndex((choice) => choice.key === event.key);
+    if (index >= 0) { event.preventDefault(); play(index); return; }
+  }
+  const to = { ArrowLeft: where() - 1, ArrowRight: where() + 1, Home: 0, End: Infinity }[event.key];
+  if (to !== undefined && !event.defaultPrevented) { event.preventDefault(); go(to); }
+});
+of("typed").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = of("move").value.trim().toLowerCase();
+  const labels = (mine?.scene?.choices ?? []).map((choice) => choice.label.toLowerCase());
+  const exact = labels.indexOf(text), near = labels.map((label, n) => [label, n]).filter(([label]) => text && label.startsWith(text));
+  if (exact >= 0) play(exact);
+  else if (near.length === 1) play(near[0][1]);
+  else { say(near.length ? `${near.length} moves begin so: ${near.slice(0, 5).map(([label]) => label).join(", ")}.` : `No legal move is called so. There are, for example: ${labels.slice(0, 5).join(", ")}.`); return; }
+  of("move").value = "";
+});
+of("svg").addEventListener("click", () => {
+  const svg = of("board").querySelector("svg");
+  if (!svg) return;
+  const copy = svg.cloneNode(true), from = svg.querySelectorAll("*"), to = copy.querySelectorAll("*");
+  from.forEach((each, n) => {
+    const looks = getComputedStyle(each);
+    for (const property of ["fill", "stroke", "stroke-width", "fill-opacity", "stroke-dasharray"]) to[n].setAttribute(property, looks.getPropertyValue(property));
+    to[n].removeAttribute("class");
+  });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+  link.download = `position-${where()}.svg`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
+
+if (kind === "replay") {
+  const answer = await fetch(`/replay/${key}/positions`);
+  if (!answer.ok) { of("status").textContent = "This episode cannot be replayed."; } else {
+    const found = await answer.json();
+    game = { ...found.game, first: 0, over: true, result: null };
+    for (const position of found.positions) { turns.set(position.turn, position); log(position); }
+    newest = found.positions[found.positions.length - 1] ?? null;
+    if (newest && found.game.outcome) newest.outcome = found.game.outcome;
+    if (newest && typeof found.game.blame === "number") Object.assign(newest, { blame: found.game.blame, message: found.game.message });
+    say(found.problem);
+    await go(0);
+  }
+} else {
+  send = live({ about, chair }, (message) => {
+    if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
+    ({ broker, problem, done } = message);
+    if (message.game && game && message.game.episode !== game.episode) { turns.clear(); of("log").replaceChildren(); at = null; }
+    game = message.game ?? game;
+    names = message.names?.length ? message.names : names;
+    const before = mine?.number;
+    mine = message.mine;
+    waiting = message.waiting;
+    if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
+    if (message.position) { newest = message.position; turns.set(newest.turn, newest); log(newest); }
+    show();
+    fill();
+    page.dataset.number = String(mine?.number ?? 0);
+    page.dataset.waiting = String(waiting);
+    page.dataset.over = String(Boolean(game?.over || done));
+  }, (lost) => { if (lost) say("The page's server does not answer; trying again."); else say(""); });
+}

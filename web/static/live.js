@@ -1,0 +1,14 @@
+// The page's one connection; it comes back by itself.
+
+/** @param {object} about what to look at @param {(message: any) => void} heard @param {(lost: boolean) => void} [lost] */
+export function live(about, heard, lost) {
+  let socket, wait = 250;
+  const open = () => {
+    socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
+    socket.addEventListener("open", () => { wait = 250; socket.send(JSON.stringify(about)); lost?.(false); });
+    socket.addEventListener("message", (event) => heard(JSON.parse(event.data)));
+    socket.addEventListener("close", () => { lost?.(true); setTimeout(open, wait); wait = Math.min(4000, wait * 2); });
+  };
+  open();
+  return (message) => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
+}
