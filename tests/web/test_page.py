@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -169,6 +174,29 @@ def test_who_is_turned_away(url: str) -> None:
         "Origin": "http://evil.example",
     }
     assert httpx.get(f"{url}live", headers=upgrade).status_code == 403
+
+
+def test_beyond_loopback_a_password_is_asked_for(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "dovetail", "web", "--no-open", "--port", "0"]
+    env = {key: value for key, value in os.environ.items() if key != "DOVETAIL_PASSWORD"}
+    refused = subprocess.run([*line, "--host", "0.0.0.0"], env=env, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "give a --password-file" in refused.stderr
+    file = tmp_path / "password"
+    file.write_text("open sesame\n")
+    line += ["--connect", "tcp://127.0.0.1:9", "--password-file", str(file)]
+    env["PYTHONUNBUFFERED"] = "1"
+    with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert httpx.get(url).status_code == 401
+        assert httpx.get(url, auth=("any", "wrong")).status_code == 401
+        assert httpx.get(url, auth=("any", "open sesame")).status_code == 200
+        # There is no broker: one line says so.
+        said = httpx.get(f"{url}play", auth=("any", "open sesame")).text
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+    assert "connecting" in said or "The broker does not answer" in said
 
 
 def test_impossible_options_are_named(page: Any, url: str) -> None:

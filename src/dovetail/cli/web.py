@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -49,10 +50,12 @@ def web(
     journal: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Journal whose episodes can be replayed.")
     ] = None,
-    password: Annotated[
-        str | None,
+    password_file: Annotated[
+        Path | None,
         typer.Option(
-            envvar="DOVETAIL_PASSWORD", help="Password that visitors must give; any name will do."
+            metavar="PATH",
+            help="File with the password that visitors must give, with any name; without it, "
+            "DOVETAIL_PASSWORD.",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
@@ -70,9 +73,10 @@ def web(
     from dovetail.web.serve import serve
 
     log_to_stderr()
+    password = _password(password_file)
     if not loopback(f"tcp://{host}:{port}") and not password:
         raise UsageError(
-            f"--host {host} is reachable from other machines; give a --password, or listen on 127.0.0.1"
+            f"--host {host} is reachable from other machines; give a --password-file, or listen on 127.0.0.1"
         )
     with contextlib.ExitStack() as stack:
         if games:
@@ -96,6 +100,19 @@ def web(
             password=password,
             ready=ready,
         )
+
+
+def _password(file: Path | None) -> str | None:
+    """Return the password in a file, or DOVETAIL_PASSWORD; an argument would show it to every user (`ps`)."""
+    if file is None:
+        return os.environ.get("DOVETAIL_PASSWORD") or None
+    try:
+        found = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--password-file: cannot read {file}: {error}") from None
+    if not found or len(found.splitlines()) > 1:
+        raise UsageError(f"--password-file: {file} has no single line; expected the password alone")
+    return found
 
 
 @contextlib.contextmanager
@@ -137,9 +154,8 @@ def started(journal: Path, token: str | None) -> Iterator[str]:
     try:
         for kind, names in (("env", GAMES), ("agent", AGENTS)):
             line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
-            if token is not None:
-                line += ["--token", token]
-            programs.append(subprocess.Popen(line, stdout=subprocess.DEVNULL))
+            env = os.environ if token is None else {**os.environ, "DOVETAIL_TOKEN": token}
+            programs.append(subprocess.Popen(line, env=env, stdout=subprocess.DEVNULL))
         yield address
     finally:
         for program in programs:
