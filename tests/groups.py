@@ -26,6 +26,7 @@ PLACES = {
     "tests/bridges/test_gdl.py": "learners",
     "tests/bridges/test_gymnasium.py": "processes",
     "tests/bridges/test_openspiel.py": "learners",
+    "tests/bridges/test_rl_environment.py": "learners",
     "tests/bridges/test_pettingzoo.py": "learners",
     "tests/bridges/test_ggp.py": "processes",
     "tests/bridges/test_mcp.py": "processes",

@@ -23,6 +23,8 @@ HELLO = 10.0
 """Seconds in which a connection must announce its role."""
 STRANGERS = 256
 """Connections without a role at a time; the oldest goes first."""
+LONELY = 30.0
+"""Seconds that programs wait for the others before the log says for whom."""
 ROLES = ("agent", "environment", "experiment")
 
 
@@ -103,6 +105,7 @@ class Port:
         Returns None after ``timeout`` seconds, or when the port is closed.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        remark = time.monotonic() + LONELY
         with self._changed:
             while not self._closed:
                 found = {role: self._present(role) for role in roles}
@@ -111,6 +114,18 @@ class Port:
                     for peer in present.values():
                         peer.busy = True
                     return present
+                if not present or time.monotonic() > remark:
+                    remark = time.monotonic() + LONELY
+                    if present:
+                        here, missing = (
+                            list(present),
+                            [each for each in found if each not in present],
+                        )
+                        log.warning(
+                            "port %d: %s connected, still waiting for a legacy %s; if it is not legacy, "
+                            "name the roles that are (dovetail rlglue --help)",
+                            *(self.number, " and ".join(here), " and ".join(missing)),
+                        )
                 left = 0.5 if end is None else min(0.5, end - time.monotonic())
                 if left <= 0:
                     return None

@@ -25,6 +25,7 @@ from tests.bridges.rlglue.legacy import (
     text,
 )
 
+from dovetail.bridges.rlglue import port as port_module
 from dovetail.bridges.rlglue.port import Port
 
 EMPTY = adt()
@@ -393,3 +394,16 @@ def test_a_crowd_of_silent_connections() -> None:
         check_that_the_core_still_works(port)
         for each in crowd:
             each.close()
+
+
+def test_a_core_says_which_programs_are_missing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(port_module, "LONELY", 0.0)
+    with core() as port:
+        agent = join(port, 4)
+        end = time.monotonic() + 20
+        while not caplog.messages and time.monotonic() < end:
+            time.sleep(0.01)
+        agent.close()
+    assert "agent connected, still waiting for a legacy environment and experiment" in caplog.text
