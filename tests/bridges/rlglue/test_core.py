@@ -401,7 +401,7 @@ def test_a_core_says_which_programs_are_missing(
 ) -> None:
     monkeypatch.setattr(port_module, "LONELY", 0.0)
     with core() as port:
-        agent = join(port, 4)
+        agent = join(port, AGENT)
         end = time.monotonic() + 20
         while not caplog.messages and time.monotonic() < end:
             time.sleep(0.01)
