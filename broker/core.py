@@ -264,7 +264,10 @@ class Core:
     def _owners(self) -> list[tuple[Any, tuple[str, ...]]]:
         """Return the parts and their fields that hold state; timers follow from it."""
         return [
-            (self.tables, ("settings", "counters", "stopping", "connections", "sessions", "next")),
+            (
+                self.tables,
+                ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
+            ),
             (self.instances, ("_all", "_at")),
             (self._watching, ("peers",)),
             (self.runs, ("_runs", "_matches", "_served")),

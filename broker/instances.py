@@ -44,6 +44,10 @@ class Instance:
         """The agent type, or the name of a program that is one agent."""
         return self.offer.name
 
+    def open_to(self, experiment: Peer) -> bool:
+        """Whether an experiment may use it: its own, one that is shared, or one that offers itself."""
+        return self.made is None or self.made.shared or self.owner is experiment
+
     def free(self) -> bool:
         """Whether it can begin another episode now."""
         capacity = self.offer.capacity

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dovetail.broker.episode import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.requests import Request, Requests
+from dovetail.broker.request import Request
+from dovetail.broker.requests import Requests
 from dovetail.broker.run import Run
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables

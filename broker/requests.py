@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import UNANSWERED
+from dovetail.broker.limits import STATES, UNANSWERED, UNIT_BYTES
 from dovetail.broker.peers import Peer
+from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
 from dovetail.protocol.journal import StateRecord
-
-Passed = (
-    m.Create
-    | m.Save
-    | m.Load
-    | m.AgentMessage
-    | m.Cleanup
-    | m.EnvironmentMessage
-    | m.EnvironmentLookahead
-)
-"""What a request becomes on its way to the program that is to answer it."""
-
-
-@dataclass(eq=False, slots=True)
-class Request:
-    """Something asked of an agent's or environment's program on behalf of another peer."""
-
-    peer: Peer
-    """Who is to answer."""
-    message: Passed
-    asker: Peer
-    id: int
-    """The asker's own number of it."""
-    seconds: float | None
-    """How long the asker waits."""
-    deadline: float
-    state_name: str | None = None
-    """For ``save``: the name under which to keep the state."""
-    agent: str = ""
-    """For ``save``: the type of the agent."""
-    given_up: bool = False
-    """Nothing waits for the answer any more."""
-    timer: float = FOREVER
-    internal: bool = False
-    """Whether the broker itself asks, and no peer."""
 
 
 def _asks(peer: Peer, number: int) -> bool:
@@ -81,6 +46,8 @@ class Requests:
             return
         state = create.state
         if create.state_name is not None:
+            if not self._may_keep(peer, create.id, create.state_name):
+                return
             state = self._tables.states.get(create.state_name)
             if state is None:
                 self._no_state(peer, create.id, create.state_name)
@@ -124,15 +91,23 @@ class Requests:
         if instance is None:
             peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
             return
+        if not instance.open_to(peer):
+            self._not_yours(peer, asked.id, instance)
+            return
         number = self._tables.number()
         message: Passed
         name = None
+        shared = False
         if isinstance(asked, m.Save):
-            name = asked.state_name
+            name, shared = asked.state_name, asked.shared
+            if name is not None and not self._may_keep(peer, asked.id, name):
+                return
             message = m.Save(number, instance.number)
         elif isinstance(asked, m.Load):
             state: bytes | None = asked.state
             if asked.state_name is not None:
+                if not self._may_keep(peer, asked.id, asked.state_name):
+                    return
                 state = self._tables.states.get(asked.state_name)
                 if state is None:
                     self._no_state(peer, asked.id, asked.state_name)
@@ -146,7 +121,7 @@ class Requests:
             message = m.Cleanup(number, instance.number)
             self._instances.drop(instance)
         passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
-        passed.state_name, passed.agent = name, instance.agent
+        passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
         if not _asks(peer, message.id):
@@ -155,11 +130,17 @@ class Requests:
         if message.instance is not None:
             instance = self._instances.get(message.instance)
             if instance is not None:
+                if not instance.open_to(peer):
+                    self._not_yours(peer, message.id, instance)
+                    return
                 passed = m.AgentMessage(number, instance.number, message.body)
                 self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
                 return
         elif message.run is not None:
             run = self._runs.get(message.run)
+            if run is not None and run.experiment is not peer:
+                peer.refuse(message.id, "access", f"run {message.run} is another experiment's")
+                return
             if run is not None and run.matches:
                 match = run.matches[min(run.matches)]
                 body = m.EnvironmentMessage(number, match.number, message.body)
@@ -189,6 +170,18 @@ class Requests:
         )
         # The clock of its decision bounds how long the agent waits.
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
+
+    def _may_keep(self, peer: Peer, number: int, name: str) -> bool:
+        """Whether a state is not another's; refuse the request if it is."""
+        if self._tables.keeps(peer, name):
+            return True
+        text = f"the state {name!r} is another experiment's; save yours under another name"
+        peer.refuse(number, "access", text)
+        return False
+
+    def _not_yours(self, peer: Peer, number: int, instance: Instance) -> None:
+        text = f"agent {instance.number} is another experiment's, which may create it as `shared`"
+        peer.refuse(number, "access", text)
 
     def _no_state(self, peer: Peer, number: int, name: str) -> None:
         peer.refuse(number, "unknown", f"no state is saved under {name!r}")
@@ -242,10 +235,22 @@ class Requests:
             self.done(request, saved.state, "", now)
             return
         name = request.state_name
+        asker = request.asker
         if name is not None:
+            if not self._may_keep(asker, request.id, name):  # another was faster
+                return
+            if name not in self._tables.states and len(self._tables.states) >= STATES:
+                text = f"the broker stores {STATES:,} states, and no more; use a name that it has"
+                asker.refuse(request.id, "limit", text)
+                return
+            if request.shared:
+                self._tables.keepers.pop(name, None)
+            else:
+                self._tables.keepers[name] = asker.session
             self._tables.states[name] = saved.state
             self._tables.records.append(StateRecord(name, request.agent, saved.state))
-        request.asker.outbox.deliver(m.Saved(request.id, saved.state))
+        self._tables.charge(asker, len(saved.state) // UNIT_BYTES)
+        asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
         """Take a peer's word that it could not do what was asked."""

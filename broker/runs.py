@@ -71,6 +71,13 @@ class Runs:
             return
         agents = [self._instances.find(name) for name in asked.agents]
         found = [agent for agent in agents if agent is not None]
+        foreign = next((agent for agent in found if not agent.open_to(peer)), None)
+        if foreign is not None:
+            text = (
+                f"agent {foreign.number} is another experiment's, which may create it as `shared`"
+            )
+            peer.refuse(asked.id, "access", text)
+            return
         wrong = self._problem(asked, agents)
         if wrong:
             peer.refuse(asked.id, "unknown", wrong)
@@ -94,9 +101,12 @@ class Runs:
         for name, agent in zip(asked.agents, agents, strict=True):
             if agent is None:
                 return f"there is no agent {name!r}"
-        if not self._offering(asked.environment):
+        if not self._offering(asked):
             name = asked.environment
-            return f"no environment {name!r} is offered; start one with `dovetail env {name}`"
+            where = f" at {asked.peer!r}" if asked.peer else ""
+            return (
+                f"no environment {name!r} is offered{where}; start one with `dovetail env {name}`"
+            )
         return problem(asked)
 
     def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
@@ -166,11 +176,13 @@ class Runs:
 
     # -- matches ---------------------------------------------------------------------------------
 
-    def _offering(self, environment: str) -> list[Peer]:
+    def _offering(self, asked: m.Run) -> list[Peer]:
         return [
             peer
             for peer in self._tables.sessions.values()
-            if peer.role == "environment" and environment in peer.offers
+            if peer.role == "environment"
+            and asked.environment in peer.offers
+            and (asked.peer is None or asked.peer == peer.name)
         ]
 
     def _open(self, run: Run, now: float, avoid: Peer | None = None) -> bool:
@@ -179,7 +191,7 @@ class Runs:
         A peer to ``avoid`` is taken only if there is no other.
         """
         asked = run.asked
-        offering = self._offering(asked.environment)
+        offering = self._offering(asked)
         if not offering:
             return False
         peer = min(offering, key=lambda each: (each is avoid, len(self._served.get(each, ()))))
@@ -355,7 +367,7 @@ class Runs:
 
     def _move(self, run: Run, match: Match, now: float) -> bool:
         """Move the episode in progress to another environment; False if there is none."""
-        others = [p for p in self._offering(run.asked.environment) if p is not match.environment]
+        others = [p for p in self._offering(run.asked) if p is not match.environment]
         if not others or match.moves >= MOVES:
             return False
         peer = min(others, key=lambda each: len(self._served.get(each, ())))

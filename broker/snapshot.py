@@ -22,7 +22,7 @@ from dovetail.broker.outbox import Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.place import Place
 from dovetail.broker.rebuild import Rebuild
-from dovetail.broker.requests import Request
+from dovetail.broker.request import Request
 from dovetail.broker.run import Run, Schedule
 from dovetail.broker.tables import Settings
 from dovetail.protocol import messages, spaces

@@ -39,6 +39,8 @@ class Tables:
         self.records: list[AnyRecord] = []
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""
+        self.keepers: dict[str, str] = {}
+        """The session whose own a saved state is, by its name; none once the session has ended."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.timers = Timers()
@@ -53,6 +55,11 @@ class Tables:
         self.dropped: dict[Address, str] = {}
         """Connections to close, and why."""
         self._strangers: dict[Address, int] = {}
+
+    def keeps(self, peer: Peer, name: str) -> bool:
+        """Whether a saved state may be read and replaced by an experiment."""
+        keeper = self.keepers.get(name)
+        return keeper in (None, peer.session) or keeper not in self.sessions
 
     def number(self) -> int:
         """Return a number that nothing else has."""

@@ -294,6 +294,7 @@ class Experiment:
         state_name: str | None = None,
         peer: str | None = None,
         timeout: float | None = TIMEOUT,
+        shared: bool = False,
     ) -> Instance:
         """Create an agent of a type; return it, as a number that runs take.
 
@@ -305,12 +306,15 @@ class Experiment:
             state_name: the name under which the broker stores the state to start from.
             peer: the program that should create it.
             timeout: seconds to wait for it; None waits for ever.
+            shared: whether other experiments may use it, too.
 
         Raises:
             DovetailError: no program offers the type, or it refuses the parameters.
         """
         body = self.request(
-            m.ExperimentCreate(0, agent, parameters or {}, seed, state, state_name, peer, timeout)
+            m.ExperimentCreate(
+                0, agent, parameters or {}, seed, state, state_name, peer, timeout, shared
+            )
         )
         return Instance.of(body["instance"], agent, self)
 
@@ -384,10 +388,18 @@ class Experiment:
         return Sitting(self, game, against, **options)
 
     def save(
-        self, instance: int, state_name: str | None = None, *, timeout: float | None = TIMEOUT
+        self,
+        instance: int,
+        state_name: str | None = None,
+        *,
+        timeout: float | None = TIMEOUT,
+        shared: bool = False,
     ) -> bytes:
-        """Return an agent's state; with ``state_name`` the broker also stores it under that name."""
-        answer = self._exchange(m.Save(0, int(instance), state_name, timeout))
+        """Return an agent's state; with ``state_name`` the broker also stores it under that name.
+
+        While this experiment lasts, the stored state is its own, unless it is ``shared``.
+        """
+        answer = self._exchange(m.Save(0, int(instance), state_name, timeout, shared))
         assert isinstance(answer, m.Saved)
         return answer.state
 

@@ -66,6 +66,8 @@ class RunOptions(TypedDict, total=False):
     """What follows if an agent's program is lost and does not return."""
     save_every: int
     """After how many episodes the broker saves the learners; 0 for never."""
+    peer: str | None
+    """The name of the program that serves the environment, if several offer it."""
     label: str
     """What the run is called in the journal."""
     texts: bool

@@ -738,6 +738,8 @@ class Save(Message):
     """From an experiment: the broker also stores the state under this name, across restarts."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """From an experiment: seconds after which the request fails; nil waits for ever."""
+    shared: bool = False
+    """From an experiment: whether others may use the stored state while its session lasts."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -882,6 +884,8 @@ class Run(Message):
     """Whether every watcher may see what the agents think; otherwise only this experiment may."""
     texts: bool = True
     """In a stepwise run: whether each turn has the position as text.  Watchers get it in any case."""
+    peer: str | None = None
+    """The name of the peer that serves the environment, if several offer it; nil for any."""
 
 
 class RunCommand(Message):
@@ -969,6 +973,8 @@ class ExperimentCreate(Message, tag="create"):
     """The name of the peer that creates it, if several offer the type."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """Seconds after which the request fails; nil waits for ever."""
+    shared: bool = False
+    """Whether other experiments may use the instance, too."""
 
 
 class ExperimentMessage(Message, tag="message"):

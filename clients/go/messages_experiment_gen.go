@@ -115,6 +115,8 @@ type Run struct {
 	// In a stepwise run: whether each turn has the position as text. Watchers get it in any case. Nil
 	// stands for true.
 	Texts *bool
+	// The name of the peer that serves the environment, if several offer it; nil for any.
+	Peer *string
 }
 
 func (m *Run) wire(w *wire) {
@@ -147,6 +149,7 @@ func (m *Run) wire(w *wire) {
 	opt(w, "save_every", &m.SaveEvery, 0, integer)
 	opt(w, "thoughts", &m.Thoughts, false, boolean)
 	orPointer(w, "texts", &m.Texts, true, boolean)
+	orNil(w, "peer", &m.Peer, text)
 }
 
 func (*Run) kind() string { return "run" }
@@ -315,6 +318,8 @@ type ExperimentCreate struct {
 	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
 	// nil.
 	Timeout float64
+	// Whether other experiments may use the instance, too.
+	Shared bool
 }
 
 func (m *ExperimentCreate) wire(w *wire) {
@@ -326,6 +331,7 @@ func (m *ExperimentCreate) wire(w *wire) {
 	orNil(w, "state_name", &m.StateName, text)
 	orNil(w, "peer", &m.Peer, text)
 	limit(w, "timeout", &m.Timeout, 120, number)
+	opt(w, "shared", &m.Shared, false, boolean)
 }
 
 func (*ExperimentCreate) kind() string { return "create" }

@@ -19,7 +19,7 @@ const (
 	CodeHelloFirst = "hello-first"
 	// The protocol version is not the broker's.
 	CodeVersion = "version"
-	// The access token is missing or wrong.
+	// The access token is missing or wrong, or what is named belongs to another.
 	CodeAccess = "access"
 	// Another peer uses this name.
 	CodeNameTaken = "name-taken"
@@ -539,6 +539,8 @@ type Save struct {
 	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
 	// 120, math.Inf(1) for nil.
 	Timeout float64
+	// From an experiment: whether others may use the stored state while its session lasts.
+	Shared bool
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
 }
@@ -549,6 +551,7 @@ func (m *Save) wire(w *wire) {
 	orNil(w, "state_name", &m.StateName, text)
 	limit(w, "timeout", &m.Timeout, 120, number)
 	w.check(m.Timeout > 0, "timeout", "above 0")
+	opt(w, "shared", &m.Shared, false, boolean)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
 }

@@ -131,19 +131,6 @@ def test_only_who_holds_a_seat_or_a_match_may_answer_for_it() -> None:
     assert not table.experiment.heard
 
 
-@pytest.mark.rule("S13.3")
-def test_any_experiment_may_use_any_instance() -> None:
-    table = Conversation()
-    maker = Voice(table, "agent", "maker", m.Offer("td"))
-    table.experiment.says(m.ExperimentCreate(2, "td"))
-    maker.says(m.Reply(maker.hears(m.Create).id))
-    number = table.experiment.hears(m.Reply, id=2).body["instance"]
-    other = Voice(table, "experiment", "other")
-    other.says(m.Save(1, number))
-    maker.says(m.Saved(maker.hears(m.Save).id, b"wise"))
-    other.hears(m.Saved, id=1, state=b"wise")
-
-
 @pytest.mark.rule("S7.13", "S13.3")
 def test_a_secret_run_is_not_shown() -> None:
     table = Conversation(secret=True)

@@ -356,6 +356,7 @@ void visit(V& v, M& m, Of<messages::Save>) {
     v.optional("state_name", m.state_name);
     v.optional("timeout", m.timeout, 120.0);
     v.above("timeout", m.timeout, 0);
+    v.optional("shared", m.shared);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
 }
@@ -457,6 +458,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.at_least("save_every", m.save_every, 0);
     v.optional("thoughts", m.thoughts);
     v.optional("texts", m.texts, true);
+    v.optional("peer", m.peer);
 }
 
 template <class V, class M>
@@ -519,6 +521,7 @@ void visit(V& v, M& m, Of<messages::ExperimentCreate>) {
     v.optional("peer", m.peer);
     v.optional("timeout", m.timeout, 120.0);
     v.above("timeout", m.timeout, 0);
+    v.optional("shared", m.shared);
 }
 
 template <class V, class M>

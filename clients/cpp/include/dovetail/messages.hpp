@@ -563,6 +563,8 @@ struct Save {
     std::optional<std::string> state_name = {};
     /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
+    /// From an experiment: whether others may use the stored state while its session lasts.
+    bool shared = false;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
 };
@@ -708,6 +710,8 @@ struct Run {
     bool thoughts = false;
     /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
     bool texts = true;
+    /// The name of the peer that serves the environment, if several offer it; nil for any.
+    std::optional<std::string> peer = {};
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -809,6 +813,8 @@ struct ExperimentCreate {
     std::optional<std::string> peer = {};
     /// Seconds after which the request fails; nil waits for ever. Above 0.
     std::optional<double> timeout = 120.0;
+    /// Whether other experiments may use the instance, too.
+    bool shared = false;
 };
 
 /// Passes a message to an agent instance, or to the environment of a run. The message `message`, experiment

@@ -29,7 +29,7 @@ pub enum Code {
     HelloFirst,
     /// The protocol version is not the broker's.
     Version,
-    /// The access token is missing or wrong.
+    /// The access token is missing or wrong, or what is named belongs to another.
     Access,
     /// Another peer uses this name.
     NameTaken,
@@ -1040,6 +1040,8 @@ pub struct Save {
     pub state_name: Option<String>,
     /// From an experiment: seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
+    /// From an experiment: whether others may use the stored state while its session lasts.
+    pub shared: bool,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
 }
@@ -1049,6 +1051,7 @@ record! { Save "type" = "save";
     instance "instance",
     state_name "state_name" = None,
     timeout "timeout" = Some(120.0),
+    shared "shared" = false,
     seq "seq" = 0,
 }
 
@@ -1233,6 +1236,8 @@ pub struct Run {
     pub thoughts: bool,
     /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
     pub texts: bool,
+    /// The name of the peer that serves the environment, if several offer it; `None` for any.
+    pub peer: Option<String>,
 }
 
 record! { Run "type" = "run";
@@ -1265,6 +1270,7 @@ record! { Run "type" = "run";
     save_every "save_every" = 0,
     thoughts "thoughts" = false,
     texts "texts" = true,
+    peer "peer" = None,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1402,6 +1408,8 @@ pub struct ExperimentCreate {
     pub peer: Option<String>,
     /// Seconds after which the request fails; `None` waits for ever.
     pub timeout: Option<f64>,
+    /// Whether other experiments may use the instance, too.
+    pub shared: bool,
 }
 
 record! { ExperimentCreate "type" = "create";
@@ -1413,6 +1421,7 @@ record! { ExperimentCreate "type" = "create";
     state_name "state_name" = None,
     peer "peer" = None,
     timeout "timeout" = Some(120.0),
+    shared "shared" = false,
 }
 
 /// Passes a message to an agent instance, or to the environment of a run.

@@ -127,7 +127,7 @@ export type Code =
   | "hello-first"
   /** The protocol version is not the broker's. */
   | "version"
-  /** The access token is missing or wrong. */
+  /** The access token is missing or wrong, or what is named belongs to another. */
   | "access"
   /** Another peer uses this name. */
   | "name-taken"
@@ -1086,6 +1086,11 @@ export interface Save {
    */
   timeout?: number | null;
   /**
+   * From an experiment: whether others may use the stored state while its session lasts.
+   * @defaultValue false
+   */
+  shared?: boolean;
+  /**
    * From the broker: the frame's number in this session; see SPEC.md, Delivery.
    * @defaultValue 0
    */
@@ -1096,6 +1101,7 @@ export const Save = message<Save>("save", {
   instance: s.required(s.integer),
   state_name: s.optional(s.nullable(s.text), null),
   timeout: s.optional(s.nullable(s.above(0)), 120),
+  shared: s.optional(s.boolean, false),
   seq: s.optional(s.within(0), 0),
 });
 
@@ -1342,6 +1348,8 @@ export interface Run {
    * @defaultValue true
    */
   texts?: boolean;
+  /** The name of the peer that serves the environment, if several offer it; null for any. */
+  peer?: string | null;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1462,6 +1470,11 @@ export interface ExperimentCreate {
    * @defaultValue 120
    */
   timeout?: number | null;
+  /**
+   * Whether other experiments may use the instance, too.
+   * @defaultValue false
+   */
+  shared?: boolean;
 }
 
 /** Passes a message to an agent instance, or to the environment of a run. */

@@ -259,7 +259,7 @@ public sealed interface Message extends Encodable {
         HELLO_FIRST("hello-first"),
         /** The protocol version is not the broker's. */
         VERSION("version"),
-        /** The access token is missing or wrong. */
+        /** The access token is missing or wrong, or what is named belongs to another. */
         ACCESS("access"),
         /** Another peer uses this name. */
         NAME_TAKEN("name-taken"),
@@ -2012,27 +2012,33 @@ public sealed interface Message extends Encodable {
      * @param instance The agent.
      * @param stateName From an experiment: the broker also stores the state under this name, across restarts.
      * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param shared From an experiment: whether others may use the stored state while its session lasts.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
-    record Save(long id, long instance, String stateName, Double timeout, long seq) implements Message {
+    record Save(long id, long instance, String stateName, Double timeout, boolean shared, long seq) implements Message {
         /** {@return {@code Save} with defaults in the other fields} */
         public static Save of(long id, long instance) {
-            return new Save(id, instance, null, 120.0, 0L);
+            return new Save(id, instance, null, 120.0, false, 0L);
         }
 
         /** {@return a copy with another {@code stateName}} */
         public Save withStateName(String stateName) {
-            return new Save(id, instance, stateName, timeout, seq);
+            return new Save(id, instance, stateName, timeout, shared, seq);
         }
 
         /** {@return a copy with another {@code timeout}} */
         public Save withTimeout(Double timeout) {
-            return new Save(id, instance, stateName, timeout, seq);
+            return new Save(id, instance, stateName, timeout, shared, seq);
+        }
+
+        /** {@return a copy with another {@code shared}} */
+        public Save withShared(boolean shared) {
+            return new Save(id, instance, stateName, timeout, shared, seq);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Save withSeq(long seq) {
-            return new Save(id, instance, stateName, timeout, seq);
+            return new Save(id, instance, stateName, timeout, shared, seq);
         }
 
         @Override
@@ -2043,6 +2049,7 @@ public sealed interface Message extends Encodable {
                     .put("instance", instance)
                     .put("state_name", stateName, null)
                     .put("timeout", timeout, 120.0)
+                    .put("shared", shared, false)
                     .put("seq", seq, 0L)
                     .map();
         }
@@ -2054,6 +2061,7 @@ public sealed interface Message extends Encodable {
                     fields.required("instance", Reader.INTEGER),
                     fields.optional("state_name", Reader.orNil(Reader.TEXT), null),
                     fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0),
+                    fields.optional("shared", Reader.BOOLEAN, false),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
@@ -2314,6 +2322,7 @@ public sealed interface Message extends Encodable {
      *     0 never.
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
      * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
+     * @param peer The name of the peer that serves the environment, if several offer it; null for any.
      */
     record Run(
             long id,
@@ -2344,13 +2353,14 @@ public sealed interface Message extends Encodable {
             AgentLost onAgentLost,
             long saveEvery,
             boolean thoughts,
-            boolean texts) implements Message {
+            boolean texts,
+            String peer) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false, true);
+                    AgentLost.FAIL, 0L, false, true, null);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2358,7 +2368,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2366,7 +2376,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2374,7 +2384,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2382,7 +2392,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2390,7 +2400,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2398,7 +2408,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2406,7 +2416,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2414,7 +2424,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2422,7 +2432,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2430,7 +2440,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2438,7 +2448,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2446,7 +2456,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2454,7 +2464,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2462,7 +2472,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2470,7 +2480,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2478,7 +2488,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2486,7 +2496,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2494,7 +2504,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2502,7 +2512,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2510,7 +2520,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2518,7 +2528,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -2526,7 +2536,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -2534,7 +2544,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -2542,7 +2552,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -2550,7 +2560,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         /** {@return a copy with another {@code texts}} */
@@ -2558,7 +2568,15 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+        }
+
+        /** {@return a copy with another {@code peer}} */
+        public Run withPeer(String peer) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
         }
 
         @Override
@@ -2594,6 +2612,7 @@ public sealed interface Message extends Encodable {
                     .put("save_every", saveEvery, 0L)
                     .put("thoughts", thoughts, false)
                     .put("texts", texts, true)
+                    .put("peer", peer, null)
                     .map();
         }
 
@@ -2628,7 +2647,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("on_agent_lost", Reader.word(AgentLost.class), AgentLost.FAIL),
                     fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("thoughts", Reader.BOOLEAN, false),
-                    fields.optional("texts", Reader.BOOLEAN, true));
+                    fields.optional("texts", Reader.BOOLEAN, true),
+                    fields.optional("peer", Reader.orNil(Reader.TEXT), null));
         }
     }
 
@@ -2909,6 +2929,7 @@ public sealed interface Message extends Encodable {
      * @param stateName The name of a state that the broker stores, to start from.
      * @param peer The name of the peer that creates it, if several offer the type.
      * @param timeout Seconds after which the request fails; null waits for ever.
+     * @param shared Whether other experiments may use the instance, too.
      */
     record ExperimentCreate(
             long id,
@@ -2918,40 +2939,46 @@ public sealed interface Message extends Encodable {
             byte[] state,
             String stateName,
             String peer,
-            Double timeout) implements Message {
+            Double timeout,
+            boolean shared) implements Message {
         /** {@return {@code ExperimentCreate} with defaults in the other fields} */
         public static ExperimentCreate of(long id, String agent) {
-            return new ExperimentCreate(id, agent, Map.of(), 0L, null, null, null, 120.0);
+            return new ExperimentCreate(id, agent, Map.of(), 0L, null, null, null, 120.0, false);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public ExperimentCreate withParameters(Map<String, Object> parameters) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         /** {@return a copy with another {@code seed}} */
         public ExperimentCreate withSeed(long seed) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         /** {@return a copy with another {@code state}} */
         public ExperimentCreate withState(byte[] state) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         /** {@return a copy with another {@code stateName}} */
         public ExperimentCreate withStateName(String stateName) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         /** {@return a copy with another {@code peer}} */
         public ExperimentCreate withPeer(String peer) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         /** {@return a copy with another {@code timeout}} */
         public ExperimentCreate withTimeout(Double timeout) {
-            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout);
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
+        }
+
+        /** {@return a copy with another {@code shared}} */
+        public ExperimentCreate withShared(boolean shared) {
+            return new ExperimentCreate(id, agent, parameters, seed, state, stateName, peer, timeout, shared);
         }
 
         @Override
@@ -2966,6 +2993,7 @@ public sealed interface Message extends Encodable {
                     .put("state_name", stateName, null)
                     .put("peer", peer, null)
                     .put("timeout", timeout, 120.0)
+                    .put("shared", shared, false)
                     .map();
         }
 
@@ -2979,7 +3007,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("state", Reader.orNil(Reader.BINARY), null),
                     fields.optional("state_name", Reader.orNil(Reader.TEXT), null),
                     fields.optional("peer", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0));
+                    fields.optional("timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 120.0),
+                    fields.optional("shared", Reader.BOOLEAN, false));
         }
     }
 
