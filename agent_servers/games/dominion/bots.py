@@ -4,7 +4,9 @@ play."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs
 from dovetail.env_servers.dominion.cards import (
@@ -22,8 +24,6 @@ from dovetail.env_servers.dominion.cards import (
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH
 
-PROVINCES_LEFT = 4
-"""With fewer Provinces than this, Blacksmith buys victory cards only."""
 CHAPEL_TURNS = 15
 """Up to this turn, Chapel buys treasures rather than Duchies."""
 
@@ -104,14 +104,28 @@ class DominionGreedy(DominionBot):
         return SMITHY if SMITHY in legal and not seen.played else PASS
 
 
-class DominionBlacksmith(DominionBot):
+class BlacksmithParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionBlacksmith``."""
+
+    provinces_left: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=12,
+            description="With fewer Provinces than this in the supply, it buys victory cards only; the "
+            "study's text says 4, and its tables fit 3 better.",
+        ),
+    ] = 4
+
+
+class DominionBlacksmith(DominionBot, Agent[BlacksmithParameters]):
     """Dominion: treasures, Smithies and Provinces, victory cards at the end (the study's
     Blacksmith)."""
 
     name = "dominion-blacksmith"
 
     def wishes(self, seen: Seen) -> Iterable[int]:
-        if seen.supply[PROVINCE] < PROVINCES_LEFT:
+        if seen.supply[PROVINCE] < self.parameters.provinces_left:
             return (ESTATE, DUCHY, PROVINCE)
         return (SILVER, SMITHY, GOLD, PROVINCE)
 

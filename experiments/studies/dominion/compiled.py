@@ -31,6 +31,7 @@ PLAYERS = {
     "blacksmith": kernels.BLACKSMITH,
     "chapel": kernels.CHAPELLER,
     "learner": kernels.LEARNER,
+    **{f"blacksmith-{left}": kernels.SMITHS + left for left in range(1, 13)},
 }
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
 _SOURCES = {"turn": kernels.TURN, "to end": kernels.TO_END}

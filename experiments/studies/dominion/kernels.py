@@ -39,6 +39,8 @@ Array = NDArray[Any]
 
 RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 """The players by number."""
+SMITHS = 16
+"""With n added: a Blacksmith that turns to victory cards when fewer than n Provinces are left."""
 FAIR, SHARED, HIGHEST = range(3)
 """Who wins among equals."""
 TURN, TO_END, PROVINCES, OWNED = -1, -2, -3, 0
@@ -188,8 +190,9 @@ def _wishes(player: int, owned: Array, supply: Array, turns: int, out: Array) ->
             out[ESTATE] = out[DUCHY] = out[PROVINCE] = True
     elif player == GREEDY:
         out[ESTATE] = out[SILVER] = out[DUCHY] = out[GOLD] = out[PROVINCE] = out[SMITHY] = True
-    elif player == BLACKSMITH:
-        if supply[PROVINCE] < _PROVINCES_LEFT:
+    elif player == BLACKSMITH or player > SMITHS:
+        left = _PROVINCES_LEFT if player == BLACKSMITH else player - SMITHS
+        if supply[PROVINCE] < left:
             out[ESTATE] = out[DUCHY] = out[PROVINCE] = True
         else:
             out[SILVER] = out[SMITHY] = out[GOLD] = out[PROVINCE] = True
@@ -242,8 +245,8 @@ def _plays(
     wanted: Array,
 ) -> int:
     """Return the action card to play, or nothing."""
-    if player in (GREEDY, BLACKSMITH):
-        may = player == BLACKSMITH or played == 0
+    if player in (GREEDY, BLACKSMITH) or player > SMITHS:
+        may = player != GREEDY or played == 0
         return SMITHY if hand[SMITHY] and may else NOTHING
     chapel = player in (CHAPELLER, LEARNER) and hand[CHAPEL] > 0
     if player == LEARNER:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from dovetail import Decision, DovetailError, InProcess
 from dovetail.agent_servers.agent import Agent, End, Seat
 from dovetail.agent_servers.games.dominion.bots import (
+    BlacksmithParameters,
     DominionBlacksmith,
     DominionChapel,
     DominionGreedy,
@@ -42,12 +44,13 @@ from dovetail.experiments.studies.dominion.study import (
 )
 
 TWO = ("Smithy", "Chapel")
-BOTS: dict[str, type[Agent]] = {
+BOTS: dict[str, Callable[[], Agent]] = {
     "random": DominionRandom,
     "money": DominionMoney,
     "greedy": DominionGreedy,
     "blacksmith": DominionBlacksmith,
     "chapel": DominionChapel,
+    "blacksmith-3": lambda: DominionBlacksmith(BlacksmithParameters(provinces_left=3)),
 }
 
 
@@ -130,7 +133,7 @@ def both(
 
 
 @given(
-    st.lists(st.sampled_from(list(PLAYERS)), min_size=2, max_size=4),
+    st.lists(st.sampled_from([*BOTS, "learner"]), min_size=2, max_size=4),
     st.sampled_from([TWO, KINGDOM]),
     st.sampled_from(["fair", "shared", "highest-seat"]),
     st.sampled_from(["turn", "round"]),

@@ -1,0 +1,1 @@
+"""What the Amazons study ran."""

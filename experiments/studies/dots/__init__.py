@@ -1,0 +1,1 @@
+"""What the dots and boxes study ran."""

@@ -1,0 +1,201 @@
+"""Write docs/studies/NAME.md and its summary from results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from dovetail.experiments.studies.results import Record, Results
+from dovetail.experiments.studies.rows import (
+    SIZES,
+    STUDIES,
+    Drawn,
+    Row,
+    SizeName,
+    Study,
+    study,
+)
+from dovetail.experiments.studies.working import OUT, file, units
+from dovetail.protocol.errors import DovetailError
+
+DOCS = Path("docs/studies")
+KEPT = DOCS / "results"
+"""Results that pages rest on, in the repository."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What has been run of a row, at the largest size with any result."""
+
+    row: Row
+    size: SizeName | None
+    records: Sequence[Record]
+    drawn: Drawn | None
+    whole: bool
+    """Whether all pieces of this size are done."""
+
+
+def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
+    """Return the results of a row at the largest size that is complete, or else begun."""
+    begun: Found | None = None
+    for size in reversed(SIZES):
+        if not row.runs or size not in row.sizes:
+            continue
+        results = Results([file(each, whole.name, row, size) for each in (kept, out)])
+        wanted = units(row, size)
+        done = results.done(wanted)
+        if not done:
+            continue
+        assert row.draw is not None
+        complete = len(done) == len(wanted)
+        if not complete and begun is not None:
+            continue
+        try:
+            drawn = row.draw(done)
+        except (LookupError, ZeroDivisionError):  # too few pieces for a table
+            continue
+        found = Found(row, size, results.of(wanted), drawn, complete)
+        if complete:
+            return found
+        begun = found
+    return begun or Found(row, None, (), None, False)
+
+
+def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Path = OUT) -> Found:
+    """Return the results of a row at one size, with as many seeds as asked for."""
+    assert row.draw is not None
+    wanted = units(row, size, count)
+    results = Results([file(out, whole.name, row, size)])
+    done = results.done(wanted)
+    drawn = row.draw(done) if done else None
+    return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
+
+
+def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    found = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return found + ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def ran(found: Found) -> str:
+    """Return the size at which a row was run, in words."""
+    if found.size is None:
+        return "not run"
+    text = found.row.sizes[found.size].text
+    return text if found.whole else f"{text}; {len(found.records)} pieces so far"
+
+
+def verdict(found: Found) -> str:
+    """Return in words whether the figures agree with the study's."""
+    if found.drawn is None:
+        return "not run"
+    judged = [each.agrees for each in found.drawn.compared if each.agrees is not None]
+    if not judged:
+        return "no figure to compare"
+    if all(judged):
+        return "agrees" if len(judged) == 1 else f"all {len(judged)} figures agree"
+    return "differs" if len(judged) == 1 else f"{sum(judged)} of {len(judged)} figures agree"
+
+
+def section(whole: Study, found: Found) -> list[str]:
+    """Return the part of a page on one row."""
+    row = found.row
+    lines = [f"## {row.title}", "", f"The study: {row.printed}", ""]
+    if found.drawn is None or found.size is None:
+        reason = row.missing or "it has code, and no results are kept"
+        return [*lines, f"**Not run**: {reason}.", ""]
+    drawn = found.drawn
+    lines += table([*drawn.columns, "run at"], [[*each, ran(found)] for each in drawn.lines])
+    option = "" if found.size == "study" else f" --{found.size}"
+    dates = sorted({each.date for each in found.records})
+    seconds = sum(each.seconds for each in found.records)
+    facts = [
+        f"{drawn.games:,} games, distinct: {drawn.distinct}." if drawn.games else "",
+        f"Compared with the study: {verdict(found)}." if drawn.compared else "",
+        f"`dovetail study {whole.name} {row.key}{option}`, {' and '.join(dates[:1] + dates[1:][-1:])}, "
+        f"{seconds:,.0f} s of one core.",
+    ]
+    lines += ["", " ".join(each for each in facts if each), ""]
+    return lines + ([drawn.note, ""] if drawn.note else [])
+
+
+def page(whole: Study, all_found: Sequence[Found]) -> str:
+    """Return the page of a study."""
+    used = sorted({each.versions for found in all_found for each in found.records})
+    lines = [
+        f"# {whole.title}",
+        "",
+        f"`dovetail study {whole.name} --page` writes this page from "
+        f"[results](results/{whole.name}) that the command beside each table produced. "
+        "The last column says at what size: figures that were run at less than the study's size are not "
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns.",
+        "",
+    ]
+    if whole.text:
+        lines += [whole.text, ""]
+    if used:
+        lines += [f"Versions: {'; '.join(used)}.", ""]
+    for found in all_found:
+        lines += section(whole, found)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(out: Path = OUT, kept: Path = KEPT) -> str:
+    """Return the page that sums up all rows."""
+    parts: list[str] = []
+    count = {"study": 0, "less": 0, "not": 0}
+    for name in STUDIES:
+        whole = study(name)
+        rows = []
+        for row in whole.rows:
+            found = find(whole, row, out, kept)
+            at = "not" if found.size is None else "study" if _full(found) else "less"
+            count[at] += 1
+            rows.append([f"`{row.key}`", row.title, ran(found), verdict(found)])
+        parts += [f"## [{whole.title}]({name}.md)", ""]
+        parts += [*table(["row", "result", "run at", "compared with the study"], rows), ""]
+    total = sum(count.values())
+    head = [
+        "# The five studies, row by row",
+        "",
+        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of. "
+        f"{count['study']} are run at the study's size, {count['less']} at less, and {count['not']} are not run.",
+        "",
+        "A row *agrees* if the study's figure is within our 95 % interval. `dovetail study NAME ROW` runs a row, `--quick` "
+        "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
+        "",
+    ]
+    return "\n".join(head + parts).rstrip() + "\n"
+
+
+def _full(found: Found) -> bool:
+    return found.whole and found.size == "study"
+
+
+def write(name: str, out: Path = OUT, docs: Path = DOCS) -> Path:
+    """Write the page of a study and keep the results it rests on; return its path.
+
+    Raises:
+        DovetailError: there is no such folder; the command runs at the top of a checkout.
+    """
+    if not docs.is_dir():
+        raise DovetailError(
+            f"cannot write pages: there is no folder {docs} here; run this at the top of a checkout"
+        )
+    whole, kept = study(name), docs / "results"
+    all_found = [find(whole, row, out, kept) for row in whole.rows]
+    for found in all_found:
+        if found.size is not None:
+            _keep(file(kept, name, found.row, found.size), found.records)
+    path = docs / f"{name}.md"
+    path.write_text(page(whole, all_found), encoding="utf-8")
+    (docs / "README.md").write_text(summary(out, kept), encoding="utf-8")
+    return path
+
+
+def _keep(path: Path, records: Sequence[Record]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))

@@ -1,0 +1,93 @@
+"""Results of pieces of work, a line of JSON each: what was done is not done again."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from dovetail._version import __version__
+from dovetail.experiments.studies.rows import Done, Result, Unit
+from dovetail.protocol.errors import DovetailError
+
+
+class Record(Struct, forbid_unknown_fields=True):
+    """A piece of work that is done."""
+
+    unit: Unit
+    result: Result
+    date: str
+    versions: str
+    seconds: float
+
+
+def versions() -> str:
+    """Return the versions that results depend on."""
+    found = [f"Dovetail {__version__}", f"Python {platform.python_version()}"]
+    for name in ("numpy", "numba"):
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def key(unit: Unit) -> bytes:
+    """Return what tells a unit from others."""
+    return msgspec.json.encode(unit, order="sorted")
+
+
+class Results:
+    """The results of one row at one size.
+
+    Args:
+        paths: files to read, the one to write last.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.path = paths[-1]
+        self.records: dict[bytes, Record] = {}
+        for path in paths:
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        if not path.exists():
+            return
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            try:
+                record = msgspec.json.decode(line, type=Record)
+            except msgspec.ValidationError as error:
+                raise DovetailError(f"{path}, line {number}: not a result: {error}") from None
+            except msgspec.DecodeError:
+                continue  # a line that a kill cut short: the piece is done again
+            self.records[key(record.unit)] = record
+
+    def add(self, unit: Unit, result: Result, seconds: float) -> None:
+        """Write a result to disk."""
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        record = Record(unit, result, today, versions(), round(seconds, 1))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = not self.path.exists() or self.path.read_bytes()[-1:] in (b"", b"\n")
+        with self.path.open("ab") as file:
+            # A line that a kill cut short is closed, so that it spoils no other.
+            file.write((b"" if whole else b"\n") + msgspec.json.encode(record) + b"\n")
+        self.records[key(unit)] = record
+
+    def todo(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return the units that are not done."""
+        return [unit for unit in units if key(unit) not in self.records]
+
+    def done(self, units: Sequence[Unit]) -> Done:
+        """Return units with their results, those that are done."""
+        found = ((unit, self.records.get(key(unit))) for unit in units)
+        return [(unit, record.result) for unit, record in found if record is not None]
+
+    def of(self, units: Sequence[Unit]) -> list[Record]:
+        """Return the records of units, those that are done."""
+        found = (self.records.get(key(unit)) for unit in units)
+        return [record for record in found if record is not None]

@@ -1,0 +1,168 @@
+"""What a row of a study is: one printed table, figure or result, and how it is run again."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dovetail.experiments.statistics import Estimate, mean
+from dovetail.protocol.errors import DovetailError
+
+STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
+"""The five, in the order of the summary."""
+SizeName = Literal["quick", "part", "study"]
+SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
+"""From the smallest to the study's own."""
+SEEDS = 5
+"""Trainings of a row by default, each with its own seed."""
+
+Unit = dict[str, Any]
+"""The JSON parameters of one piece of work; the seed is among them."""
+Result = dict[str, Any]
+"""The JSON result of one piece of work."""
+Done = list[tuple[Unit, Result]]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size at which a row runs."""
+
+    text: str
+    """In words, as the table shows it: games, and the share of the study's."""
+    values: Mapping[str, int] = field(default_factory=dict)
+    seeds: int = SEEDS
+    """Seeds by default."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A figure of the study beside ours."""
+
+    name: str
+    study: float
+    ours: Estimate
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the study's figure is within our interval; None without an interval."""
+        if not (math.isfinite(self.ours.low) and math.isfinite(self.ours.high)):
+            return None
+        return self.ours.low <= self.study <= self.ours.high
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A row's table and what it says."""
+
+    columns: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    games: int
+    """Played for it, training included."""
+    distinct: str
+    """How many of them differ, in words."""
+    compared: Sequence[Compared] = ()
+    note: str = ""
+    """On the difference between the study's figures and ours."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One printed result of a study."""
+
+    key: str
+    title: str
+    printed: str
+    """What the study printed, in short, with its section or table."""
+    sizes: Mapping[SizeName, Size] = field(default_factory=dict)
+    units: Callable[[Mapping[str, int], Sequence[int]], list[Unit]] | None = None
+    """The pieces of work of a size, each with a seed."""
+    work: Callable[[Unit], Result] | None = None
+    """Does one piece."""
+    draw: Callable[[Done], Drawn] | None = None
+    """Makes the table of all pieces."""
+    missing: str = ""
+    """Why there is nothing to run."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether the row has code."""
+        return self.work is not None
+
+
+@dataclass(frozen=True)
+class Study:
+    """The rows of a study."""
+
+    name: str
+    title: str
+    rows: Sequence[Row]
+    text: str = ""
+    """What holds for all rows of its page."""
+
+    def row(self, key: str) -> Row:
+        """Return a row.
+
+        Raises:
+            DovetailError: there is none of this name.
+        """
+        for each in self.rows:
+            if each.key == key:
+                return each
+        known = ", ".join(each.key for each in self.rows)
+        raise DovetailError(f"study {self.name} has no row {key!r}; its rows are {known}")
+
+
+def study(name: str) -> Study:
+    """Return a study.
+
+    Raises:
+        DovetailError: there is none of this name.
+    """
+    if name not in STUDIES:
+        raise DovetailError(f"there is no study {name!r}; there are {', '.join(STUDIES)}")
+    found = importlib.import_module(f"dovetail.experiments.studies.{name}.rows").STUDY
+    assert isinstance(found, Study)
+    return found
+
+
+# -- parts of tables -------------------------------------------------------------------------------
+
+
+def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
+    """Return a figure with its 95 % interval.
+
+    >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
+    '50.0 % (40.0..60.0)'
+    >>> interval(Estimate(2.0, -math.inf, math.inf))
+    '2.0'
+    """
+    text = f"{scale * found.value:,.{digits}f}{sign}"
+    if math.isfinite(found.low) and math.isfinite(found.high):
+        text += f" ({scale * found.low:,.{digits}f}..{scale * found.high:,.{digits}f})"
+    return text
+
+
+def over(results: Sequence[Result], *keys: str | int) -> Estimate:
+    """Return the mean over results of the number at ``keys``, with Student's interval.
+
+    Numbers that are null are left out.
+    """
+    values = []
+    for each in results:
+        found: Any = each
+        for key in keys:
+            found = found[key]
+        if found is not None:
+            values.append(float(found))
+    return mean(values)
+
+
+def by(done: Done, *keys: str) -> dict[tuple[Any, ...], list[Result]]:
+    """Return results by what their units have at ``keys``, in the order of the units."""
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for unit, result in done:
+        found.setdefault(tuple(unit[key] for key in keys), []).append(result)
+    return found

@@ -1,0 +1,107 @@
+"""Do the pieces of work of rows, in one process or several, and keep each result at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from dovetail.experiments.studies.results import Results
+from dovetail.experiments.studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
+from dovetail.protocol.errors import DovetailError
+
+OUT = Path("out/studies")
+FIRST_SEED = 1
+
+
+def seeds(row: Row, size: SizeName, count: int | None) -> list[int]:
+    """Return the seeds of a row."""
+    number = row.sizes[size].seeds if count is None else count
+    return list(range(FIRST_SEED, FIRST_SEED + number))
+
+
+def units(row: Row, size: SizeName, count: int | None = None) -> list[Unit]:
+    """Return the pieces of work of a row."""
+    assert row.units is not None
+    return row.units(row.sizes[size].values, seeds(row, size, count))
+
+
+def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
+    """Return where a row's results are."""
+    return folder / name / f"{row.key}.{size}.jsonl"
+
+
+def pick(row: Row, wanted: SizeName) -> SizeName:
+    """Return the largest size that a row has up to the one wanted, or else its smallest."""
+    fits = [
+        each for each in SIZES if each in row.sizes and SIZES.index(each) <= SIZES.index(wanted)
+    ]
+    return fits[-1] if fits else next(each for each in SIZES if each in row.sizes)
+
+
+def work(name: str, key: str, unit: Unit) -> tuple[Result, float]:
+    """Do one piece of work; return its result and the seconds it took."""
+    row = study(name).row(key)
+    assert row.work is not None
+    begun = time.monotonic()
+    return row.work(unit), time.monotonic() - begun
+
+
+def run(
+    whole: Study,
+    rows: Sequence[Row],
+    wanted: SizeName,
+    count: int | None = None,
+    jobs: int = 1,
+    out: Path = OUT,
+    told: Callable[[str], None] = print,
+) -> None:
+    """Do what is not done yet of some rows.
+
+    Args:
+        whole: the study.
+        rows: of it, each with code.
+        wanted: the size; a row that does not have it runs at the next smaller one.
+        count: seeds; a row's own number if None.
+        jobs: processes.
+        out: the folder of the results.
+        told: called with a line for each piece.
+
+    Raises:
+        DovetailError: a row has no code.
+    """
+    todo: list[tuple[Row, SizeName, Results, Unit]] = []
+    for row in rows:
+        if not row.runs:
+            raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
+        size = pick(row, wanted)
+        results = Results([file(out, whole.name, row, size)])
+        todo += [(row, size, results, unit) for unit in results.todo(units(row, size, count))]
+
+    def keep(number: int, found: tuple[Result, float]) -> None:
+        row, size, results, unit = todo[number]
+        results.add(unit, *found)
+        told(f"{whole.name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
+
+    if jobs == 1:
+        for number, (row, _, _, unit) in enumerate(todo):
+            keep(number, work(whole.name, row.key, unit))
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        waiting = {
+            pool.submit(work, whole.name, row.key, unit): number
+            for number, (row, _, _, unit) in enumerate(todo)
+        }
+        try:
+            for each in as_completed(waiting):
+                keep(waiting[each], each.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _short(unit: Unit) -> str:
+    return " ".join(f"{name}={value}" for name, value in unit.items())

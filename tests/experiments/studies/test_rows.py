@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dovetail import DovetailError
+from dovetail.cli import app
+from dovetail.cli.common import command
+from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.studies import pages, working
+from dovetail.experiments.studies.results import Results
+from dovetail.experiments.studies.rows import (
+    STUDIES,
+    Compared,
+    Drawn,
+    Row,
+    Size,
+    Study,
+    Unit,
+    study,
+)
+
+ROWS = [(name, row.key) for name in STUDIES for row in study(name).rows]
+
+
+def test_the_rows_are_those_that_the_studies_print() -> None:
+    counts = {name: len(study(name).rows) for name in STUDIES}
+    assert counts == {"rlgame": 10, "amazons": 15, "dominion": 17, "tetris": 10, "dots": 5}
+    assert len(set(ROWS)) == 57
+
+
+@pytest.mark.parametrize(("name", "key"), ROWS)
+def test_a_row_can_run_or_says_why_not(name: str, key: str) -> None:
+    row = study(name).row(key)
+    if not row.runs:
+        assert row.missing
+        assert not row.sizes
+        return
+    assert not row.missing
+    assert row.draw is not None
+    assert {"quick", "study"} <= set(row.sizes)
+    for size in row.sizes:
+        made = working.units(row, size, 2)
+        assert made
+        assert len({json.dumps(unit, sort_keys=True) for unit in made}) == len(made)
+        assert all(json.loads(json.dumps(unit)) == unit and "seed" in unit for unit in made)
+
+
+def _row() -> Row:
+    def work(unit: Unit) -> dict[str, float]:
+        return {"won": 1.0 / unit["seed"]}
+
+    return Row(
+        "halves",
+        "Halves",
+        "0.5.",
+        {"quick": Size("two seeds", {"games": 3}, 2), "study": Size("five seeds", {"games": 9})},
+        lambda values, seeds: [{**values, "seed": seed} for seed in seeds],
+        work,
+        lambda done: Drawn(
+            ["", "study", "ours"],
+            [["won", "0.5", f"{sum(result['won'] for _, result in done) / len(done):.2f}"]],
+            sum(unit["games"] for unit, _ in done),
+            "all",
+            [Compared("won", 0.5, Estimate(0.5, 0.4, 0.6))],
+        ),
+    )
+
+
+@pytest.fixture
+def sums(monkeypatch: pytest.MonkeyPatch) -> Study:
+    whole = Study("sums", "Sums", (_row(), Row("none", "Nothing", "n.", missing="it is old")))
+    for module in (working, pages):
+        monkeypatch.setattr(module, "study", lambda name: whole)
+    return whole
+
+
+def test_work_that_is_done_is_not_done_again_even_after_a_line_was_cut(
+    sums: Study, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    row = sums.row("halves")
+    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    assert len(lines) == 5
+    path = working.file(tmp_path, "sums", row, "study")
+    path.write_bytes(path.read_bytes()[:-20])  # a kill in the middle of the last line
+    assert len(Results([path]).done(working.units(row, "study"))) == 4
+    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    assert len(lines) == 6
+    assert "seed=5" in lines[-1]
+    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    assert len(lines) == 6
+    path.write_bytes(path.read_bytes() + b'{"unit": 3}\n')
+    with pytest.raises(DovetailError, match="not a result"):
+        Results([path])
+
+
+def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> None:
+    row = sums.row("halves")
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    assert pages.find(sums, row, out, kept).size is None
+    working.run(sums, [row], "quick", out=out, told=lambda line: None)
+    found = pages.find(sums, row, out, kept)
+    assert (found.size, found.whole, pages.verdict(found)) == ("quick", True, "agrees")
+    working.run(sums, [row], "study", 2, out=out, told=lambda line: None)
+    # Two of five seeds at the study's size do not displace what is complete.
+    assert pages.find(sums, row, out, kept).size == "quick"
+    working.run(sums, [row], "study", out=out, told=lambda line: None)
+    text = pages.page(sums, [pages.find(sums, each, out, kept) for each in sums.rows])
+    assert "| won | 0.5 | 0.46 | five seeds |" in text
+    assert "45 games, distinct: all." in text
+    assert "**Not run**: it is old." in text
+
+
+def test_pages_keep_the_results_that_they_rest_on(
+    sums: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STUDIES", ("sums",))
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    with pytest.raises(DovetailError, match="top of a checkout"):
+        pages.write("sums", out, docs)
+    docs.mkdir()
+    working.run(sums, [sums.row("halves")], "quick", out=out, told=lambda line: None)
+    first = pages.write("sums", out, docs).read_text()
+    # Another checkout has no out/, and writes the same page from what was kept.
+    assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
+    assert "1 are not run" in (docs / "README.md").read_text()
+
+
+def test_the_command_runs_a_row_in_processes_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ["study", "dominion", "sizes", "--quick", "--jobs", "2"]
+    assert command(app, "dovetail", given) == 0
+    shown = capsys.readouterr()
+    assert "all 16 figures agree" in shown.out
+    assert "(quick)" in shown.err
+    assert command(app, "dovetail", given) == 0
+    assert "(quick)" not in capsys.readouterr().err
+    assert command(app, "dovetail", ["study", "dominion", "--list"]) == 0
+    assert "version-23-4" in capsys.readouterr().out
+    for wrong in (
+        ["study"],
+        ["study", "chess"],
+        ["study", "dots", "ten"],
+        ["study", "--all", "dots"],
+    ):
+        assert command(app, "dovetail", wrong) in (1, 2)
+    assert command(app, "dovetail", ["study", "dominion", "optimal"]) == 1
+    assert "cannot be run" in capsys.readouterr().err
