@@ -21,7 +21,7 @@ TEXTS = [
     "web.md",
     *sorted(
         f"{path.parent.name}/{path.name}"
-        for folder in ("agents", "bridges")
+        for folder in ("agents", "bridges", "studies")
         for path in (DOCS / folder).glob("*.md")
         if f"{folder}/{path.name}" not in PAGES
     ),

@@ -116,7 +116,7 @@ def section(whole: Study, found: Found) -> list[str]:
         f"{drawn.games:,} games, distinct: {drawn.distinct}." if drawn.games else "",
         f"Compared with the study: {verdict(found)}." if drawn.compared else "",
         f"`dovetail study {whole.name} {row.key}{option}`, {' and '.join(dates[:1] + dates[1:][-1:])}, "
-        f"{seconds:,.0f} s of one core.",
+        f"{max(1, round(seconds)):,} s.",
     ]
     lines += ["", " ".join(each for each in facts if each), ""]
     return lines + ([drawn.note, ""] if drawn.note else [])
@@ -129,7 +129,7 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
         f"# {whole.title}",
         "",
         f"`dovetail study {whole.name} --page` writes this page from "
-        f"[results](results/{whole.name}) that the command beside each table produced. "
+        f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
         "The last column says at what size: figures that were run at less than the study's size are not "
         "the study's experiment. Intervals are 95 %, over seeds of training where the row learns.",
         "",
@@ -162,9 +162,10 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "# The five studies, row by row",
         "",
         f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of. "
-        f"{count['study']} are run at the study's size, {count['less']} at less, and {count['not']} are not run.",
+        f"Run at the study's size: {count['study']}; at less: {count['less']}; not run: {count['not']}.",
         "",
-        "A row *agrees* if the study's figure is within our 95 % interval. `dovetail study NAME ROW` runs a row, `--quick` "
+        "A figure *agrees* if the study's lies within our 95 % interval. At a small size intervals are wide, and agreement says little: "
+        "read the size first. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
         "",
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.agent_servers.games.dominion.q_learning import Coder, DominionQ, DominionQParameters
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
-from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.statistics import Estimate, wilson
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.experiments.studies.rows import (
     Compared,
@@ -81,9 +81,11 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], done: Done) -> Drawn:
     lines, compared = [], []
     found = _grouped(done)
     off: dict[int, list[float]] = {4: [], 3: []}
+    each = {(*unit["pair"], unit["left"]): unit["games"] for unit, _ in done}
     for (first, second, left), results in found.items():
         study = printed[PAIRS.index((first, second))]
-        share = over(results, "won")
+        played = each[first, second, left] * len(results)
+        share = wilson(over(results, "won").value * played, played)
         percent = Estimate(100 * share.value, 100 * share.low, 100 * share.high)
         points = over(results, "points", 0), over(results, "points", 1)
         name = f"{first} - {second}" + (
@@ -702,16 +704,16 @@ STUDY = Study(
             "36 shares and mean rounds (table 4.4.1).",
             {
                 "quick": Size(
-                    "10,000 training games (the study's number is not told), 2 seeds",
+                    "10,000 training games (the study does not give its number), 2 seeds",
                     {"games": 10_000, "again": 2_000},
                     2,
                 ),
                 "part": Size(
-                    "300,000 training games (the study's number is not told), 5 seeds",
+                    "300,000 training games (the study does not give its number), 5 seeds",
                     {"games": 300_000, "again": 20_000},
                 ),
                 "study": Size(
-                    "2,000,000 training games (the study's number is not told), 5 seeds",
+                    "2,000,000 training games (the study does not give its number), 5 seeds",
                     {"games": 2_000_000, "again": 100_000},
                 ),
             },

@@ -416,12 +416,12 @@ STUDY = Study(
             "several tries, none of which transferred (no figures).",
             {
                 "quick": Size(
-                    "population 40, 3 games, 3 generations (the study's are not told), 1 seed",
+                    "population 40, 3 games, 3 generations (the study gives none), 1 seed",
                     {"population": 40, "games": 3, "generations": 3, "most": 2_000, "again": 10},
                     1,
                 ),
                 "part": Size(
-                    "population 200, 10 games, 20 generations (the study's are not told), 5 seeds",
+                    "population 200, 10 games, 20 generations (the study gives none), 5 seeds",
                     {
                         "population": 200,
                         "games": 10,
@@ -431,7 +431,7 @@ STUDY = Study(
                     },
                 ),
                 "study": Size(
-                    "population 1,000, 10 games, 38 generations (as run 5; the study's are not told), 5 seeds",
+                    "population 1,000, 10 games, 38 generations (as run 5; the study gives none), 5 seeds",
                     {
                         "population": 1000,
                         "games": 10,
