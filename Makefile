@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench chaos bench-games bench-clients clients six-languages lock clean
+.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench chaos bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ format: $(STAMP) ## format the code and apply safe lint fixes
 
 bench: $(BENCH_STAMP) ## measure; installs requirements-bench.lock first
 	$(BIN)/python -m bench
+
+pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (needs chromium)
+	$(BIN)/python -m bench.pictures
 
 chaos: $(STAMP) ## kill, stop and cut real programs, and compare the results with an undisturbed run
 	$(BIN)/python -m bench.chaos

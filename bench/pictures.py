@@ -1,0 +1,126 @@
+"""Pictures of the page for the README and the guide, and the time from a click to the board.
+
+``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and writes
+docs/images/page_*.png.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+SHOTS: list[tuple[str, str, str, int, dict[str, Any]]] = [
+    ("amazons", "amazons", "greedy", 6, {"width": 1100, "height": 820}),
+    ("dominion", "dominion", "dominion-money", 14, {"width": 1100, "height": 860}),
+    ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 800}),
+]
+"""Name, game, opponent, decisions before the picture, and the size of the window."""
+CLICK = """(each) => {
+  const box = each.getBoundingClientRect(), page = document.getElementById("game");
+  const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};
+  const before = page.dataset.number, began = performance.now();
+  each.ownerSVGElement.dispatchEvent(new MouseEvent("click", at));
+  return new Promise((done) => {
+    setTimeout(() => done(null), 5000);
+    if (document.querySelector(".picked")) { done(null); return; }
+    const look = () => {
+      if (page.dataset.number !== before) done(performance.now() - began);
+      else requestAnimationFrame(look);
+    };
+    look();
+  });
+}"""
+"""Clicks in the middle of an element; returns the milliseconds until the board shows the answer."""
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Run the page; yield its address."""
+    line = [sys.executable, "-u", "-m", "dovetail", "web", "--games", "--port", "0", "--no-open"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            found = re.search(r"http://\S+/", process.stdout.readline())
+            assert found is not None
+            for _ in range(600):
+                with (
+                    contextlib.suppress(urllib.error.HTTPError),  # not on offer yet
+                    urllib.request.urlopen(f"{found[0]}play/2048") as answer,
+                ):
+                    if b"dominion-money" in answer.read():
+                        break
+                time.sleep(0.1)
+            yield found[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+
+def play(page: Any, decisions: int) -> list[float]:
+    """Play some decisions by clicking; return how long each took to be answered, in ms."""
+    took: list[float] = []
+    for number in range(decisions):
+        page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
+        for part in range(4):
+            lit = page.locator(".target")
+            count = lit.count()
+            if not count:
+                if part == 0 and page.locator("#buttons button").count():
+                    page.locator("#buttons button").first.click()
+                break
+            answered = lit.nth((5 * number + 3 * part + 3) % count).evaluate(CLICK)
+            if answered is not None:
+                took.append(answered)
+                break
+    page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
+    return took
+
+
+def main() -> None:
+    """Make the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    if program is None:
+        raise SystemExit("chromium is missing; install the package `chromium`")
+    took: list[float] = []
+    with served() as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for name, game, opponent, decisions, size in SHOTS:
+            scheme: Any = "dark" if name == "phone" else "light"
+            context = browser.new_context(viewport=size, color_scheme=scheme)
+            page = context.new_page()
+            page.set_default_timeout(15_000)
+            page.goto(f"{url}play/{game}")
+            page.fill("input[name='name.0']", "Ann")
+            page.select_option("select[name='seat.1']", opponent)
+            page.click("button.main")
+            took += play(page, decisions)
+            page.screenshot(path=str(IMAGES / f"page_{name}.png"))
+            context.close()
+        browser.close()
+    median, most = statistics.median(took), max(took)
+    print(
+        f"{len(took)} clicks: answered on the board in {median:.0f} ms (median), {most:.0f} at most"
+    )
+
+
+if __name__ == "__main__":
+    main()
