@@ -2,19 +2,367 @@
 
 from __future__ import annotations
 
-from dovetail.experiments.studies.rows import Row, Study
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-RUNS = {
-    "ZerosVsRandom": "at the maximum very quickly; settled at 40,000 moves (figure 13).",
-    "ZerosVsAbMp": "-100 at first, near the maximum before 20,000 moves (figure 14).",
-    "ZerosVsMcMp": "not good; settled at 30,000 moves (figure 15).",
-    "OnesVsRandom": "at the maximum quickly; settled at 20,000 moves (figure 16).",
-    "OnesVsAbMp": "loses all at first, near the maximum at 60,000 moves (figure 17).",
-    "OnesVsMcMp": "ends level; settled at 50,000 moves (figure 18).",
-    "MpVsRandom": "at the maximum throughout (figure 19).",
-    "MpVsAbMp": "wins most games from the start (figure 20).",
-    "MpVsMcMp": "level, drops, rises (figure 21).",
+import numpy as np
+
+from dovetail.agent_servers.games.amazons.agent import WEIGHTS, WON, AmazonsPlayer
+from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.amazons import Amazons, Configuration
+from dovetail.env_servers.amazons.kernels import count_moves
+from dovetail.env_servers.amazons.rules import Board, start_position
+from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.statistics import wilson
+from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.rows import (
+    Compared,
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Study,
+    Unit,
+    by,
+    interval,
+    over,
+)
+
+BOARD = {"rows": 8, "columns": 8}
+FEATURES = (
+    *("own moves", "opponent's moves", "own in corners", "opponent's in corners"),
+    *("own with one direction", "opponent's with one", "own unhindered", "opponent's unhindered"),
+    *("own trapped", "opponent's trapped", "own one per quadrant", "opponent's one per quadrant"),
+)
+
+# Name, the study's words, what it says of the first check (score), if anything.
+RUNS: list[tuple[str, str, float | None]] = [
+    ("ZerosVsRandom", "at the maximum very quickly; settled at 40,000 moves (figure 13).", None),
+    ("ZerosVsAbMp", "-100 at first, near the maximum before 20,000 moves (figure 14).", -100),
+    ("ZerosVsMcMp", "not good; settled at 30,000 moves (figure 15).", None),
+    ("OnesVsRandom", "at the maximum quickly; settled at 20,000 moves (figure 16).", None),
+    ("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves (figure 17).", -100),
+    ("OnesVsMcMp", "ends level; settled at 50,000 moves (figure 18).", None),
+    ("MpVsRandom", "at the maximum throughout (figure 19).", 100),
+    ("MpVsAbMp", "wins most games from the start (figure 20).", None),
+    ("MpVsMcMp", "level, drops, rises (figure 21).", 0),
+]
+RATE_STEPS = 20
+"""The step size is halved after each twentieth of a run."""
+OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
+
+
+# -- the nine runs ------------------------------------------------------------------------------------
+
+
+def _train(unit: Unit) -> Result:
+    """Train against a fixed opponent for so many of the learner's moves, and check on the way."""
+    start, other = unit["run"].split("Vs")
+    given = {
+        "weights": start.lower(),
+        "rollouts": bool(unit["rollouts"]),
+        "halving": max(1, unit["moves"] // RATE_STEPS),
+        "snapshot_every": 1,
+    }
+    checks: list[dict[str, Any]] = []
+    games = 0
+    with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
+        learner = experiment.create("amazons-player", parameters=given, seed=unit["seed"])
+        if other == "Random":
+            opponent = experiment.create("random", seed=unit["seed"])
+        else:
+            fixed = {"weights": "mp", "learning_rate": 0, "epsilon": 0, **OPPONENTS[other]}
+            opponent = experiment.create("amazons-player", parameters=fixed, seed=unit["seed"])
+
+        def check(moves: int) -> None:
+            nonlocal games
+            found = match(
+                experiment,
+                "amazons",
+                [learner, opponent],
+                unit["tests"],
+                unit["seed"] * 7919 + len(checks),
+                BOARD,
+            )
+            games += found.games
+            score = 100.0 * (found.wins - found.losses) / found.games
+            checks.append({"moves": moves, "score": score, "distinct": len(found.digests)})
+
+        check(0)
+        done, block = 0, 0
+        while done < unit["moves"]:
+            found = match(
+                experiment,
+                "amazons",
+                [learner, opponent],
+                2,
+                unit["seed"] * 1_000_003 + block,
+                BOARD,
+                learn=(True, False),
+            )
+            games += found.games
+            block += 1
+            snapshots = experiment.message(learner, "snapshots")
+            done = len(snapshots)
+            if done >= len(checks) * unit["moves"] / unit["checks"]:
+                check(done)
+        weights = np.array(snapshots)
+    moved = np.linalg.norm(weights[50:] - weights[:-50], axis=1) if len(weights) > 50 else [0.0]
+    return {
+        "checks": checks,
+        "weights": [round(float(x), 3) for x in weights[-1]],
+        "moved": round(float(moved[-1]), 4),
+        "games": games,
+    }
+
+
+def _train_units(
+    runs: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]
+) -> list[Unit]:
+    return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
+
+
+def _train_draw(first: float | None, done: Done) -> Drawn:
+    results, unit = [result for _, result in done], done[0][0]
+    lines, compared = [], []
+    count = min(len(each["checks"]) for each in results)
+    for number in range(count):
+        found = over(results, "checks", number, "score")
+        moves = over(results, "checks", number, "moves").value
+        printed = "-" if number or first is None else f"{first:+.0f}"
+        lines.append([f"score after {moves:,.0f} moves", printed, interval(found, 0)])
+    if first is not None:
+        compared.append(Compared("first check", first, over(results, "checks", 0, "score")))
+    lines.append(
+        ["distance of weights over 50 moves at the end", "-", interval(over(results, "moved"), 3)]
+    )
+    distinct = sum(check["distinct"] for each in results for check in each["checks"])
+    tests = sum(len(each["checks"]) for each in results) * unit["tests"]
+    note = (
+        "Scores are those of the study, -100 for all games lost and +100 for all won; it draws curves and prints words. "
+        + (
+            ""
+            if unit["rollouts"]
+            else "The learner plays without its Monte Carlo step, unlike the study's. "
+        )
+        + f"The step size is halved {RATE_STEPS - 1} times over the run, as in the study."
+    )
+    games = sum(each["games"] for each in results)
+    return Drawn(
+        ["", "study", "ours"],
+        lines,
+        games,
+        f"{distinct} of {tests} games of the checks",
+        compared,
+        note,
+    )
+
+
+def _train_sizes(tests: int) -> dict[Any, Size]:
+    return {
+        "quick": Size(
+            "200 of 100,000 moves, without Monte Carlo, 2 checks of 4 games for 20 of 50, 1 seed",
+            {"moves": 200, "rollouts": 0, "checks": 2, "tests": 4},
+            1,
+        ),
+        "part": Size(
+            "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, 5 seeds",
+            {"moves": 10_000, "rollouts": 0, "checks": 5, "tests": 20},
+        ),
+        "study": Size(
+            f"100,000 moves with Monte Carlo, 20 checks of {tests} games, 5 seeds",
+            {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": tests},
+        ),
+    }
+
+
+def _weights_draw(done: Done) -> Drawn:
+    lines, compared = [], []
+    groups = by(done, "run")
+    names = {"MpVsMcMp": "mp-vs-mcmp", "OnesVsAbMp": "ones-vs-abmp", "MpVsRandom": "mp-vs-random"}
+    agree = dict.fromkeys(names, 0)
+    for number, feature in enumerate(FEATURES):
+        cells = [feature]
+        for run, preset in names.items():
+            printed, found = WEIGHTS[preset][number], over(groups[run,], "weights", number)
+            agree[run] += (printed > 0) == (found.value > 0)
+            cells += [f"{printed:+.1f}", interval(found, 1)]
+            compared.append(Compared(f"{run} {feature}", printed, found))
+        lines.append(cells)
+    signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
+    columns = ["feature"]
+    for run in names:
+        columns += [f"{run}: study", "ours"]
+    games = sum(result["games"] for _, result in done)
+    note = f"Signs that agree: {signs}. The study's vectors are of one training each, so their size says little."
+    return Drawn(columns, lines, games, "not counted", compared, note)
+
+
+# -- tree and cost ------------------------------------------------------------------------------------
+
+
+def _tree(unit: Unit) -> Result:
+    found = {}
+    for size in (6, 8, 10):
+        board = Board(start_position(size, size))
+        found[str(size)] = int(count_moves(board.squares, size, size, 0))
+    return {"moves": found}
+
+
+def _tree_draw(done: Done) -> Drawn:
+    found = done[0][1]["moves"]
+    lines = [
+        ["6 x 6, moves at the start", "-", f"{found['6']:,}"],
+        ["8 x 8", "-", f"{found['8']:,}"],
+        ["10 x 10", "-", f"{found['10']:,}"],
+        ["the study's board", "more than 1,600", f"{found['8']:,}"],
+    ]
+    note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
+    return Drawn(["", "study", "ours"], lines, 0, "-", (), note)
+
+
+def _cost(unit: Unit) -> Result:
+    seen = Amazons(Configuration(rows=8, columns=8)).start(0).seats[0].observation
+    position = Position(seen, Geometry(8, 8))
+    search = Search(np.array(WEIGHTS["mp"]), 60.0, False, WON)
+    search.root(position, 1)  # compiles
+    seconds = []
+    for depth in (2, 3):
+        begun = time.perf_counter()
+        search.root(position, depth)
+        seconds.append(time.perf_counter() - begun)
+    return {"seconds": seconds}
+
+
+def _cost_draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    lines = [
+        [
+            f"seconds for the first move, depth {depth}",
+            study,
+            interval(over(results, "seconds", n), 3),
+        ]
+        for n, (depth, study) in enumerate(((2, "-"), (3, "up to 180")))
+    ]
+    note = "The study's is the longest move of a game, ours the first, which has most replies. On a shared machine the figure says no more than the order."
+    return Drawn(["", "study", "ours"], lines, 0, "-", (), note)
+
+
+# -- the tournament ------------------------------------------------------------------------------------
+
+PLAYERS = {"OnesVsAbMp": 317, "MpVsMcMp": 257, "MP": 253, "MpVsRandom": 244, "Random": 0}
+PRESETS = {
+    "OnesVsAbMp": "ones-vs-abmp",
+    "MpVsMcMp": "mp-vs-mcmp",
+    "MP": "mp",
+    "MpVsRandom": "mp-vs-random",
 }
+
+
+def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    names = list(PLAYERS)
+    pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
+    return [{"players": list(pair), **values, "seed": n} for pair in pairs for n in seeds]
+
+
+def _meeting(unit: Unit) -> Result:
+    with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
+        players = []
+        for name in unit["players"]:
+            if name == "Random":
+                players.append(experiment.create("random", seed=unit["seed"]))
+            else:
+                given = {"weights": PRESETS[name]}
+                players.append(
+                    experiment.create("amazons-player", parameters=given, seed=unit["seed"])
+                )
+        found = match(experiment, "amazons", players, unit["games"], unit["seed"], BOARD)
+    return {
+        "games": found.games,
+        "wins": found.wins,
+        "losses": found.losses,
+        "distinct": len(found.digests),
+    }
+
+
+def _meetings_draw(done: Done) -> Drawn:
+    wins, games = dict.fromkeys(PLAYERS, 0), dict.fromkeys(PLAYERS, 0)
+    distinct = total = 0
+    for unit, result in done:
+        one, other = unit["players"]
+        wins[one] += result["wins"]
+        wins[other] += result["losses"]
+        games[one] += result["games"]
+        games[other] += result["games"]
+        distinct += result["distinct"]
+        total += result["games"]
+    lines, compared = [], []
+    for name, printed in PLAYERS.items():
+        found = wilson(wins[name], games[name])
+        lines.append(
+            [
+                name,
+                f"{printed} of 400 ({printed / 4:.1f} %)",
+                f"{wins[name]} of {games[name]}",
+                interval(found, 1, 100, " %"),
+            ]
+        )
+        compared.append(Compared(name, printed / 400, found))
+    note = "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare."
+    return Drawn(
+        ["player", "study: wins", "ours", "share"],
+        lines,
+        total,
+        f"{distinct} of {total}",
+        compared,
+        note,
+    )
+
+
+# -- depth 2 with Monte Carlo against depth 3 ----------------------------------------------------------
+
+
+def _depths(unit: Unit) -> Result:
+    with InProcess([Amazons], [AmazonsPlayer]) as experiment:
+        given: list[dict[str, Any]] = [
+            {"depth": 2, "rollouts": True},
+            {"depth": 3, "rollouts": False},
+        ]
+        players = [
+            experiment.create(
+                "amazons-player", parameters={"weights": "mp", **each}, seed=unit["seed"]
+            )
+            for each in given
+        ]
+        found = match(
+            experiment, "amazons", players, unit["games"], unit["seed"], BOARD, openings=2
+        )
+    return {"games": found.games, "wins": found.wins, "distinct": len(found.digests)}
+
+
+def _depths_draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    count, wins = sum(r["games"] for r in results), sum(r["wins"] for r in results)
+    lines = [
+        [
+            "depth 2 with Monte Carlo wins",
+            "comparable to depth 3",
+            interval(wilson(wins, count), 1, 100, " %"),
+        ]
+    ]
+    note = "Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone repeats itself."
+    distinct = sum(r["distinct"] for r in results)
+    half = Compared("half", 0.5, wilson(wins, count))
+    return Drawn(["", "study", "ours"], lines, count, f"{distinct} of {count}", (half,), note)
+
+
+def _plain_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [{**values, "seed": n} for n in seeds]
+
 
 STUDY = Study(
     "amazons",
@@ -24,35 +372,66 @@ STUDY = Study(
             "tree",
             "Size of the tree",
             "more than 1,600 moves at the start.",
-            missing="tests count 1,232 moves on 8 x 8 and 2,176 on 10 x 10",
+            {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
+            _plain_units,
+            _tree,
+            _tree_draw,
         ),
         Row(
             "cost",
             "Cost of a search of depth 3",
             "up to three minutes a move.",
-            missing="`python -m bench.amazons` measures it",
+            {"quick": Size("3 times", {}, 3), "study": Size("5 times", {})},
+            _plain_units,
+            _cost,
+            _cost_draw,
         ),
         *(
-            Row(f"run-{n}", f"Training run {n}: {name}", printed, missing="it has no code yet")
-            for n, (name, printed) in enumerate(RUNS.items(), 1)
+            Row(
+                f"run-{n}",
+                f"Training run {n}: {name}",
+                printed,
+                _train_sizes(50),
+                partial(_train_units, [name]),
+                _train,
+                partial(_train_draw, first),
+            )
+            for n, (name, printed, first) in enumerate(RUNS, 1)
         ),
         Row(
             "weights",
             "Weights learned by three of the runs",
             "three vectors of twelve weights (4.4).",
-            missing="it has no code yet",
+            _train_sizes(2),
+            partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
+            _train,
+            _weights_draw,
         ),
         Row(
             "tournament",
             "Tournament of five players",
             "317, 257, 253, 244 and 0 wins of 400 (7.2).",
-            missing="it has no code here; `dovetail run experiments/files/amazons_tournament.toml` plays it",
+            {
+                "quick": Size("2 of 100 games a pair", {"games": 2}, 1),
+                "part": Size("20 of 100 games a pair", {"games": 4}),
+                "study": Size("100 games a pair", {"games": 20}),
+            },
+            _meetings,
+            _meeting,
+            _meetings_draw,
         ),
         Row(
             "depths",
             "Depth 2 with Monte Carlo against depth 3",
             "comparable; no table.",
-            missing="it has no code yet",
+            {
+                "quick": Size("2 games (the study gives no number)", {"games": 2}, 1),
+                "part": Size("20 games (the study gives no number)", {"games": 4}),
+                "study": Size("100 games (the study gives no number)", {"games": 20}),
+            },
+            _plain_units,
+            _depths,
+            _depths_draw,
         ),
         Row(
             "people",
@@ -61,4 +440,5 @@ STUDY = Study(
             missing="people are needed; the web page lets them play",
         ),
     ),
+    "The board is 8 x 8, mobility counts queen moves, and the target is the position that the search expects after the reply.",
 )
