@@ -68,6 +68,8 @@ class RunOptions(TypedDict, total=False):
     """After how many episodes the broker saves the learners; 0 for never."""
     peer: str | None
     """The name of the program that serves the environment, if several offer it."""
+    thoughts: bool
+    """Whether every watcher may see what the agents think."""
     label: str
     """What the run is called in the journal."""
     texts: bool

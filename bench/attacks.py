@@ -1,0 +1,171 @@
+"""What hostile peers cost an honest match: its speed before, during and after each attack, and the broker's memory.
+
+Each party is its own process, on loopback: a broker, an environment, an agent, the experiment here, and
+the attacker.  Episodes must be the same as without an attack.
+
+    python bench/attacks.py [ATTACK ...]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dovetail import Experiment
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.transport.dealer import Dealer
+
+SECONDS = 4.0
+"""How long each speed is measured."""
+EPISODES = 20
+"""Episodes in one run, all with the same seed."""
+RECOVERY = 2.0
+"""Seconds from the end of an attack to the measurement after it."""
+
+
+def dealer(address: str, role: Any = "observer", **fields: Any) -> Dealer:
+    """Return a connection that has said hello, or was refused."""
+    made = Dealer(address, lambda: codec.encode(m.Hello(m.VERSION, role, **fields)))
+    end = time.monotonic() + 5.0
+    while not made.receive(0.05) and time.monotonic() < end:
+        pass
+    return made
+
+
+def flood(address: str, message: m.Message, number: bool) -> None:
+    """Send one kind of message as fast as the broker takes it."""
+    peer = dealer(address)
+    count = 0
+    while True:
+        frames = []
+        for _ in range(200):
+            count += 1
+            if number:
+                message.id = count  # type: ignore[attr-defined]
+            frames.append(codec.encode(message))
+        peer.send(frames)
+        peer.receive(0.0)
+
+
+def hellos(address: str, **fields: Any) -> None:
+    """Say hello over connection after connection, and keep 57 of them."""
+    kept: list[Dealer] = []
+    while True:
+        made = Dealer(address, lambda: codec.encode(m.Hello(m.VERSION, "environment", **fields)))
+        made.receive(0.2)
+        kept.append(made)
+        if len(kept) > 57:
+            kept.pop(0).close(0.0)
+
+
+def watchers(address: str) -> None:
+    """Watch everything with 200 peers that read all of it."""
+    peers = [dealer(address) for _ in range(200)]
+    for peer in peers:
+        peer.send([codec.encode(m.Watch(1))])
+    while True:
+        for peer in peers:
+            peer.receive(0.0)
+        time.sleep(0.01)
+
+
+def strangers(address: str) -> None:
+    """Send what is not a message, without a session."""
+    while True:
+        peer = Dealer(address, lambda: b"\xc1")
+        with contextlib.suppress(OSError):
+            for _ in range(50):
+                peer.receive(0.0)
+                peer.send([b"\xc1"] * 100)
+        peer.close(0.0)
+
+
+ATTACKS: dict[str, Callable[[str], None]] = {
+    "pings": lambda address: flood(address, m.Ping(1), number=False),
+    "catalogues": lambda address: flood(address, m.Catalogue(1), number=True),
+    "names of 9 MB": lambda address: hellos(address, name="n" * 9_000_000),
+    "hellos of 16 MB": lambda address: hellos(address, software="s" * 16_000_000),
+    "30,000 offers": lambda address: hellos(
+        address, offers=[m.Offer(f"offer {number}") for number in range(30_000)]
+    ),
+    "200 watchers": watchers,
+    "strangers": strangers,
+}
+
+
+@contextlib.contextmanager
+def program(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program until the end of the block."""
+    made = subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield made
+    finally:
+        made.kill()
+        made.wait()
+
+
+def memory(process: int) -> float:
+    """Return a process's largest resident memory so far, in MB (Linux)."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("the system does not say how much memory a process used")
+
+
+def speed(experiment: Experiment, player: int) -> tuple[float, set[tuple[Any, ...]]]:
+    """Return turns per second, and the runs that were played, each as its episodes."""
+    turns = 0
+    seen = set()
+    start = time.monotonic()
+    while time.monotonic() < start + SECONDS:
+        run = experiment.run("connect_four", [player, player], episodes=EPISODES, seed=1)
+        played = sorted(run.wait(), key=lambda each: each.index)
+        turns += sum(each.turns for each in played)
+        seen.add(tuple((each.index, each.digest, each.reason) for each in played))
+    return turns / (time.monotonic() - start), seen
+
+
+def main(names: list[str]) -> None:
+    """Print a line for each attack."""
+    if names[:1] == ["--attack"]:
+        ATTACKS[names[1]](names[2])
+    print(f"{'attack':18} {'before':>8} {'during':>8} {'after':>8} turns/s   {'peak':>7}  episodes")
+    for name in names or ATTACKS:
+        with tempfile.TemporaryDirectory() as folder:
+            address = f"ipc://{folder}/broker"
+            broker = ["-m", "dovetail", "broker", "--journal", "none", "--bind", address]
+            with (
+                program(*broker) as served,
+                program("-m", "dovetail", "env", "connect_four", "--connect", address),
+                program("-m", "dovetail", "agent", "random", "--connect", address),
+                Experiment.connect(address, wait=60.0) as experiment,
+            ):
+                experiment.expect(["connect_four"], ["random"])
+                player = experiment.create("random", seed=1)
+                speed(experiment, player)
+                before, expected = speed(experiment, player)
+                with program(__file__, "--attack", name, address):
+                    time.sleep(1.0)
+                    during, seen = speed(experiment, player)
+                time.sleep(RECOVERY)
+                after, again = speed(experiment, player)
+                same = "the same" if seen == again == expected else "DIFFERENT"
+                peak = memory(served.pid)
+            print(
+                f"{name:18} {before:8.0f} {during / before:8.2f} {after / before:8.2f} "
+                f"{'':9} {peak:4.0f} MB  {same}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
