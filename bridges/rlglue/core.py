@@ -70,8 +70,8 @@ def relay(
         if peers is None:
             continue
         _serve(port, peers, make)
-        for role in roles:
-            port.release(role)
+        for peer in peers.values():
+            port.release(peer)
         if once:
             return
 

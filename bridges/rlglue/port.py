@@ -132,12 +132,12 @@ class Port:
                 self._changed.wait(left)
         return None
 
-    def release(self, role: str) -> None:
-        """Free a role for the next program; say ``RLTerm`` to the present one."""
+    def release(self, peer: Peer) -> None:
+        """Free a program's role for the next one, which may have come already; say ``RLTerm`` to this one."""
         with self._changed:
-            peer = self._peers.pop(role, None)
-        if peer is not None:
-            peer.dismiss()
+            if self._peers.get(peer.role) is peer:
+                del self._peers[peer.role]
+        peer.dismiss()
 
     @property
     def closed(self) -> bool:
@@ -154,8 +154,8 @@ class Port:
         with contextlib.suppress(OSError):  # the thread may have ended already
             self._wake.send(b"x")
         self._thread.join()
-        for role in list(self._peers):
-            self.release(role)
+        for peer in list(self._peers.values()):
+            self.release(peer)
         self._wake.close()
 
     # -- the thread ------------------------------------------------------------------------------

@@ -98,6 +98,7 @@ def test_an_equal_task_is_heard_once_and_a_change_of_seat_is_no_new_task() -> No
 def test_a_seat_that_never_acts_hears_nothing() -> None:
     with table() as (port, experiment):
         program = Program(port, AGENT, takes())
+        assert port.wait("agent", 10)
         one = experiment.create("one")
         experiment.run("nim", [one, "rlglue"], configuration={"heap": 1}).wait()
         assert program.codes() == [4]
