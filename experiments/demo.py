@@ -42,6 +42,7 @@ def main() -> int:
                 f"against random: {'at least' if learned else 'LESS THAN'} {PASS:.0%}"
             )
     console.print(f"{time.monotonic() - began:.0f} s in all")
+    console.print("To watch and play in a browser: .venv/bin/dovetail web --games", soft_wrap=True)
     return 0 if passed else 1
 
 
