@@ -62,8 +62,7 @@ impl<H: Host> Peer<H> {
     /// Gives a frame the next number.
     fn number(&mut self, mut frame: Vec<u8>) -> Vec<u8> {
         self.seq += 1;
-        let count = if frame[0] == 0xde { 2 } else { 0 };
-        frame[count] += 1;
+        add_field(&mut frame);
         frame.extend([b"\xa3seq\xcf".as_slice(), &self.seq.to_be_bytes()].concat());
         self.last.clone_from(&frame);
         frame
@@ -107,6 +106,12 @@ impl Peer<Control> {
 fn one(mut said: Vec<Value>) -> Value {
     assert_eq!(said.len(), 1, "{said:?}");
     said.remove(0)
+}
+
+/// Counts one more field in the head of a map, short or long.
+fn add_field(frame: &mut [u8]) {
+    let count = if frame[0] == 0xde { 2 } else { 0 };
+    frame[count] += 1;
 }
 
 /// Whether an error answers the frame of this number, and not a request.
@@ -387,7 +392,7 @@ fn an_observation_that_cannot_be_read_costs_its_decision_only() {
     }
     .encode();
     // One more field: a tensor of one byte that says it has two.
-    frame[0] += 1;
+    add_field(&mut frame);
     frame.extend(b"\xabobservation\xc7\x0b\x01\x93\xa4int8\x91\x02\xc4\x01\x07");
     let said = peer.ask(frame);
     assert_eq!(

@@ -74,15 +74,11 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
   const address = `tcp://127.0.0.1:${await freePort()}`;
   const options = { broker: address, token };
   const start = (): ChildProcess =>
-    spawn(
-      command,
-      ["broker", "--bind", address, "--journal", "none", "--heartbeat", "0.3"],
-      {
-        cwd: folder,
-        env: { ...process.env, DOVETAIL_TOKEN: token },
-        stdio: "ignore",
-      },
-    );
+    spawn(command, ["broker", "--bind", address, "--journal", "none", "--heartbeat", "0.3"], {
+      cwd: folder,
+      env: { ...process.env, DOVETAIL_TOKEN: token },
+      stdio: "ignore",
+    });
   let broker = start();
   t.after(async () => {
     broker.kill("SIGKILL");
