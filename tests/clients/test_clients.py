@@ -157,13 +157,13 @@ def test_it_keeps_the_contract(language: str, role: str) -> None:
 
 
 def table(tmp_path: Path, file: str, *settings: str) -> Any:
-    """Play an experiment file with players of several languages; return its summary."""
+    """Play an experiment file with players of several languages; return its results."""
     command = [str(DOVETAIL), "run", f"experiments/files/{file}", "--out", str(tmp_path)]
     for setting in settings:
         command += ["--set", setting]
     done = run(command, ROOT)
     assert done.returncode == 0, done.stdout[-4000:]
-    return (tmp_path / file.removesuffix(".toml") / "summary.txt").read_text()
+    return json.loads((tmp_path / file.removesuffix(".toml") / "results.json").read_text())
 
 
 @pytest.mark.parametrize("languages", [list(TOOLS)], ids=["all"])
@@ -171,10 +171,12 @@ def test_six_languages_meet(tmp_path: Path, languages: list[str]) -> None:
     found = table(
         tmp_path, "six_languages.toml", "phases.0.episodes=20", "tournaments.0.episodes=2"
     )
-    rows = [line.split()[1:3] for line in found.splitlines() if "%" in line and "(" in line]
-    players = {row[0]: row[1] for row in rows if len(row) == 2}
-    for name in (*languages, "python"):
-        assert sum(map(int, players[name].split("-"))) == 10, found
+    (tournament,) = found["tournaments"]
+    games = {
+        each["player"]: each["wins"] + each["draws"] + each["losses"]
+        for each in tournament["players"]
+    }
+    assert games == dict.fromkeys((*languages, "python"), 10), found
 
 
 @pytest.mark.parametrize("languages", [["typescript", "go", "rust"]], ids=["three"])
@@ -182,4 +184,5 @@ def test_an_environment_in_typescript_serves_the_others(
     tmp_path: Path, languages: list[str]
 ) -> None:
     found = table(tmp_path, "othello.toml", "tournaments.0.episodes=2")
-    assert "python" in found
+    (tournament,) = found["tournaments"]
+    assert "python" in [each["player"] for each in tournament["players"]], found
