@@ -71,8 +71,6 @@ test-clients: $(STAMP) ## build and test the clients that changed; one of them w
 
 # The tests that exercise the contract and the broker; slow tests are left out, as in the other groups.
 COVERING := tests/broker tests/protocol tests/peer tests/cli/test_processes.py tests/cli/test_replay.py
-# Under the tracer this one lost its Ctrl-C once; the other groups run it.
-COVERING += --deselect tests/cli/test_processes.py::test_watch_is_interrupted_with_130_and_notices_the_brokers_end
 coverage: $(STAMP) ## measure branch coverage of protocol/ and broker/
 	$(BIN)/python -m pytest -n 2 -q --timeout 600 $(COVERING) --cov --cov-report=term
 
