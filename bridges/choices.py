@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from dovetail.agent_servers.agent import Decision
+from dovetail.bridges import conversion
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space
@@ -68,8 +69,7 @@ def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
 
 def space_of(spec: m.Spec, seat: int) -> Space | None:
     """Return a seat's action space, if the game declares any."""
-    spaces = spec.action_spaces
-    return spaces[seat if len(spaces) > 1 else 0] if spaces else None
+    return conversion.space_of(spec, seat, "action") if spec.action_spaces else None
 
 
 def position(text: str | None, observation: Any) -> str:

@@ -272,7 +272,7 @@ def zeros(space: spaces.Space) -> Any:
 
 
 def space_of(spec: Spec, seat: int, what: Literal["observation", "action"]) -> spaces.Space:
-    """Return a seat's space; a spec has one for each seat or one for all."""
+    """Return a seat's space; a spec that declares any has one for each seat or one for all."""
     of = spec.observation_spaces if what == "observation" else spec.action_spaces
     return of[seat if len(of) > 1 else 0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from dovetail.bridges.gdl.kif import Term, order, show
@@ -216,8 +216,3 @@ class State:
 
     def __str__(self) -> str:
         return " ".join(show(each) for each in sorted(self.true, key=order))
-
-
-def joint(roles: Sequence[Term], moves: Sequence[Term]) -> dict[Term, Term]:
-    """Return moves by role."""
-    return dict(zip(roles, moves, strict=True))

@@ -34,6 +34,8 @@ class Front:
     def __init__(self, agent: Agent, size: int = 19, komi: float = 7.5, seed: int = 0) -> None:
         self._seated = Seated(agent, seed)
         self._name = agent_name(agent)
+        self.over = False
+        """Whether the controller has said ``quit``."""
         self._size, self._komi = size, komi
         self._played: list[int] = []
         self._left: dict[int, float] = {}
@@ -43,7 +45,7 @@ class Front:
             "version": lambda _: __version__,
             "known_command": lambda words: str(bool(words) and words[0] in self._commands).lower(),
             "list_commands": lambda _: "\n".join(sorted(self._commands)),
-            "quit": lambda _: "",
+            "quit": self._quit,
             "boardsize": self._boardsize,
             "clear_board": self._clear,
             "komi": self._set_komi,
@@ -78,6 +80,10 @@ class Front:
         self._seated.close()
 
     # -- the commands ----------------------------------------------------------------------------
+
+    def _quit(self, _: Sequence[str]) -> str:
+        self.over = True
+        return ""
 
     def _fresh(self) -> Board:
         self._played = []

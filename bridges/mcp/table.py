@@ -191,7 +191,7 @@ class Table:
                 if name
             }
             if isinstance(action, str):
-                digits = action.strip().lstrip("-").isdecimal() and len(action) < 20
+                digits = action.strip().removeprefix("-").isdecimal() and len(action) < 20
                 action = named.get(action, int(action) if digits else action)
             if not is_legal(decision, action):
                 player.refused += 1

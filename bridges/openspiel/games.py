@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dovetail.peer.extras import absent
+from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 
@@ -52,7 +53,7 @@ def load(text: str, *, local: bool = False) -> Any:
     try:
         given = pyspiel.game_parameters_from_string(text)
     except Exception as error:
-        raise DovetailError(f"{text!r} is not a game string: {_line(error)}") from None
+        raise DovetailError(f"{text!r} is not a game string: {one_line(error)}") from None
     files = [key for key, value in given.items() if key.endswith(("file", "filename", "_root"))]
     if files and not local:
         raise DovetailError(
@@ -62,7 +63,7 @@ def load(text: str, *, local: bool = False) -> Any:
     try:
         game = pyspiel.load_game(text)
     except Exception as error:
-        raise DovetailError(f"game {text!r} cannot be loaded: {_line(error)}") from None
+        raise DovetailError(f"game {text!r} cannot be loaded: {one_line(error)}") from None
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
         raise DovetailError(
             f"{short} is a mean-field game, which has a population and no players; it has no episodes to play"
@@ -179,7 +180,3 @@ def _shape(game: Any, which: str) -> list[int]:
     except Exception:
         return []
     return [int(each) for each in shape]
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from dovetail.bridges.conversion import space_of
 from dovetail.bridges.rlglue import taskspec
 from dovetail.bridges.rlglue.layout import Layout, native
 from dovetail.bridges.rlglue.taskspec import Arrays, Range, TaskSpec
@@ -19,7 +20,7 @@ from dovetail.bridges.rlglue.wire import Adt
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
-from dovetail.protocol.spaces import Discrete, Space
+from dovetail.protocol.spaces import Discrete
 
 Illegal = Literal["retry", "judge", "random", "nearest", "modulo"]
 INDEX_SIZE = 100_000
@@ -108,11 +109,13 @@ class SeatView:
         self.options = options
         self.seat = seat
         self._numbering = numbering
-        self._actions = native(_of(spec.action_spaces, seat))
+        if not (spec.observation_spaces and spec.action_spaces):
+            raise DovetailError("the game does not say what its observations or actions are")
+        self._actions = native(space_of(spec, seat, "action"))
         self._observations: Layout | None = None
         self.size = self._actions.space.n if isinstance(self._actions.space, Discrete) else 0
         if numbering is None:
-            self._observations = native(_of(spec.observation_spaces, seat))
+            self._observations = native(space_of(spec, seat, "observation"))
             shown = self._observations.arrays
         else:
             shown = Arrays([Range(0, numbering.size - 1)])
@@ -198,12 +201,6 @@ def replaced(view: SeatView, action: int, legal: Sequence[int], rng: Any) -> int
     if view.options.illegal == "nearest":
         return min(legal, key=lambda each: (abs(each - action), each))
     return legal[action % len(legal)]
-
-
-def _of(spaces: Sequence[Space], seat: int) -> Space:
-    if not spaces:
-        raise DovetailError("the game does not say what its observations or actions are")
-    return spaces[seat if len(spaces) > 1 else 0]
 
 
 def _penalty(spec: Spec, options: SeatOptions) -> float:

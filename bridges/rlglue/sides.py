@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dovetail.bridges.conversion import space_of
 from dovetail.bridges.rlglue import taskspec, wire
 from dovetail.bridges.rlglue.core import Make
 from dovetail.bridges.rlglue.environment import spec_of
@@ -33,7 +34,6 @@ from dovetail.experiments.client import Experiment, Run
 from dovetail.peer.serving import serve_host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import Space
 
 if TYPE_CHECKING:
     from dovetail.experiments.sitting import Sitting
@@ -241,8 +241,8 @@ class Player:
             self.spec = replace(
                 whole,
                 seats=1,
-                observation_spaces=[_of(whole.observation_spaces, seat)],
-                action_spaces=[_of(whole.action_spaces, seat)],
+                observation_spaces=[space_of(whole, seat, "observation")],
+                action_spaces=[space_of(whole, seat, "action")],
                 afterstates=False,
             )
         else:
@@ -394,10 +394,6 @@ class Player:
             )
         except Exception as error:
             self._failed.append(error)
-
-
-def _of(spaces: list[Space], seat: int) -> Space:
-    return spaces[seat if len(spaces) > 1 else 0]
 
 
 def experiments(table: Table) -> tuple[Make, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 
 from dovetail.bridges.engine import Engine
@@ -83,9 +82,8 @@ class UciEngine:
         """
         self.engine.say(f"position {position}")
         self.engine.say(f"go {limits}")
-        end = time.monotonic() + seconds
         try:
-            line = self.engine.until(_is_move, max(0.0, end - time.monotonic()))
+            line = self.engine.until(_is_move, seconds)
         except DovetailError:
             if not self.engine.alive:
                 raise

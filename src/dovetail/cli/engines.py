@@ -85,7 +85,7 @@ def gtp(
                 continue
             sys.stdout.write(answer)
             sys.stdout.flush()
-            if "quit" in line.split("#")[0].split()[:2]:
+            if front.over:
                 break
     finally:
         front.close()

@@ -11,8 +11,6 @@ from dovetail.protocol.errors import DovetailError
 
 HOST = "127.0.0.1"
 PORT = 4096
-FREEZE = ["freeze learning", "freeze exploring"]
-UNFREEZE = ["unfreeze learning", "unfreeze exploring"]
 
 
 def add(app: typer.Typer) -> None:
@@ -171,11 +169,12 @@ def rlglue(
     if seed_message and "{seed}" not in seed_message:
         raise UsageError(f"--seed-message: {seed_message!r} has no {{seed}}")
     view = SeatOptions(index, mask, illegal, penalty, tries)
+    usual = JoinOptions()
     joining = JoinOptions(
         view,
         end_truncated,
-        tuple(filter(None, FREEZE if freeze is None else freeze)),
-        tuple(filter(None, UNFREEZE if unfreeze is None else unfreeze)),
+        usual.freeze if freeze is None else tuple(filter(None, freeze)),
+        usual.unfreeze if unfreeze is None else tuple(filter(None, unfreeze)),
         save,
         load,
         grace,

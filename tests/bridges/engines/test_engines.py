@@ -111,9 +111,11 @@ def refused(parameters: dict[str, object], game: dict[str, str] | None = None) -
         return str(caught.value)
 
 
-def test_a_peer_cannot_name_a_command_or_a_file() -> None:
+def test_a_peer_cannot_name_a_command_or_a_file(tmp_path: Path) -> None:
     assert "no engine '/bin/sh'" in refused({"engine": "/bin/sh"})
-    assert "of type string" in refused({"options": {"Debug Log File": "/tmp/written"}})
+    log = tmp_path / "log"
+    assert "of type string" in refused({"options": {"Debug Log File": str(log)}})
+    assert not log.exists()
     assert "no option 'Nonsense'" in refused({"options": {"Nonsense": 1}})
     assert "several lines" in refused({"options": {"Hash": "16\nquit"}})
     assert "not go(board_size=5" in refused({}, SMALL_GO)

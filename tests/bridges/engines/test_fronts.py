@@ -237,6 +237,10 @@ def test_gtp_commands() -> None:
     listed = says("list_commands")
     assert listed is not None
     assert {"genmove", "play", "quit"} <= set(listed.split()[1:])
+    assert says("known_command quit") == "= true\n\n"
+    assert not front.over
+    assert says("8 quit # for today") == "=8\n\n"
+    assert front.over
     front.close()
 
 
