@@ -46,6 +46,9 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
             continue
         results = Results([file(each, whole.name, row, size) for each in (kept, out)])
         wanted = units(row, size)
+        more = units(row, size, max(results.seeds(), row.sizes[size].seeds))
+        if not results.todo(more):  # run with --seeds
+            wanted = more
         done = results.done(wanted)
         if not done:
             continue
@@ -84,7 +87,7 @@ def ran(found: Found) -> str:
     """Return the size at which a row was run, in words."""
     if found.size is None:
         return "not run"
-    text = found.row.sizes[found.size].text
+    text = found.row.sizes[found.size].label(len({each.unit["seed"] for each in found.records}))
     return text if found.whole else f"{text}; {len(found.records)} pieces so far"
 
 

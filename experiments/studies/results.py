@@ -87,6 +87,10 @@ class Results:
         found = ((unit, self.records.get(key(unit))) for unit in units)
         return [(unit, record.result) for unit, record in found if record is not None]
 
+    def seeds(self) -> int:
+        """Return the highest seed of what is done, 0 if nothing is."""
+        return max((record.unit["seed"] for record in self.records.values()), default=0)
+
     def of(self, units: Sequence[Unit]) -> list[Record]:
         """Return the records of units, those that are done."""
         found = (self.records.get(key(unit)) for unit in units)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate, mean, wilson
 from dovetail.protocol.errors import DovetailError
 
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
@@ -31,10 +31,20 @@ class Size:
     """A size at which a row runs."""
 
     text: str
-    """In words, as the table shows it: games, and the share of the study's."""
+    """In words: games, and the share of the study's. ``{seeds}`` stands for how many seeds there are, the name of
+    a value for that value over all of them."""
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
     """Seeds by default."""
+
+    def label(self, seeds: int) -> str:
+        """Return the size with so many seeds in words.
+
+        >>> Size("{games:,} of 5,000 games, {seeds}", {"games": 300}).label(5)
+        '1,500 of 5,000 games, 5 seeds'
+        """
+        values = {name: seeds * value for name, value in self.values.items()}
+        return self.text.format(seeds="1 seed" if seeds == 1 else f"{seeds} seeds", **values)
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,31 @@ def study(name: str) -> Study:
     return found
 
 
-# -- parts of tables -------------------------------------------------------------------------------
+# -- parts of rows ---------------------------------------------------------------------------------
+
+HEAD = ("", "study", "ours")
+"""The columns of a table of single figures."""
+
+
+def each_seed(
+    given: Mapping[str, Any], values: Mapping[str, int], seeds: Sequence[int]
+) -> list[Unit]:
+    """Return a piece of work for each seed."""
+    return [{**given, **values, "seed": seed} for seed in seeds]
+
+
+def total(done: Done, key: str) -> int:
+    """Return the sum of what the results have at a key."""
+    return sum(int(result[key]) for _, result in done)
+
+
+def share(wins: int, games: int) -> str:
+    """Return a share with its interval by Wilson, in percent.
+
+    >>> share(9, 10)
+    '90.0 % (59.6..98.2)'
+    """
+    return interval(wilson(wins, games), 1, 100, " %")
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:

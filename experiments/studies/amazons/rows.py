@@ -19,6 +19,7 @@ from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import wilson
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
+    HEAD,
     Compared,
     Done,
     Drawn,
@@ -28,8 +29,11 @@ from dovetail.experiments.studies.rows import (
     Study,
     Unit,
     by,
+    each_seed,
     interval,
     over,
+    share,
+    total,
 )
 
 BOARD = {"rows": 8, "columns": 8}
@@ -151,9 +155,9 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
         )
         + f"The step size is halved {RATE_STEPS - 1} times over the run, as in the study."
     )
-    games = sum(each["games"] for each in results)
+    games = total(done, "games")
     return Drawn(
-        ["", "study", "ours"],
+        HEAD,
         lines,
         games,
         f"{distinct} of {tests} games of the checks",
@@ -165,16 +169,16 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
 def _train_sizes(tests: int) -> dict[Any, Size]:
     return {
         "quick": Size(
-            "200 of 100,000 moves, without Monte Carlo, 2 checks of 4 games for 20 of 50, 1 seed",
+            "200 of 100,000 moves, without Monte Carlo, 2 checks of 4 games for 20 of 50, {seeds}",
             {"moves": 200, "rollouts": 0, "checks": 2, "tests": 4},
             1,
         ),
         "part": Size(
-            "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, 5 seeds",
+            "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, {seeds}",
             {"moves": 10_000, "rollouts": 0, "checks": 5, "tests": 20},
         ),
         "study": Size(
-            f"100,000 moves with Monte Carlo, 20 checks of {tests} games, 5 seeds",
+            f"100,000 moves with Monte Carlo, 20 checks of {tests} games, {{seeds}}",
             {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": tests},
         ),
     }
@@ -197,7 +201,7 @@ def _weights_draw(done: Done) -> Drawn:
     columns = ["feature"]
     for run in names:
         columns += [f"{run}: study", "ours"]
-    games = sum(result["games"] for _, result in done)
+    games = total(done, "games")
     note = f"Signs that agree: {signs}. The study's vectors are of one training each, so their size says little."
     return Drawn(columns, lines, games, "not counted", compared, note)
 
@@ -222,7 +226,7 @@ def _tree_draw(done: Done) -> Drawn:
         ["the study's board", "more than 1,600", f"{found['8']:,}"],
     ]
     note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
-    return Drawn(["", "study", "ours"], lines, 0, "-", (), note)
+    return Drawn(HEAD, lines, 0, "-", (), note)
 
 
 def _cost(unit: Unit) -> Result:
@@ -249,7 +253,7 @@ def _cost_draw(done: Done) -> Drawn:
         for n, (depth, study) in enumerate(((2, "-"), (3, "up to 180")))
     ]
     note = "The study's is the longest move of a game, ours the first, which has most replies. On a shared machine the figure says no more than the order."
-    return Drawn(["", "study", "ours"], lines, 0, "-", (), note)
+    return Drawn(HEAD, lines, 0, "-", (), note)
 
 
 # -- the tournament ------------------------------------------------------------------------------------
@@ -345,23 +349,18 @@ def _depths(unit: Unit) -> Result:
 
 
 def _depths_draw(done: Done) -> Drawn:
-    results = [result for _, result in done]
-    count, wins = sum(r["games"] for r in results), sum(r["wins"] for r in results)
+    count, wins = total(done, "games"), total(done, "wins")
     lines = [
         [
             "depth 2 with Monte Carlo wins",
             "comparable to depth 3",
-            interval(wilson(wins, count), 1, 100, " %"),
+            share(wins, count),
         ]
     ]
     note = "Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone repeats itself."
-    distinct = sum(r["distinct"] for r in results)
+    distinct = total(done, "distinct")
     half = Compared("half", 0.5, wilson(wins, count))
-    return Drawn(["", "study", "ours"], lines, count, f"{distinct} of {count}", (half,), note)
-
-
-def _plain_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    return [{**values, "seed": n} for n in seeds]
+    return Drawn(HEAD, lines, count, f"{distinct} of {count}", (half,), note)
 
 
 STUDY = Study(
@@ -373,7 +372,7 @@ STUDY = Study(
             "Size of the tree",
             "more than 1,600 moves at the start.",
             {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
-            _plain_units,
+            partial(each_seed, {}),
             _tree,
             _tree_draw,
         ),
@@ -381,8 +380,8 @@ STUDY = Study(
             "cost",
             "Cost of a search of depth 3",
             "up to three minutes a move.",
-            {"quick": Size("3 times", {}, 3), "study": Size("5 times", {})},
-            _plain_units,
+            {"quick": Size("{seeds}", {}, 3), "study": Size("{seeds}", {})},
+            partial(each_seed, {}),
             _cost,
             _cost_draw,
         ),
@@ -412,9 +411,9 @@ STUDY = Study(
             "Tournament of five players",
             "317, 257, 253, 244 and 0 wins of 400 (7.2).",
             {
-                "quick": Size("2 of 100 games a pair", {"games": 2}, 1),
-                "part": Size("20 of 100 games a pair", {"games": 4}),
-                "study": Size("100 games a pair", {"games": 20}),
+                "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
+                "part": Size("{games} of 100 games a pair", {"games": 4}),
+                "study": Size("{games} games a pair", {"games": 20}),
             },
             _meetings,
             _meeting,
@@ -425,11 +424,11 @@ STUDY = Study(
             "Depth 2 with Monte Carlo against depth 3",
             "comparable; no table.",
             {
-                "quick": Size("2 games (the study gives no number)", {"games": 2}, 1),
-                "part": Size("20 games (the study gives no number)", {"games": 4}),
-                "study": Size("100 games (the study gives no number)", {"games": 20}),
+                "quick": Size("{games} games (the study gives no number)", {"games": 2}, 1),
+                "part": Size("{games} games (the study gives no number)", {"games": 4}),
+                "study": Size("{games} games (the study gives no number)", {"games": 20}),
             },
-            _plain_units,
+            partial(each_seed, {}),
             _depths,
             _depths_draw,
         ),

@@ -18,6 +18,7 @@ from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import Estimate, wilson
 from dovetail.experiments.studies.playing import Score, match
 from dovetail.experiments.studies.rows import (
+    HEAD,
     Compared,
     Done,
     Drawn,
@@ -26,8 +27,11 @@ from dovetail.experiments.studies.rows import (
     Size,
     Study,
     Unit,
+    each_seed,
     interval,
     over,
+    share,
+    total,
 )
 
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
@@ -105,12 +109,6 @@ def _learn(unit: Unit) -> Result:
     return found
 
 
-def _learn_units(
-    given: Mapping[str, Any], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[Unit]:
-    return [{**given, **values, "seed": n} for n in seeds]
-
-
 def _pooled(results: Sequence[Result], who: str) -> tuple[Estimate, int, int]:
     wins, count = sum(r[who]["wins"] for r in results), sum(r[who]["games"] for r in results)
     return wilson(wins, count), count, sum(r[who]["distinct"] for r in results)
@@ -136,7 +134,7 @@ def _weights_draw(done: Done) -> Drawn:
         [
             "value kept in hard positions",
             "-",
-            f"{_percent(wilson(right, of))}; at random {100 * chance:.1f} %",
+            f"{share(right, of)}; at random {100 * chance:.1f} %",
         ]
     )
     note = (
@@ -145,9 +143,7 @@ def _weights_draw(done: Done) -> Drawn:
         "(`dots-perfect`, a table of all 16.8 million positions) and the share of positions in which the value is kept show what random hides."
     )
     distinct = f"{against['random'][2]} of {against['random'][1]} against random, {against['perfect'][2]} of {against['perfect'][1]} against the perfect player"
-    return Drawn(
-        ["", "study", "ours"], lines, sum(r["games"] for r in results), distinct, compared, note
-    )
+    return Drawn(HEAD, lines, total(done, "games"), distinct, compared, note)
 
 
 # -- the weights at the beginning --------------------------------------------------------------------
@@ -194,12 +190,12 @@ def _begin_draw(done: Done) -> Drawn:
             [
                 f"value kept in hard positions, one turn ahead: {name}",
                 "-",
-                f"{_percent(wilson(right, of))}; at random {100 * chance:.1f} %",
+                f"{share(right, of)}; at random {100 * chance:.1f} %",
             ]
         )
     note = "The study prints the weights only. Games begin with four lines drawn at random, each opening played from both seats."
-    games = sum(r["games"] for r in results)
-    return Drawn(["", "study", "ours"], lines, games, " and ".join(distinct), (), note)
+    games = total(done, "games")
+    return Drawn(HEAD, lines, games, " and ".join(distinct), (), note)
 
 
 # -- pruning -------------------------------------------------------------------------------------------
@@ -227,10 +223,9 @@ def _pruning(unit: Unit) -> Result:
 
 
 def _pruning_draw(done: Done) -> Drawn:
-    results = [result for _, result in done]
     count = sum(unit["positions"] for unit, _ in done)
-    equal = sum(r["equal"] for r in results)
-    less = sum(r["whole"] for r in results) / sum(r["pruned"] for r in results)
+    equal = total(done, "equal")
+    less = total(done, "whole") / total(done, "pruned")
     lines = [
         [
             "positions in which pruning changes the value",
@@ -240,7 +235,7 @@ def _pruning_draw(done: Done) -> Drawn:
         ["positions valued without pruning, times those with", "-", f"{less:.1f}"],
     ]
     note = "Pruning is sound where a seat moves again, if who is to move, and not the depth, says who maximises; the study assumed that turns alternate."
-    return Drawn(["", "study", "ours"], lines, 0, "-", (), note)
+    return Drawn(HEAD, lines, 0, "-", (), note)
 
 
 def _sizes(
@@ -249,7 +244,7 @@ def _sizes(
     return {
         "quick": Size(few, small, 1),
         "part": Size(many, large, 2),
-        "study": Size(many + ", 5 seeds", large),
+        "study": Size(many, large),
     }
 
 
@@ -264,10 +259,10 @@ STUDY = Study(
             _sizes(
                 {"games": 100, "tests": 50},
                 {"games": 600, "tests": 500},
-                "100 of about 600 games, 1 seed",
-                "600 games (the study's number cannot be read)",
+                "100 of about 600 games, {seeds}",
+                "600 games (the study's number cannot be read), {seeds}",
             ),
-            partial(_learn_units, {"rows": 4, "start": "begin", "turns": 4}),
+            partial(each_seed, {"rows": 4, "start": "begin", "turns": 4}),
             _learn,
             _weights_draw,
         ),
@@ -275,8 +270,13 @@ STUDY = Study(
             "pruning",
             "Pruning where a seat moves again",
             "it stops working, and is given up.",
-            _sizes({"positions": 20}, {"positions": 200}, "20 positions", "200 positions a seed"),
-            partial(_learn_units, {}),
+            _sizes(
+                {"positions": 20},
+                {"positions": 200},
+                "{positions} positions",
+                "{positions} positions",
+            ),
+            partial(each_seed, {}),
             _pruning,
             _pruning_draw,
         ),
@@ -284,8 +284,8 @@ STUDY = Study(
             "begin",
             "Weights at the beginning",
             "seven numbers, +.11, -.20, +.20, +.31, -.12, -.28, +.41.",
-            _sizes({"games": 40}, {"games": 400}, "40 games a line", "400 games a line and seed"),
-            partial(_learn_units, {}),
+            _sizes({"games": 40}, {"games": 400}, "{games} games a line", "{games} games a line"),
+            partial(each_seed, {}),
             _begin,
             _begin_draw,
         ),

@@ -16,6 +16,7 @@ from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.statistics.censored import censored
 from dovetail.experiments.studies.rows import (
+    HEAD,
     Compared,
     Done,
     Drawn,
@@ -25,8 +26,10 @@ from dovetail.experiments.studies.rows import (
     Study,
     Unit,
     by,
+    each_seed,
     interval,
     over,
+    total,
 )
 from dovetail.experiments.studies.tetris import games, train
 from dovetail.experiments.studies.tetris.searches import CMAES
@@ -118,12 +121,6 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-def _search_units(
-    key: str, given: Mapping[str, Any], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[Unit]:
-    return [{"search": key, **given, **values, "seed": n} for n in seeds]
-
-
 def _cmaes(unit: Unit, start: Any, generations: int, pieces: str = PIECES) -> dict[str, Any]:
     """Search; return the best candidate met and the curve of generations."""
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
@@ -199,9 +196,7 @@ def _search_draw(study: float, note: str, done: Done) -> Drawn:
         else ""
     )
     text = f"{cap}{note}The best of a generation is the luckiest of its candidates; the same vector in new games is the fair figure."
-    return Drawn(
-        ["", "study", "ours"], lines, sum(r["games"] for r in results), SEEDED, compared, text
-    )
+    return Drawn(HEAD, lines, total(done, "games"), SEEDED, compared, text)
 
 
 def _search_row(
@@ -231,7 +226,7 @@ def _search_row(
         printed,
         {
             "quick": Size(
-                f"{size(40, quick, few)}, 1 seed",
+                f"{size(40, quick, few)}, {{seeds}}",
                 {
                     "population": 40,
                     "games": few,
@@ -243,7 +238,7 @@ def _search_row(
                 1,
             ),
             "part": Size(
-                f"{size(200, part, each)}, 5 seeds",
+                f"{size(200, part, each)}, {{seeds}}",
                 {
                     "population": 200,
                     "games": each,
@@ -254,7 +249,7 @@ def _search_row(
                 },
             ),
             "study": Size(
-                f"population {population:,}, {each} games, {generations} generations, 5 seeds",
+                f"population {population:,}, {each} games, {generations} generations, {{seeds}}",
                 {
                     "population": population,
                     "games": each,
@@ -265,7 +260,7 @@ def _search_row(
                 },
             ),
         },
-        partial(_search_units, key, given),
+        partial(each_seed, {"search": key, **given}),
         work,
         partial(_search_draw, study, note),
     )
@@ -295,7 +290,7 @@ def _sz_draw(done: Done) -> Drawn:
         ["set by hand, in Tetris, rows", "-", interval(over(results, "hand tetris"))],
     ]
     note = f"Games end after {done[0][0]['most']:,} pieces. The study gives neither settings nor figures; these are those of its run 5 with other pieces."
-    return Drawn(["", "study", "ours"], lines, sum(r["games"] for r in results), SEEDED, (), note)
+    return Drawn(HEAD, lines, total(done, "games"), SEEDED, (), note)
 
 
 # -- the players of the literature -------------------------------------------------------------------------
@@ -397,12 +392,12 @@ STUDY = Study(
             "H: units set by hand",
             "about 5,200 rows, the mean of 10 games (figure 4.1).",
             {
-                "quick": Size(
-                    "10 games, cut at 20,000 pieces, 5 times", {"games": 2, "most": 20_000}
+                "quick": Size("{games} games, cut at 20,000 pieces", {"games": 2, "most": 20_000}),
+                "part": Size(
+                    "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
                 ),
-                "part": Size("100 games, cut at 100,000 pieces", {"games": 20, "most": 100_000}),
                 "study": Size(
-                    "100 games (the study's 10, ten times), cut at 1,000,000 pieces",
+                    "{games} games (the study: 10), cut at 1,000,000 pieces",
                     {"games": 20, "most": 1_000_000},
                 ),
             },
@@ -416,12 +411,12 @@ STUDY = Study(
             "several tries, none of which transferred (no figures).",
             {
                 "quick": Size(
-                    "population 40, 3 games, 3 generations (the study gives none), 1 seed",
+                    "population 40, 3 games, 3 generations (the study gives none), {seeds}",
                     {"population": 40, "games": 3, "generations": 3, "most": 2_000, "again": 10},
                     1,
                 ),
                 "part": Size(
-                    "population 200, 10 games, 20 generations (the study gives none), 5 seeds",
+                    "population 200, 10 games, 20 generations (the study gives none), {seeds}",
                     {
                         "population": 200,
                         "games": 10,
@@ -431,7 +426,7 @@ STUDY = Study(
                     },
                 ),
                 "study": Size(
-                    "population 1,000, 10 games, 38 generations (as run 5; the study gives none), 5 seeds",
+                    "population 1,000, 10 games, 38 generations (as run 5; the study gives none), {seeds}",
                     {
                         "population": 1000,
                         "games": 10,
@@ -441,7 +436,7 @@ STUDY = Study(
                     },
                 ),
             },
-            partial(_search_units, "0", {"sigma": 0.05, "elitist": True, "start": "half"}),
+            partial(each_seed, {"search": "0", "sigma": 0.05, "elitist": True, "start": "half"}),
             _sz,
             _sz_draw,
         ),
@@ -496,7 +491,7 @@ STUDY = Study(
             "not reached by any run.",
             {
                 "quick": Size(
-                    "population 30, 3 games, 5 generations, 2 seeds",
+                    "population 30, 3 games, 5 generations, {seeds}",
                     {
                         "population": 30,
                         "games": 3,
@@ -508,7 +503,7 @@ STUDY = Study(
                     2,
                 ),
                 "part": Size(
-                    "population 50, 5 games, 15 generations, 5 seeds",
+                    "population 50, 5 games, 15 generations, {seeds}",
                     {
                         "population": 50,
                         "games": 5,
@@ -519,7 +514,7 @@ STUDY = Study(
                     },
                 ),
                 "study": Size(
-                    "population 100, 10 games, 30 generations, 5 seeds",
+                    "population 100, 10 games, 30 generations, {seeds}",
                     {
                         "population": 100,
                         "games": 10,
@@ -530,7 +525,7 @@ STUDY = Study(
                     },
                 ),
             },
-            lambda values, seeds: [{**values, "seed": n} for n in seeds],
+            partial(each_seed, {}),
             _goal,
             _goal_draw,
         ),
@@ -539,10 +534,12 @@ STUDY = Study(
             "Players of the literature",
             "13 players, 30 to 51,000,000 rows (section 3).",
             {
-                "quick": Size("10 games, cut at 10,000 pieces", {"games": 2, "most": 10_000}),
-                "part": Size("100 games, cut at 100,000 pieces", {"games": 20, "most": 100_000}),
+                "quick": Size("{games} games, cut at 10,000 pieces", {"games": 2, "most": 10_000}),
+                "part": Size(
+                    "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
+                ),
                 "study": Size(
-                    "200 games, cut at 10,000,000 pieces", {"games": 40, "most": 10_000_000}
+                    "{games} games, cut at 10,000,000 pieces", {"games": 40, "most": 10_000_000}
                 ),
             },
             _literature_units,

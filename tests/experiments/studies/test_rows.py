@@ -56,7 +56,10 @@ def _row() -> Row:
         "halves",
         "Halves",
         "0.5.",
-        {"quick": Size("two seeds", {"games": 3}, 2), "study": Size("five seeds", {"games": 9})},
+        {
+            "quick": Size("{games} games", {"games": 3}, 2),
+            "study": Size("9 games a seed, {seeds}", {"games": 9}),
+        },
         lambda values, seeds: [{**values, "seed": seed} for seed in seeds],
         work,
         lambda done: Drawn(
@@ -109,9 +112,21 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     assert pages.find(sums, row, out, kept).size == "quick"
     working.run(sums, [row], "study", out=out, told=lambda line: None)
     text = pages.page(sums, [pages.find(sums, each, out, kept) for each in sums.rows])
-    assert "| won | 0.5 | 0.46 | five seeds |" in text
+    assert "| won | 0.5 | 0.46 | 9 games a seed, 5 seeds |" in text
     assert "45 games, distinct: all." in text
     assert "**Not run**: it is old." in text
+
+
+def test_a_size_follows_the_seeds_that_were_run(sums: Study, tmp_path: Path) -> None:
+    row = sums.row("halves")
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    for seeds, quick, whole in ((2, "6 games", "2 seeds"), (7, "21 games", "7 seeds")):
+        working.run(sums, [row], "quick", seeds, out=out, told=lambda line: None)
+        assert pages.ran(pages.find(sums, row, out, kept)) == quick
+        working.run(sums, [row], "study", seeds, out=out, told=lambda line: None)
+        shown = pages.ran(pages.at(sums, row, "study", seeds, out))
+        assert shown == f"9 games a seed, {whole}"
+    assert pages.ran(pages.find(sums, row, out, kept)) == "9 games a seed, 7 seeds"
 
 
 def test_pages_keep_the_results_that_they_rest_on(

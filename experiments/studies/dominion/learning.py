@@ -1,0 +1,134 @@
+"""What the rows of the Dominion study share in which a player learns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dovetail.agent_servers.games.dominion.q_learning import DominionQ, DominionQParameters
+from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
+from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.studies.dominion import study as s
+from dovetail.experiments.studies.rows import Result, Size, Unit, over
+
+SHUFFLED = "all, as every game is shuffled from its own seed"
+GBC = ["greedy", "blacksmith", "chapel"]
+EPSILON, FORCED = 0, 10
+BOTH = (EPSILON, FORCED)
+METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
+
+
+def learner(
+    version: str,
+    opponents: Sequence[str],
+    players: int,
+    visits: int,
+    seed: int,
+    options: Mapping[str, Any],
+) -> s.Study:
+    """Return a learner of a version at its table."""
+    cards = (
+        KINGDOM
+        if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
+        else ("Smithy", "Chapel")
+    )
+    table = "sparse" if version in ("0", "14.0") or "-" in version else "dense"
+    given: dict[str, Any] = {
+        "version": version,
+        "min_visits": visits,
+        "table": table,
+        "table_mib": 4096,
+    }
+    parameters = DominionQParameters(**{**given, **options})
+    game = s.table_of(players, cards)
+    return s.Study(DominionQ(parameters, seed), game, opponents, seed)
+
+
+def learn(unit: Unit) -> Result:
+    """Train and test in turn; return what the study's tables have."""
+    study = learner(
+        unit["version"],
+        unit["opponents"],
+        unit["players"],
+        unit["visits"],
+        unit["seed"],
+        unit.get("options", {}),
+    )
+    points = s.run(study, unit["games"], unit["every"], unit["tests"])
+    best, good = max(points, key=lambda point: point.won), s.first_good(points)
+    again = study.test(unit["again"])
+    seat = study.seat
+    return {
+        "best": best.won,
+        "best at": best.trained,
+        "good": None if good is None else good.won,
+        "good at": None if good is None else good.trained,
+        "last": points[-1].won,
+        "explored": points[-1].explored,
+        "passed": points[-1].passed,
+        "again": again.share[seat],
+        "rounds": again.rounds,
+        "cards": {card.name: again.cards[seat][kind] for kind, card in enumerate(CARDS)},
+        "curve": [round(x, 4) for x in s.smoothed([point.won for point in points])],
+        "games": unit["games"] + len(points) * unit["tests"] + unit["again"],
+    }
+
+
+def learn_units(
+    versions: Sequence[str],
+    opponents: Sequence[str],
+    methods: Sequence[int],
+    values: Mapping[str, int],
+    seeds: Sequence[int],
+    **more: Any,
+) -> list[Unit]:
+    """Return the pieces of work of versions that learn against the same opponents.
+
+    Args:
+        versions: of the state.
+        opponents: one for each seat but the learner's.
+        methods: keys of ``METHODS``.
+        values: of the size: training games, and games of the last test.
+        seeds: of the trainings.
+        more: parameters for all of them.
+    """
+    every = min(10_000, values["games"] // 2)  # the study tests after every 10,000
+    common = {"games": values["games"], "every": every, "tests": every, "again": values["again"]}
+    given = {"opponents": list(opponents), "players": len(opponents) + 1, **common, **more}
+    return [
+        {"version": version, "visits": visits, **given, "seed": seed}
+        for version in versions
+        for seed in seeds
+        for visits in methods
+    ]
+
+
+def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
+    """Return the mean over results of the share at ``keys``, in percent."""
+    found = over(results, *keys)
+    return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
+
+
+def learned_sizes(
+    quick: int, part: int, study: int, again: int = 1_000, seeds: int = 1
+) -> dict[Any, Size]:
+    """Return sizes by their training games.
+
+    Args:
+        quick: training games.
+        part: training games.
+        study: training games.
+        again: games of the last test at the size quick.
+        seeds: at the size quick.
+    """
+    return {
+        "quick": Size(
+            f"{quick:,} of {study:,} training games, {{seeds}}",
+            {"games": quick, "again": again},
+            seeds,
+        ),
+        "part": Size(
+            f"{part:,} of {study:,} training games, {{seeds}}", {"games": part, "again": 20_000}
+        ),
+        "study": Size(f"{study:,} training games, {{seeds}}", {"games": study, "again": 100_000}),
+    }
