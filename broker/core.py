@@ -6,7 +6,7 @@ no peer hears a result that is not on disk.  No method raises for anything that 
 and none reads a clock, draws a random number or blocks.
 
 This module hands each message to the part of the broker that it is for: ``sessions``,
-``requests``, ``runs`` and ``episodes`` (by the rules of ``episode``), and ``watching``.
+``requests``, ``commands``, ``runs`` and ``episodes`` (by the rules of ``episode``), and ``watching``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from dovetail.broker import limits
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
+from dovetail.broker.commands import Commands
 from dovetail.broker.instances import Instances
 from dovetail.broker.outbox import Address, Said
 from dovetail.broker.peers import Peer
@@ -52,6 +53,7 @@ class Core:
         self.runs = runs = Runs(tables, instances, self._watching)
         self._episodes = episodes = runs.episodes
         self._requests = requests = Requests(tables, instances, runs)
+        self._commands = commands = Commands(tables, instances, runs)
         self._remaking = Remaking(tables, instances, runs, requests)
         self._sessions = sessions = Sessions(
             tables, instances, requests, runs, self._watching, self._remaking, secret
@@ -85,12 +87,12 @@ class Core:
             "observer": observer,
             "experiment": {
                 **observer,
-                m.Run: runs.on_run,
-                m.Pause: runs.on_command,
-                m.Drain: runs.on_command,
+                m.Run: commands.on_run,
+                m.Pause: commands.on_command,
+                m.Drain: commands.on_command,
                 m.Cancel: self._on_cancel,
-                m.ExperimentStart: runs.on_start,
-                m.ExperimentStep: runs.on_step,
+                m.ExperimentStart: commands.on_start,
+                m.ExperimentStep: commands.on_step,
                 m.ExperimentCreate: requests.on_create,
                 m.Save: requests.on_instance_request,
                 m.Load: requests.on_instance_request,
@@ -205,7 +207,7 @@ class Core:
     def _answers(self, peer: Peer, error: ProtocolError) -> int | None:
         """Return the ``seq`` of what a frame that cannot be read answers, as far as it says."""
         about = error.about
-        match = self.runs.match(about.get("match", 0))
+        match = self.runs.matches.get(about.get("match", 0))
         play = self._episodes.get(about.get("episode", 0))
         if error.kind == "spec":
             return match.asked if match is not None and match.environment is peer else None
@@ -224,7 +226,7 @@ class Core:
         if not peer.asks(cancel.id):
             return
         if cancel.run is not None:
-            self.runs.on_cancel(peer, cancel.id, cancel.run, now)
+            self._commands.on_cancel(peer, cancel.id, cancel.run, now)
         elif cancel.request is None:
             peer.refuse(cancel.id, "invalid", "name the `run` or the `request` to be cancelled")
         elif self._requests.cancel(peer, cancel.request):
@@ -270,7 +272,8 @@ class Core:
             ),
             (self.instances, ("_all", "_at")),
             (self._watching, ("peers",)),
-            (self.runs, ("_runs", "_matches", "_served")),
+            (self.runs, ("_runs",)),
+            (self.runs.matches, ("_all", "_served")),
             (self._episodes, ("_all",)),
             (self._episodes.rebuilding, ("all",)),
             (self._requests, ("_all",)),
@@ -298,7 +301,7 @@ class Core:
     def rewatch(self) -> None:
         """Watch every deadline again, in an order that depends on nothing but the state."""
         self._timers.heap.clear()
-        self.runs.rewatch()
+        self.runs.matches.rewatch()
         self._episodes.rewatch()
         self._requests.rewatch()
 

@@ -13,7 +13,9 @@ from typing import Any
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
+from dovetail.broker.opening import Opening
 from dovetail.broker.place import Place
+from dovetail.broker.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
@@ -22,22 +24,6 @@ from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
 TURN, STEP = column(MATCH, "turn"), column(MATCH, "step")
 ASKED_FIRST, ASKED = column(SEAT, "start"), column(SEAT, "step")
 ACTED = column(SEAT, "action")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a run asks of every one of its episodes."""
-
-    mode: m.Mode
-    clock: m.ClockRule
-    answer_timeout: float | None
-    max_turns: int | None
-    on_timeout: m.Breach
-    on_illegal: m.Breach
-    check: bool
-    stepwise: bool
-    lookahead: bool
-    opening_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +54,7 @@ class Episode:
         machine: the match's, in ``transition``: the environment was asked for the first turn.
         places: one for each seat, in order.
         now: when that was.
-        opening: the joint actions to begin with.
+        line: the joint actions to begin with; None draws as many as the rules say.
     """
 
     def __init__(
@@ -82,7 +68,7 @@ class Episode:
         machine: Machine[MatchState],
         places: list[Place],
         now: float,
-        opening: list[list[Any]] | None = None,
+        line: list[list[Any]] | None = None,
     ) -> None:
         self.number = number
         self.match = match
@@ -92,7 +78,7 @@ class Episode:
         self.spec = spec
         self.machine = machine
         self.places = places
-        self._patience = FOREVER if rules.answer_timeout is None else rules.answer_timeout
+        self._patience = rules.patience
         self.deadline = now + self._patience
         """When the first answer that is owed, by the environment or a seat, is overdue."""
         self.latest = m.Turn(turn=-1)
@@ -106,9 +92,7 @@ class Episode:
         """Whether a watcher may see what the agents think."""
         self.thoughts: list[tuple[int, m.Thoughts]] = []
         """Of the seats that acted last."""
-        self.line = opening
-        self.opening = rules.opening_turns if opening is None else len(opening)
-        """In how many first turns the broker acts in place of the seats."""
+        self.opening = Opening(seed, rules.opening_turns, line)
 
     # -- the environment's turn ------------------------------------------------------------------
 
@@ -160,25 +144,9 @@ class Episode:
         return Ending("environment-failed", message=message)
 
     def open(self) -> Ending | None:
-        """Choose the actions of a turn that belongs to the opening."""
-        turn = self.latest
-        number = turn.turn
-        joint = None if self.line is None else self.line[number]
-        if joint is not None and len(joint) != len(turn.to_act):
-            text = f"the opening has {len(joint)} actions for {len(turn.to_act)} seats"
-            return Ending("environment-failed", message=f"turn {number}: {text}")
-        for view in turn.seats:
-            if view.seat in turn.to_act:
-                place = self.places[view.seat]
-                if joint is None:
-                    draw = derive(self.seed, "opening", number, view.seat)
-                    place.action = chosen(draw, view.legal, place.space)
-                else:
-                    place.action = joint[turn.to_act.index(view.seat)]
-                if place.action is None or not allowed(place.action, view.legal, place.space):
-                    what = refusal(place.action, view.legal)
-                    return Ending("environment-failed", message=f"opening, turn {number}: {what}")
-        return None
+        """Act in place of the seats, at a turn of the opening."""
+        wrong = self.opening.act(self.latest, self.places)
+        return Ending("environment-failed", message=wrong) if wrong else None
 
     # -- the seats' decisions --------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class Episodes:
             watched=watched,
             scenes=self._watching.scenes(run),
             modes=run.modes(),
-            opening=run.schedule.opening(index),
+            line=run.schedule.line(index),
         )
         play.episode.think = self._watching.thoughts(run)
         self._all[number] = run, play
@@ -105,7 +105,7 @@ class Episodes:
             peer.complain(error.code, text)
             self._end(run, play, Ending("environment-failed", message=text), now)
             return
-        if ending is None and turn.turn < episode.opening:
+        if ending is None and turn.turn < episode.opening.turns:
             self._open(run, play, now)
             return
         if ending is None and not episode.rules.stepwise:
@@ -254,7 +254,8 @@ class Episodes:
             ending.message,
             digest=sha256(codec.encode(episode.history)).hexdigest()[:16],
             opening=[
-                [action for _, action in joint] for joint in episode.history[: episode.opening]
+                [action for _, action in joint]
+                for joint in episode.history[: episode.opening.turns]
             ],
         )
         self._tables.records.append(

@@ -48,6 +48,11 @@ class Instance:
         """Whether an experiment may use it: its own, one that is shared, or one that offers itself."""
         return self.made is None or self.made.shared or self.owner is experiment
 
+    @property
+    def closed(self) -> str:
+        """What an experiment hears that it is not open to."""
+        return f"agent {self.number} is another experiment's, which may create it as `shared`"
+
     def free(self) -> bool:
         """Whether it can begin another episode now."""
         capacity = self.offer.capacity

@@ -63,9 +63,11 @@ class Appended:
             os.close(self._file)
             raise
         self._dirty = threading.Event()
-        self._closed = False
+        self._closed = threading.Event()
+        self._forcing: threading.Thread | None = None
         if sync == "batch":
-            threading.Thread(target=self._force, name="journal", daemon=True).start()
+            self._forcing = threading.Thread(target=self._force, name="journal", daemon=True)
+            self._forcing.start()
 
     def append(self, data: bytes) -> None:
         """Write at the end.
@@ -89,12 +91,12 @@ class Appended:
     def _force(self) -> None:
         while True:
             self._dirty.wait()
-            if self._closed:
+            if self._closed.is_set():
                 return
             self._dirty.clear()
             with contextlib.suppress(OSError):
                 os.fdatasync(self._file)
-            time.sleep(BATCH / 2)
+            self._closed.wait(BATCH / 2)
 
     def force(self) -> None:
         """Force everything to the device.
@@ -106,8 +108,10 @@ class Appended:
 
     def close(self, *, force: bool = True) -> None:
         """Force everything to the device, unless it is of no use any more, and close."""
-        self._closed = True
+        self._closed.set()
         self._dirty.set()
+        if self._forcing is not None:  # a call under way would keep the file locked beyond its end
+            self._forcing.join()
         with contextlib.suppress(OSError):
             if force:
                 self.force()

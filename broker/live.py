@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,9 @@ import msgspec
 from dovetail._version import __version__
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Appended, Journal, Sync
 from dovetail.protocol import codec
-from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.logfile import Damage, pack, scan
 
@@ -35,7 +34,6 @@ TITLE = b"dovetail live 1\n"
 GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
 
-Decoders = Mapping[str | None, codec.Decoder[Any]]
 Event = tuple[Any, ...]
 """``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
 None)``: a connection was lost.  ``(now, None, None)``: no more episodes are begun."""
@@ -58,40 +56,17 @@ class Absent:
     reliable = True
 
 
-def decoders(limits: m.Limits) -> dict[str | None, codec.Decoder[Any]]:
-    """Return what reads the frames of a peer, by its role; None before its ``hello``."""
-    found: dict[str | None, codec.Decoder[Any]] = {
-        role: codec.Decoder(accepts, limits) for role, accepts in codec.AT_BROKER.items()
-    }
-    found[None] = codec.Decoder(codec.BEFORE_HELLO, limits)
-    return found
-
-
-def feed(core: Core, readers: Decoders, address: Any, frames: Iterable[bytes], now: float) -> None:
-    """Let a core take in the frames of one ZeroMQ message."""
-    decode = readers[core.role(address)].decode
-    for frame in frames:
-        try:
-            message = decode(frame)
-        except ProtocolError as error:
-            core.refuse(address, error, now)
-            continue
-        core.receive(address, message, now, len(frame))
-        if type(message) is m.Hello:
-            decode = readers[core.role(address)].decode
-
-
 def replay(
-    core: Core, readers: Decoders, events: Iterable[Event], known: Callable[[Any], Any]
+    core: Core, events: Iterable[Event], known: Callable[[Any], Any]
 ) -> tuple[list[AnyRecord], float]:
     """Let a core take in again what it took in before; return its records and the last time.
 
     Args:
         core: as it was before the first of the events.
-        readers: of frames, by role.
         events: in order.
         known: returns the address that stands for one in an event.
     """
+    intake = Intake(core)
     records: list[AnyRecord] = []
     now = 0.0
     for event in events:
@@ -105,7 +80,7 @@ def replay(
                 core.lost(known(event[1]), now)
         else:
             address, *frames = event[1]
-            feed(core, readers, known(address), frames, now)
+            intake.take(known(address), frames, now)
         records += core.take()[0]
     return records, now
 
@@ -116,11 +91,7 @@ class Live:
     Args:
         journal: whose runs these are.
 
-    ``core`` and ``start`` hold what was in progress when the last broker ended, if anything was.
-
-    Raises:
-        DovetailError: another broker uses it.
-        OSError: it cannot be written.
+    ``restore`` returns what was in progress when the last broker ended; ``begin`` opens the file.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -162,7 +133,7 @@ class Live:
 
         core.tables.states.update(self._journal.states_until(head.records))
         snapshot.read(head.state, core, known)
-        records, now = replay(core, decoders(core.tables.settings.limits), events, known)
+        records, now = replay(core, events, known)
         self._journal.write(records[max(0, self._journal.number - head.records) :])
         core.tables.states.update(self._journal.states)
         core.tables.settings = settings
@@ -212,6 +183,7 @@ class Live:
             now: its time.
 
         Raises:
+            DovetailError: another broker uses the file.
             OSError: it cannot be written; the file before is as it was.
         """
         names = {name: local for local, name in self._addresses.values()}

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.broker.clocks import FOREVER, SeatClock
-from dovetail.broker.episode import Ending, Episode, Rules
+from dovetail.broker.episode import Ending, Episode
 from dovetail.broker.instances import Instance
 from dovetail.broker.legality import space_of
 from dovetail.broker.peers import Peer
 from dovetail.broker.place import Place
+from dovetail.broker.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState
@@ -43,7 +44,8 @@ class Sitter:
         )
 
 
-def _opening() -> Machine[MatchState]:
+def opening() -> Machine[MatchState]:
+    """Return the state of a match whose environment was sent ``open``."""
     return Machine(MATCH, "opening")
 
 
@@ -59,7 +61,7 @@ class Match:
     deadline: float
     """When the answer to it is overdue."""
     timer: float = FOREVER
-    machine: Machine[MatchState] = field(default_factory=_opening)
+    machine: Machine[MatchState] = field(default_factory=opening)
     spec: m.Spec = field(default_factory=m.Spec)
     """What the environment says of itself; it says nothing while it is opened."""
     sitters: list[Sitter] = field(default_factory=list)
@@ -96,7 +98,7 @@ class Match:
         watched: bool,
         scenes: bool,
         modes: list[m.Mode],
-        opening: list[list[Any]] | None = None,
+        line: list[list[Any]] | None = None,
     ) -> Play:
         """Seat the instances, ask for the first turn.
 
@@ -110,7 +112,7 @@ class Match:
             watched: whether any watcher wants the text of each turn.
             scenes: whether any wants its scene.
             modes: by place in the run's list of agents.
-            opening: the joint actions to begin with.
+            line: the joint actions to begin with.
         """
         if not self.sitters:
             self.sitters = [Sitter(number, instance) for number, (_, instance) in enumerate(seated)]
@@ -139,7 +141,7 @@ class Match:
         asked = self.environment.outbox.ask(start)
         begun = Episode(
             *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
-            opening=opening,
+            line=line,
         )
         return Play(self, begun, asked, start)
 

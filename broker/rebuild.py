@@ -12,19 +12,15 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.match import Match, Play
+from dovetail.broker.match import Match, Play, opening
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
-from dovetail.protocol.states import MATCH, Machine, MatchState
+from dovetail.protocol.states import Machine, MatchState
 
 MOVES = 3
 """How often one episode may move."""
-
-
-def _opening() -> Machine[MatchState]:
-    return Machine(MATCH, "opening")
 
 
 @dataclass(eq=False, slots=True)
@@ -37,7 +33,7 @@ class Rebuild:
     """The ``seq`` of what that is to answer."""
     deadline: float
     timer: float = FOREVER
-    machine: Machine[MatchState] = field(default_factory=_opening)
+    machine: Machine[MatchState] = field(default_factory=opening)
     turn: int = -1
     """The last turn that was played again."""
 
@@ -79,7 +75,7 @@ class Rebuilding:
         if play.episode.machine.state == "transition":
             play.episode.deadline = FOREVER
         seq = peer.outbox.ask(m.Open(match.number, asked.environment, asked.configuration))
-        rebuild = Rebuild(run, play, seq, self._due(run, now))
+        rebuild = Rebuild(run, play, seq, now + run.rules.patience)
         self.all[match.number] = rebuild
         self._tables.timers.watch(rebuild, self._overdue)
 
@@ -105,7 +101,7 @@ class Rebuilding:
             return
         rebuild.machine.on("start")
         rebuild.asked = match.environment.outbox.ask(replace(rebuild.play.start))
-        rebuild.deadline = self._due(rebuild.run, now)
+        rebuild.deadline = now + rebuild.run.rules.patience
         if rebuild.play.episode.latest.turn < 0:
             self._take_over(rebuild, now)
 
@@ -128,7 +124,7 @@ class Rebuilding:
             self._failed(rebuild.run, match, f"{text}; are its episodes decided by the seed?", now)
             return
         rebuild.machine.on("turn")
-        rebuild.deadline = self._due(rebuild.run, now)
+        rebuild.deadline = now + rebuild.run.rules.patience
         if last:
             self._take_over(rebuild, now)
             return
@@ -153,10 +149,6 @@ class Rebuilding:
         if rebuild.machine.state == "transition":
             episode.restart(now)
         self._resumed(play)
-
-    def _due(self, run: Run, now: float) -> float:
-        patience = run.rules.answer_timeout
-        return FOREVER if patience is None else now + patience
 
     def _overdue(self, rebuild: Rebuild, now: float) -> None:
         match = rebuild.play.match

@@ -107,10 +107,9 @@ class Remaking:
     def _create(self, instance: Instance) -> None:
         made = instance.made
         assert made is not None
-        makers = self._requests.makers(made)
-        if not makers:
+        maker = self._requests.maker(made)
+        if maker is None:
             return
-        maker = min(makers, key=lambda each: len(self._instances.at(each)))
         del self.lost[instance.number]
         instance.peer, instance.offer = maker, maker.offers[instance.agent]
         self._instances.add(instance)

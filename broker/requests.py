@@ -52,8 +52,8 @@ class Requests:
             if state is None:
                 self._no_state(peer, create.id, create.state_name)
                 return
-        makers = self.makers(create)
-        if not makers:
+        maker = self.maker(create)
+        if maker is None:
             where = f" at {create.peer!r}" if create.peer else ""
             text = (
                 f"no agent type {create.agent!r} is offered{where}; start one with "
@@ -61,7 +61,6 @@ class Requests:
             )
             peer.refuse(create.id, "unknown", text)
             return
-        maker = min(makers, key=lambda each: len(self._instances.at(each)))
         instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
         instance.made = create
         self._instances.add(instance)
@@ -71,9 +70,9 @@ class Requests:
         )
         self._pass(maker, message, peer, create.id, create.timeout, now)
 
-    def makers(self, create: m.ExperimentCreate) -> list[Peer]:
-        """Return the programs that can make an agent."""
-        return [
+    def maker(self, create: m.ExperimentCreate) -> Peer | None:
+        """Return the program that is to make an agent: of those that can, the one with the fewest."""
+        makers = [
             each
             for each in self._tables.sessions.values()
             if each.role == "agent"
@@ -81,6 +80,7 @@ class Requests:
             and not each.offers[create.agent].instance
             and (create.peer is None or create.peer == each.name)
         ]
+        return min(makers, key=lambda each: len(self._instances.at(each)), default=None)
 
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
@@ -92,7 +92,7 @@ class Requests:
             peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
             return
         if not instance.open_to(peer):
-            self._not_yours(peer, asked.id, instance)
+            peer.refuse(asked.id, "access", instance.closed)
             return
         number = self._tables.number()
         message: Passed
@@ -131,7 +131,7 @@ class Requests:
             instance = self._instances.get(message.instance)
             if instance is not None:
                 if not instance.open_to(peer):
-                    self._not_yours(peer, message.id, instance)
+                    peer.refuse(message.id, "access", instance.closed)
                     return
                 passed = m.AgentMessage(number, instance.number, message.body)
                 self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
@@ -178,10 +178,6 @@ class Requests:
         text = f"the state {name!r} is another experiment's; save yours under another name"
         peer.refuse(number, "access", text)
         return False
-
-    def _not_yours(self, peer: Peer, number: int, instance: Instance) -> None:
-        text = f"agent {instance.number} is another experiment's, which may create it as `shared`"
-        peer.refuse(number, "access", text)
 
     def _no_state(self, peer: Peer, number: int, name: str) -> None:
         peer.refuse(number, "unknown", f"no state is saved under {name!r}")

@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.broker.episode import Rules
 from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
+from dovetail.broker.rules import Rules, rules_of
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import RUN, Machine, RunState
@@ -71,8 +71,8 @@ class Schedule:
             return asked.seeds[index - asked.first_index]
         return derive(asked.seed, "episode", self._round(index))
 
-    def opening(self, index: int) -> list[list[Any]] | None:
-        """Return the line that an episode begins with; None if the run has none."""
+    def line(self, index: int) -> list[list[Any]] | None:
+        """Return the joint actions that an episode begins with; None if the run names none."""
         lines = self._asked.openings
         return lines[self._round(index) % len(lines)] if lines else None
 
@@ -128,20 +128,8 @@ class Run:
 
 def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -> Run:
     """Return a run as an experiment asks for it."""
-    rules = Rules(
-        asked.mode,
-        asked.clock,
-        asked.answer_timeout,
-        asked.max_turns,
-        asked.on_timeout,
-        asked.on_illegal,
-        asked.check,
-        asked.stepwise,
-        asked.lookahead,
-        asked.opening_turns,
-    )
     told = m.Progress(number, 0, 0, asked.episodes)
-    return Run(number, experiment, asked, agents, rules, Schedule(asked), told)
+    return Run(number, experiment, asked, agents, rules_of(asked), Schedule(asked), told)
 
 
 def problem(asked: m.Run) -> str:

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dovetail import transport
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.frames import Frames
+from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live, decoders, feed
+from dovetail.broker.live import Live
 from dovetail.broker.outbox import Address
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
 
 log = logging.getLogger("dovetail.broker")
 
@@ -84,7 +84,7 @@ class Server:
         self._frames = Frames()
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
-        self._decoders = decoders(self.settings.limits)
+        self._intake = Intake(self.core)
         self._router: transport.AnyRouter | None = None
         if bind is not None:
             self._router = transport.listen(bind, self.settings.limits.frame)
@@ -163,7 +163,7 @@ class Server:
             if live is not None:
                 live.events.append((now, [live.name(local), *frames]))
             if local.encoded:
-                feed(core, self._decoders, local, frames, now)
+                self._intake.take(local, frames, now)
                 continue
             for message in messages:
                 core.receive(local, message, now)
@@ -207,7 +207,6 @@ class Server:
         if not events:
             return
         arrived = self._now()
-        readers = self._decoders
         live = self._live
         for connection, frames in events:
             if frames is None:
@@ -217,16 +216,7 @@ class Server:
                 continue
             if live is not None:
                 live.events.append((arrived, [connection, *frames]))
-            decode = readers[core.role(connection)].decode
-            for frame in frames:
-                try:
-                    message = decode(frame)
-                except ProtocolError as error:
-                    core.refuse(connection, error, arrived)
-                    continue
-                core.receive(connection, message, arrived, len(frame))
-                if type(message) is m.Hello:
-                    decode = readers[core.role(connection)].decode
+            self._intake.take(connection, frames, arrived)
             if core.tables.slowed:
                 for each, seconds in core.tables.slowed.items():
                     router.pause(each, seconds)

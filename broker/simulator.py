@@ -11,12 +11,13 @@ import heapq
 import itertools
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
-from dovetail.broker.live import Event, decoders, feed, replay
+from dovetail.broker.intake import Intake
+from dovetail.broker.live import Event, replay
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -79,65 +80,49 @@ class Wire:
     alive: bool = True
 
 
-@dataclass(slots=True)
 class Simulator:
-    """One schedule."""
+    """One schedule.
 
-    seed: int
-    faults: Faults
-    settings: Settings = field(default_factory=lambda: Settings(grace=5.0, peer_timeout=8.0))
-    now: float = 0.0
-    faulty: bool = True
-    """Set it to False to let everything end in peace."""
+    Args:
+        seed: of every choice.
+        faults: how often things go wrong.
+        settings: the broker's; those here give up on peers within seconds.
+    """
 
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
+    def __init__(self, seed: int, faults: Faults, settings: Settings | None = None) -> None:
+        self.faults = faults
+        self.settings = settings or Settings(grace=5.0, peer_timeout=8.0)
+        self.now = 0.0
+        self.faulty = True
+        """Set it to False to let everything end in peace."""
+        self.core = Core(self.settings, b"simulated")
+        self.records: list[AnyRecord] = []
+        """The journal."""
+        self.kills = 0
+        """How often the broker died."""
+        self._random = random.Random(seed)
         self._order = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._wires: list[Wire] = []
         self._by_connection: dict[int, Wire] = {}
         self._connections = itertools.count(1)
-        self._readers = decoders(self.settings.limits)
-        self.core = Core(self.settings, b"simulated")
-        self.records: list[AnyRecord] = []
+        self._intake = Intake(self.core)
         self._taken: list[Event] = []
+        """What the core took in and is not written down."""
         self._written: list[Event] = []
         self._snapshot = snapshot.write(self.core, {})
         self._recorded = 0
+        """The length of the journal at the time of the snapshot."""
         self._began = 0.0
-        self._lag = self._down = self._broken = 0.0
+        """The core's time at the snapshot."""
+        self._lag = 0.0
+        """How far the core's clock is behind: the time in which there was no broker."""
+        self._down = 0.0
+        """Until when there is none."""
+        self._broken = 0.0
+        """Until when the disk refuses."""
         self._held: list[tuple[Any, m.Message]] = []
         self._waiting: list[AnyRecord] = []
-        self.kills = 0
-
-    _random: random.Random = field(init=False)
-    _order: itertools.count[int] = field(init=False)
-    _events: list[tuple[float, int, Callable[[], None]]] = field(init=False)
-    _wires: list[Wire] = field(init=False)
-    _by_connection: dict[int, Wire] = field(init=False)
-    _connections: itertools.count[int] = field(init=False)
-    _readers: dict[str | None, codec.Decoder[Any]] = field(init=False)
-    core: Core = field(init=False)
-    records: list[AnyRecord] = field(init=False)
-    """The journal."""
-    kills: int = field(init=False)
-    """How often the broker died."""
-    _taken: list[Event] = field(init=False)
-    """What the core took in and is not written down."""
-    _written: list[Event] = field(init=False)
-    _snapshot: bytes = field(init=False)
-    _recorded: int = field(init=False)
-    """The length of the journal at the time of the snapshot."""
-    _began: float = field(init=False)
-    """The core's time at the snapshot."""
-    _lag: float = field(init=False)
-    """How far the core's clock is behind: the time in which there was no broker."""
-    _down: float = field(init=False)
-    """Until when there is none."""
-    _broken: float = field(init=False)
-    """Until when the disk refuses."""
-    _held: list[tuple[Any, m.Message]] = field(init=False)
-    _waiting: list[AnyRecord] = field(init=False)
 
     # -- programs --------------------------------------------------------------------------------
 
@@ -227,7 +212,7 @@ class Simulator:
         if connection not in self._by_connection or self.now < self._down:
             return
         self._taken.append((self._time(), [connection, frame]))
-        feed(self.core, self._readers, connection, [frame], self._time())
+        self._intake.take(connection, [frame], self._time())
 
     def _deliver(self, connection: int, frame: bytes) -> None:
         wire = self._by_connection.get(connection)
@@ -334,7 +319,8 @@ class Simulator:
         outage = self._wait(self.faults.outage)
         self.core = Core(self.settings, b"simulated")
         snapshot.read(self._snapshot, self.core, lambda name: None)
-        records, now = replay(self.core, self._readers, self._written, lambda address: address)
+        self._intake = Intake(self.core)
+        records, now = replay(self.core, self._written, lambda address: address)
         self.records += records[len(self.records) - self._recorded :]
         now = max(now, self._began)
         self._lag = self.now + outage - now

@@ -14,23 +14,25 @@ import msgspec
 
 from dovetail.broker.clocks import SeatClock
 from dovetail.broker.core import Core
-from dovetail.broker.episode import Ending, Episode, Rules
+from dovetail.broker.episode import Ending, Episode
 from dovetail.broker.graph import Graph
 from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match, Play, Sitter
+from dovetail.broker.opening import Opening
 from dovetail.broker.outbox import Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.place import Place
 from dovetail.broker.rebuild import Rebuild
 from dovetail.broker.request import Request
+from dovetail.broker.rules import Rules
 from dovetail.broker.run import Run, Schedule
 from dovetail.broker.tables import Settings
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
-    *(SeatClock, Ending, Episode, Rules, Instance, Match, Play, Sitter, Outbox, Peer, Place),
-    *(Rebuild, Request, Run, Schedule, Settings, Machine),
+    *(SeatClock, Ending, Episode, Opening, Rules, Instance, Match, Play, Sitter, Outbox, Peer),
+    *(Place, Rebuild, Request, Run, Schedule, Settings, Machine),
 )
 _CLASSES = {
     **{f"broker.{kind.__name__}": kind for kind in _STATE},

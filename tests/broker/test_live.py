@@ -87,10 +87,11 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     core = Core(Settings(), b"")
     derived = {
         Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_watching"}
-        | {"_episodes", "_requests", "_sessions", "_remaking"},
+        | {"_commands", "_episodes", "_requests", "_sessions", "_remaking"},
         type(core.tables): {"out", "records", "states", "timers"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
-        type(core.runs): {"_tables", "_instances", "_watching", "episodes", "ended"},
+        type(core.runs): {"_tables", "_instances", "_watching", "matches", "episodes", "ended"},
+        type(core.runs.matches): {"_tables", "_overdue"},
         type(core.runs.episodes): {"_tables", "_watching", "_over", "_silent", "_heard"}
         | {"rebuilding"},
         type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},

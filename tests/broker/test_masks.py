@@ -15,9 +15,10 @@ from dovetail.agent_servers.agent import Preview
 from dovetail.agent_servers.general.search.tree import _node
 from dovetail.agent_servers.host import AgentHost
 from dovetail.broker.clocks import SeatClock
-from dovetail.broker.episode import Episode, Rules
+from dovetail.broker.episode import Episode
 from dovetail.broker.legality import _short, chosen
 from dovetail.broker.place import Place
+from dovetail.broker.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete

@@ -1,0 +1,132 @@
+"""What experiments ask of runs: to begin, pause, drain and cancel them, and to step through them."""
+
+from __future__ import annotations
+
+from dovetail.broker.episode import Ending
+from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.limits import MATCH, MATCHES
+from dovetail.broker.peers import Peer
+from dovetail.broker.run import Run, begun, problem
+from dovetail.broker.runs import SHUTDOWN, Runs
+from dovetail.broker.tables import Tables
+from dovetail.protocol import messages as m
+
+
+class Commands:
+    """Takes them, or refuses them with the reason."""
+
+    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+
+    # -- to begin --------------------------------------------------------------------------------
+
+    def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
+        if not peer.asks(asked.id):
+            return
+        agents = [self._instances.find(name) for name in asked.agents]
+        found = [agent for agent in agents if agent is not None]
+        foreign = next((agent for agent in found if not agent.open_to(peer)), None)
+        if foreign is not None:
+            peer.refuse(asked.id, "access", foreign.closed)
+            return
+        wrong = self._problem(asked, agents)
+        if wrong:
+            peer.refuse(asked.id, "unknown", wrong)
+            return
+        room = MATCHES - sum(len(run.matches) for run in self._runs if run.experiment is peer)
+        if room <= 0:
+            text = f"your runs have {MATCHES:,} matches open, and may not have more; wait for a run"
+            peer.refuse(asked.id, "limit", text)
+            return
+        run = begun(self._tables.number(), peer, asked, found)
+        matches = min(asked.concurrency, asked.episodes, room)
+        self._tables.charge(peer, MATCH * matches)
+        self._runs.add(run, matches, now)
+        peer.reply(asked.id, {"run": run.number})
+
+    def _problem(self, asked: m.Run, agents: list[Instance | None]) -> str:
+        """Return why a run cannot begin; empty if it can."""
+        if self._tables.stopping:
+            return SHUTDOWN
+        for name, agent in zip(asked.agents, agents, strict=True):
+            if agent is None:
+                return f"there is no agent {name!r}"
+        if self._runs.matches.server(asked) is None:
+            name = asked.environment
+            where = f" at {asked.peer!r}" if asked.peer else ""
+            return (
+                f"no environment {name!r} is offered{where}; start one with `dovetail env {name}`"
+            )
+        return problem(asked)
+
+    # -- to change how it continues --------------------------------------------------------------
+
+    def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
+        run = self._asked_of(peer, command)
+        if run is None:
+            return
+        event = "drain"
+        if isinstance(command, m.Pause):
+            event = "pause" if command.paused else "unpause"
+        if not run.machine.takes(event):
+            text = f"cannot {event} a run that is {run.machine.state}"
+            peer.refuse(command.id, "wrong-state", text)
+            return
+        peer.reply(command.id)
+        run.machine.on(event)
+        self._runs.advance(run, now)
+
+    def on_cancel(self, peer: Peer, request: int, number: int, now: float) -> None:
+        """End everything of a run now."""
+        run = self._own(peer, request, number)
+        if run is not None:
+            peer.reply(request)
+            self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
+
+    def _asked_of(self, peer: Peer, command: m.RunCommand) -> Run | None:
+        """Return the run that a new command is for."""
+        return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
+
+    def _own(self, peer: Peer, request: int, number: int) -> Run | None:
+        """Return an experiment's own run; refuse the request if it has none of the number."""
+        run = self._runs.get(number)
+        if run is None or run.experiment is not peer:
+            peer.refuse(request, "unknown", f"you have no run {number}")
+            return None
+        return run
+
+    # -- stepwise --------------------------------------------------------------------------------
+
+    def on_start(self, peer: Peer, command: m.ExperimentStart, now: float) -> None:
+        run = self._asked_of(peer, command)
+        if run is None:
+            return
+        if command.abandon and run.rules.stepwise:
+            for match, play in list(run.playing.items()):
+                text = "the experiment abandoned the episode"
+                self._runs.episodes.finish(run, play, Ending("truncated", message=text))
+                run.idle.append(match)
+        if not run.rules.stepwise or run.playing or run.request is not None or run.permits:
+            text = "start begins an episode of a stepwise run, once the last one is over"
+            peer.refuse(command.id, "wrong-state", text)
+            return
+        if run.schedule:
+            run.request = command.id
+            run.permits = 1
+        else:
+            peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
+        self._runs.advance(run, now)
+
+    def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:
+        run = self._asked_of(peer, command)
+        if run is None:
+            return
+        plays = [play for play in run.playing.values() if play.match.machine.state == "decision"]
+        if not run.rules.stepwise or not plays or run.request is not None:
+            text = "step continues an episode of a stepwise run that `start` began"
+            peer.refuse(command.id, "wrong-state", text)
+            return
+        run.request = command.id
+        self._runs.episodes.decide(plays[0], now)

@@ -1,0 +1,46 @@
+"""Frames on their way into a core, each read as what the role of its sender may say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from dovetail.broker.core import Core
+from dovetail.broker.outbox import Address
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+
+class Intake:
+    """Reads the frames that a core takes in.
+
+    Args:
+        core: its present limits bound the frames.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._decoders = _decoders(core.tables.settings.limits)
+
+    def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
+        """Let the core take in what came over a connection at once."""
+        core = self._core
+        decode = self._decoders[core.role(address)].decode
+        for frame in frames:
+            try:
+                message = decode(frame)
+            except ProtocolError as error:
+                core.refuse(address, error, now)
+                continue
+            core.receive(address, message, now, len(frame))
+            if type(message) is m.Hello:
+                decode = self._decoders[core.role(address)].decode
+
+
+@cache
+def _decoders(limits: m.Limits) -> Mapping[str | None, codec.Decoder[Any]]:
+    """Return what reads the frames of a peer, by its role; None before its ``hello``."""
+    accepted = [(None, codec.BEFORE_HELLO), *codec.AT_BROKER.items()]
+    return {role: codec.Decoder(accepts, limits) for role, accepts in accepted}
