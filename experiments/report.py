@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dovetail.experiments import output
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.plot import Point, learning_curves
 from dovetail.experiments.schedule import Played, Stage
@@ -22,8 +23,7 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]
-    with open(folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=180).print(summary(file.name, rows, full=True), *tables)
+    output.tables(folder / "summary.txt", summary(file.name, rows, full=True), *tables)
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(width=120, highlight=False)

@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from dovetail.experiments import numbers, over_seeds, runner, sweep
-from dovetail.experiments.output import write
+from dovetail.experiments import numbers, output, over_seeds, runner, sweep
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.progress import duration
 from dovetail.experiments.records import FILE, Records
@@ -304,9 +303,8 @@ def show(done: Trials, console: Console) -> None:
         wide.print(table)
     if not tables:
         console.print("no evaluations: nothing to compare over seeds")
-    with open(done.folder / "summary.txt", "w", encoding="utf-8") as text:
-        Console(file=text, width=180).print(*tables)
-    write(done.folder / "results.json", encoded(groups))
+    output.tables(done.folder / "summary.txt", *tables)
+    output.write(done.folder / "results.json", encoded(groups))
     files = over_seeds.pictures(
         done.series, done.folder, done.plan.base.name, ("png", "svg", "pdf")
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from dovetail import DovetailError
+from dovetail.experiments import output
 from dovetail.experiments.file import read
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import stages
@@ -315,3 +317,15 @@ def test_a_player_is_added_to_a_finished_tournament(tmp_path: Path) -> None:
     ):
         with pytest.raises(DovetailError, match=problem):
             played(path, FILE.replace(old, new), tmp_path, extend=True)
+
+
+def test_a_summary_is_as_wide_as_its_tables_need(tmp_path: Path) -> None:
+    table = Table()
+    table.add_column("player")
+    names = [f"a player with quite a long name, number {number}" for number in range(8)]
+    for name in names:
+        table.add_column(name)
+    table.add_row("first", *names)
+    output.tables(tmp_path / "summary.txt", table)
+    lines = (tmp_path / "summary.txt").read_text().splitlines()
+    assert any(all(name in line for name in names) for line in lines)
