@@ -168,18 +168,11 @@ def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison
     n = len(x)
     if n < 2:
         return None
-    apart = np.asarray(x, float) - np.asarray(y, float)
-    spread = float(apart.std(ddof=1))
-    difference = float(apart.mean())
-    if spread == 0:  # equal differences: the test has no scale
-        t, p = (0.0, 1.0) if difference == 0 else (math.copysign(math.inf, difference), 0.0)
-    else:
-        found = stats.ttest_rel(x, y)
-        t, p = float(found.statistic), float(found.pvalue)
-    wilcoxon = 1.0 if not apart.any() else float(stats.wilcoxon(x, y).pvalue)
+    found = estimates.paired(x, y)
+    mean = found.mean
     low, high = improvement_band(x, y, seed) if n >= FEW else (0.0, 1.0)
     return Comparison(
-        *(n, difference, *student(apart), t, p, wilcoxon),
+        *(n, mean.value, mean.low, mean.high, found.t, found.p, found.wilcoxon),
         *(improvement(x, y), low, high),
     )
 

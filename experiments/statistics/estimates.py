@@ -101,12 +101,10 @@ def paired(ones: Sequence[float], others: Sequence[float]) -> Difference:
         raise ValueError("a paired comparison needs two or more values of each, on the same seeds")
     differences = [one - other for one, other in zip(ones, others, strict=True)]
     found = mean(differences)
-    if all(each == 0 for each in differences):
+    if not any(differences):
         return Difference(found, 0.0, 1.0, 1.0)
+    wilcoxon = float(stats.wilcoxon(differences).pvalue)
+    if len(set(differences)) == 1:  # the t test has no scale
+        return Difference(found, math.copysign(math.inf, found.value), 0.0, wilcoxon)
     test = stats.ttest_rel(ones, others)
-    return Difference(
-        found,
-        float(test.statistic),
-        float(test.pvalue),
-        float(stats.wilcoxon(differences).pvalue),
-    )
+    return Difference(found, float(test.statistic), float(test.pvalue), wilcoxon)
