@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from dovetail.peer import options
-from dovetail.peer.registry import registered
-from dovetail.protocol.errors import DovetailError
+from dovetail.env_servers.replay import replay
 from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
 from dovetail.protocol.legal import unmask
+from dovetail.protocol.scenes import Scene, choices_of
 
 WIDTH = 100
 """Characters in a line of actions."""
@@ -111,20 +110,13 @@ def _actions(record: EpisodeRecord) -> list[str]:
 
 def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
     """Return the names of actions by turn and seat, by playing the game again; empty if that fails."""
-    from dovetail.protocol.scenes import Scene, choices_of
-
     found: dict[tuple[int, int], str] = {}
     try:
-        kind = registered("environment", record.environment)
-        made = kind(options.read(kind.Configuration, record.configuration, record.environment))
-    except DovetailError:
-        return found
-    try:
-        made.init()
-        turn = made.start(record.result.seed)
-        for number, joint in enumerate(record.actions):
+        for (number, joint), (environment, turn) in zip(
+            enumerate(record.actions), replay(record), strict=False
+        ):
             for seat, action in joint:
-                scene = made.scene(seat)
+                scene = environment.scene(seat)
                 if not isinstance(scene, Scene):
                     return found
                 legal = next((each.legal for each in turn.seats if each.seat == seat), None)
@@ -132,13 +124,10 @@ def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
                 for choice in choices_of(scene, actions):
                     if choice.action == action:
                         found[number, seat] = choice.label.replace(" ", "_")
-            turn = made.step(dict(joint))
-            if turn.terminated or turn.truncated:
-                break
-    except Exception:  # an environment of another version: the numbers say enough
+    except (
+        Exception
+    ):  # an environment that is not here or of another version: the numbers say enough
         return {}
-    finally:
-        made.cleanup()
     return found
 
 

@@ -16,6 +16,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from dovetail.env_servers.replay import replay
 from dovetail.experiments import over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile
@@ -24,9 +25,6 @@ from dovetail.experiments.schedule import Played
 from dovetail.experiments.standings import standings
 from dovetail.experiments.statistics import tally
 from dovetail.experiments.table import standings_table, summary
-from dovetail.peer import options
-from dovetail.peer.registry import registered
-from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
 
 SAMPLES = 2
@@ -310,35 +308,24 @@ def _games(body: Xml.Element, last: Source) -> None:
 
 
 def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:
-    try:
-        kind = registered("environment", record.environment)
-        made = kind(options.read(kind.Configuration, record.configuration, record.environment))
-    except DovetailError:
-        return
     turns = len(record.actions)
     wanted = {round(turns * number / (FRAMES - 1)) for number in range(FRAMES)}
     try:
-        made.init()
-        made.start(record.result.seed)
-        for number in range(turns + 1):
-            if number in wanted:
-                scene = made.scene(None)
-                if scene is None:
-                    text = Xml.Element("pre")
-                    text.text = made.text(None)
-                    drawn = text
-                else:
-                    drawn = svg(scene)
-                acted = ""
-                if number:
-                    acted = ", ".join(f"seat {seat}: {a}" for seat, a in record.actions[number - 1])
-                yield f"turn {number} {acted}".strip(), drawn
-            if number < turns:
-                made.step(dict(record.actions[number]))
+        for number, (environment, _) in enumerate(replay(record)):
+            if number not in wanted:
+                continue
+            scene = environment.scene(None)
+            if scene is None:
+                drawn = Xml.Element("pre")
+                drawn.text = environment.text(None)
+            else:
+                drawn = svg(scene)
+            acted = ""
+            if number:
+                acted = ", ".join(f"seat {seat}: {a}" for seat, a in record.actions[number - 1])
+            yield f"turn {number} {acted}".strip(), drawn
     except Exception:  # an environment of another version: the rest of the page is still right
         return
-    finally:
-        made.cleanup()
 
 
 # -- elements ------------------------------------------------------------------------------------

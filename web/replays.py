@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dovetail.peer import options
-from dovetail.peer.registry import registered
+from dovetail.env_servers.replay import replay
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes
 from dovetail.web.positions import drawn, plain
@@ -62,41 +61,24 @@ def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
     Raises:
         DovetailError: there is no such environment, or it plays differently.
     """
-    kind = registered("environment", record.environment)
-    given = options.read(kind.Configuration, record.configuration, record.environment)
-    environment = kind(given)
-    try:
-        environment.init()
-        turn = environment.start(record.result.seed)
-        actions: list[tuple[int, Any]] = []
-        for number in range(min(len(record.actions), MOST_TURNS) + 1):
-            rewards = [0.0] * len(record.result.seats)
-            for view in turn.seats:
-                rewards[view.seat] = view.reward
-            scene, problem = drawn(environment.scene())
-            over = not turn.to_act
-            yield {
-                "turn": number,
-                "to_act": turn.to_act,
-                "actions": [[seat, plain(action)] for seat, action in actions],
-                "rewards": plain(rewards),
-                "outcome": turn.outcome,
-                "reason": record.result.reason if number == len(record.actions) else None,
-                "scene": scene,
-                "problem": problem,
-                "text": environment.text(),
-                "thoughts": [],
-            }
-            if over or number == len(record.actions):
-                return
-            actions = record.actions[number]
-            if sorted(turn.to_act) != sorted(seat for seat, _ in actions):
-                raise DovetailError(f"the replay differs in turn {number}")
-            turn = environment.step(dict(actions))
-    except DovetailError:
-        raise
-    except Exception as error:  # rules of another version
-        text = f"{type(error).__name__}: {error}"
-        raise DovetailError(f"the replay failed: {text[:200]}") from error
-    finally:
-        environment.cleanup()
+    last = len(record.actions)
+    for number, (environment, turn) in enumerate(replay(record)):
+        rewards = [0.0] * len(record.result.seats)
+        for view in turn.seats:
+            rewards[view.seat] = view.reward
+        scene, problem = drawn(environment.scene())
+        acted = record.actions[number - 1] if number else []
+        yield {
+            "turn": number,
+            "to_act": turn.to_act,
+            "actions": [[seat, plain(action)] for seat, action in acted],
+            "rewards": plain(rewards),
+            "outcome": turn.outcome,
+            "reason": record.result.reason if number == last else None,
+            "scene": scene,
+            "problem": problem,
+            "text": environment.text(),
+            "thoughts": [],
+        }
+        if not turn.to_act or number == MOST_TURNS:
+            return
