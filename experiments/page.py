@@ -13,17 +13,15 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 import msgspec
-from rich.table import Table
-from rich.text import Text
 
 from dovetail.env_servers.replay import replay
 from dovetail.experiments import over_seeds, plot, report
 from dovetail.experiments.drawing import svg
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, Tournament
 from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played
+from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
-from dovetail.experiments.statistics import tally
 from dovetail.experiments.table import standings_table, summary
 from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
 
@@ -96,7 +94,7 @@ def page(
     if series:
         _add(body, "h2", "Over seeds")
         for table in over_seeds.tables(over_seeds.rows(series, level)):
-            _table(body, table)
+            _sheet(body, sheet(table))
         with tempfile.TemporaryDirectory() as folder:
             for picture in over_seeds.pictures(series, Path(folder), file.name, ("svg",)):
                 _picture(body, picture)
@@ -152,8 +150,8 @@ def _results(body: Xml.Element, last: Source) -> None:
     file, played = last.file, last.played
     for tournament in file.tournaments:
         _add(body, "h2", f"Tournament {tournament.name}")
-        _table(body, standings_table(standings(file, tournament, played), full=True))
-        curves = _ratings(file, played, tournament.name)
+        _sheet(body, sheet(standings_table(standings(file, tournament, played), full=True)))
+        curves = ratings(file, played, tournament)
         if curves:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "ratings.svg")
@@ -169,14 +167,13 @@ def _results(body: Xml.Element, last: Source) -> None:
             _picture(body, path)
     _add(body, "h2", "All stages")
     rows = [(each.stage, t) for each in played for t in report.tallies(each)]
-    _table(body, summary("", rows, full=True))
+    _sheet(body, sheet(summary("", rows, full=True)))
 
 
-def _ratings(
-    file: ExperimentFile, played: Sequence[Played], name: str
+def ratings(
+    file: ExperimentFile, played: Sequence[Played], tournament: Tournament
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return the ratings of players after shares of the games of each meeting."""
-    tournament = next(each for each in file.tournaments if each.name == name)
+    """Return the ratings of players after shares of the games of each meeting; empty if there are none."""
     if tournament.seats != 2 or tournament.format != "round-robin":
         return {}
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -196,41 +193,9 @@ def _ratings(
 
 
 def _conduct(body: Xml.Element, last: Source) -> None:
-    """Thinking times and faults of each agent, over all stages."""
-    totals: dict[str, list[float]] = {}
-    for each in last.played:
-        for found in tally(each.episodes, each.stage.part.seats, rotate=each.stage.part.rotate):
-            total = totals.setdefault(found.agent, [0.0] * 4)
-            for number, value in enumerate(
-                (found.games, found.decisions, found.seconds, found.breaches)
-            ):
-                total[number] += value
-    rows = [
-        (
-            name,
-            f"{games:,.0f}",
-            f"{decisions:,.0f}",
-            f"{seconds:,.1f}",
-            f"{1000 * seconds / decisions:.3f}" if decisions else "-",
-            f"{breaches:,.0f}",
-        )
-        for name, (games, decisions, seconds, breaches) in totals.items()
-    ]
-    heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "late or illegal")
     _add(body, "h2", "Thinking times and faults")
-    _rows(body, heads, rows)
-    ends: dict[tuple[str, str], int] = {}
-    for each in last.played:
-        for episode in each.episodes:
-            key = episode.reason, "" if episode.blame is None else f"seat {episode.blame}"
-            ends[key] = ends.get(key, 0) + 1
-    lines = [(reason, blame, f"{count:,}") for (reason, blame), count in sorted(ends.items())]
-    _rows(body, ("ending", "blame", "episodes"), lines, text=(0, 1))
-    why = dict.fromkeys(
-        episode.message for each in last.played for episode in each.episodes if episode.message
-    )
-    for message in list(why)[:5]:
-        _add(body, "p", message, "note")
+    _sheet(body, conduct(last.played))
+    _sheet(body, endings(last.played))
 
 
 def _measures(body: Xml.Element, records: Records, last: Source) -> None:
@@ -359,18 +324,10 @@ def _rows(
             _add(line, "td", cell, "text" if number in text else "")
 
 
-def _table(body: Xml.Element, table: Table) -> None:
-    """Add a table that was made for the terminal."""
-    heads = [_plain(each.header) for each in table.columns]
-    cells = [[_plain(cell) for cell in each.cells] for each in table.columns]
-    text = [number for number, each in enumerate(table.columns) if each.justify == "left"]
-    _rows(body, heads, zip(*cells, strict=True), text=text, title=_plain(table.title or ""))
-    if table.caption:
-        _add(body, "p", _plain(table.caption), "note")
-
-
-def _plain(cell: Any) -> str:
-    return cell.plain if isinstance(cell, Text) else str(cell)
+def _sheet(body: Xml.Element, found: Sheet) -> None:
+    _rows(body, found.heads, found.rows, text=found.text, title=found.title)
+    if found.note:
+        _add(body, "p", found.note, "note")
 
 
 def _picture(body: Xml.Element, path: Path) -> None:

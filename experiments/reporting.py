@@ -34,7 +34,7 @@ def make(folder: Path, where: str | Path | None = None) -> Path:
         DovetailError: there is no record, it is empty, or the report cannot be written.
     """
     with Records(where or folder) as records:
-        rows = _shown(records, folder.name if where else None)
+        rows = shown(records, folder.name if where else None)
         sources = [_source(records, row, folder) for row in rows]
         series = []
         if len(rows) > 1:
@@ -46,7 +46,7 @@ def make(folder: Path, where: str | Path | None = None) -> Path:
     return path
 
 
-def _shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
+def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     """Return the executions of the last experiment: one, or the last of each trial."""
     rows = [row for row in records.rows("executions") if name in (None, row["name"])]
     if not rows:
@@ -66,15 +66,24 @@ def _shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
 
 
 def _source(records: Records, row: Mapping[str, Any], folder: Path) -> Source:
+    file = file_of(row)
+    trial = folder / "trials" / f"{row['trial'] or 0:03}"
+    played, complete = replayed(records, file, row["id"])
+    return Source(row, file, played, complete, trial if trial.is_dir() else folder)
+
+
+def file_of(row: Mapping[str, Any]) -> ExperimentFile:
+    """Return the experiment file of a row of ``executions``.
+
+    Raises:
+        DovetailError: another version wrote it, and this one cannot read it.
+    """
     try:
-        file = msgspec.json.decode(row["file"], type=ExperimentFile)
+        return msgspec.json.decode(row["file"], type=ExperimentFile)
     except msgspec.DecodeError as error:
         raise DovetailError(
             f"execution {row['id']} was played by a Dovetail whose files this one cannot read: {error}"
         ) from None
-    trial = folder / "trials" / f"{row['trial'] or 0:03}"
-    played, complete = replayed(records, file, row["id"])
-    return Source(row, file, played, complete, trial if trial.is_dir() else folder)
 
 
 def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[list[Played], bool]:

@@ -11,7 +11,7 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,11 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                policy = b"content-security-policy"
                 message["headers"] = [
                     *message["headers"],
-                    (b"content-security-policy", POLICY.encode()),
+                    *(() if policy in given else ((policy, POLICY.encode()),)),
                     (b"x-content-type-options", b"nosniff"),
                     (b"referrer-policy", b"no-referrer"),
                     (b"cross-origin-opener-policy", b"same-origin"),
@@ -120,11 +122,21 @@ class Page:
     Args:
         hub: the connection to the broker.
         journal: whose episodes can be replayed, if any.
+        stores: whose results are shown.
     """
 
-    def __init__(self, hub: Hub, journal: Path | None = None) -> None:
+    def __init__(self, hub: Hub, journal: Path | None = None, stores: Sequence[str] = ()) -> None:
         self.hub = hub
         self._journal = journal
+        self._more: list[Route] = []
+        self._tabs = {"/": "Now", "/play": "Play"}
+        if journal is not None:
+            self._tabs["/replay"] = "Replay"
+        if stores:
+            from dovetail.web.result_pages import ResultPages  # needs dovetail[experiments]
+
+            self._tabs["/results"] = "Results"
+            self._more = ResultPages(stores, self.shown).routes()
         self._secret = secrets.token_bytes(32)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
@@ -146,14 +158,20 @@ class Page:
             Route("/replay/{number:int}/positions", self.replayed),
             WebSocketRoute("/live", self.live),
             Mount("/static", StaticFiles(directory=HERE / "static")),
+            *self._more,
         ]
 
     # -- pages ----------------------------------------------------------------------------------
 
-    def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+    def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        """Return a page made from a template."""
         cookie = request.cookies.get(COOKIE) or secrets.token_urlsafe(16)
+        path = request.url.path
+        here = next(
+            (each for each in self._tabs if each == path[: len(each)] and each != "/"), path
+        )
         text = self._templates.get_template(f"{name}.html").render(
-            csrf=self._stamp(cookie), journal=self._journal is not None, here=name, **values
+            csrf=self._stamp(cookie), tabs=self._tabs, here=here, **values
         )
         answer = HTMLResponse(text, status)
         answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict")
@@ -172,7 +190,7 @@ class Page:
 
     async def now(self, request: Request) -> Response:
         """What is connected and played."""
-        return self._page(request, "now")
+        return self.shown(request, "now")
 
     async def game(self, request: Request) -> Response:
         """A game."""
@@ -180,7 +198,7 @@ class Page:
         game = self.hub.game(number)
         if game is None:
             raise HTTPException(404, f"There is no game {number} here; it may be too old.")
-        return self._page(request, "game", title=game.environment, about=f"game:{number}")
+        return self.shown(request, "game", title=game.environment, about=f"game:{number}")
 
     async def position(self, request: Request) -> Response:
         """A turn of a game, as JSON."""
@@ -193,7 +211,7 @@ class Page:
     async def choose(self, request: Request) -> Response:
         """The games that can be played."""
         offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
-        return self._page(request, "play", offers=list(offers.values()), problem=self.hub.problem)
+        return self.shown(request, "play", offers=list(offers.values()), problem=self.hub.problem)
 
     def _offer(self, name: str) -> dict[str, Any]:
         for each in self.hub.catalogue.get("environments", []):
@@ -216,7 +234,7 @@ class Page:
             if self.hub.chairs is None or each["name"] != self.hub.chairs.agent
         ]
         parameters = offer.get("parameters") or {}
-        return self._page(
+        return self.shown(
             request,
             "form",
             400 if problem else 200,
@@ -276,7 +294,7 @@ class Page:
         mine = next((each for each in chairs if each.key == key), None)
         first = bool(chairs) and mine is chairs[0]
         others = [each for each in chairs if each is not mine] if first else []
-        return self._page(
+        return self.shown(
             request,
             "game",
             title=table.environment,
@@ -312,12 +330,12 @@ class Page:
             found = await asyncio.to_thread(replays.listed, self._records())
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
-        return self._page(request, "replays", episodes=found)
+        return self.shown(request, "replays", episodes=found)
 
     async def replay(self, request: Request) -> Response:
         """A recorded game."""
         number = request.path_params["number"]
-        return self._page(request, "game", title=f"Replay {number}", about=f"replay:{number}")
+        return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
 
     async def replayed(self, request: Request) -> Response:
         """All positions of a recorded game, as JSON."""
@@ -474,13 +492,14 @@ async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = error.detail if isinstance(error, HTTPException) else "The page failed; see its log."
     page: Page = request.app.state.page
-    return page._page(request, "problem", status, text=text)
+    return page.shown(request, "problem", status, text=text)
 
 
 def application(
     hub: Hub,
     *,
     journal: Path | None = None,
+    stores: Sequence[str] = (),
     hosts: tuple[str, ...] = LOCAL,
     password: str | None = None,
 ) -> ASGIApp:
@@ -489,10 +508,11 @@ def application(
     Args:
         hub: the connection to the broker, started.
         journal: whose episodes can be replayed.
+        stores: whose results are shown.
         hosts: the names under which it may be asked for; empty for any.
         password: that visitors must give; None for none.
     """
-    page = Page(hub, journal)
+    page = Page(hub, journal, stores)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: _failed
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -21,6 +21,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8757,
     journal: Path | None = None,
+    stores: Sequence[str] = (),
     password: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
@@ -32,6 +33,7 @@ def serve(
         host: where to listen.
         port: where to listen; 0 picks a free one.
         journal: whose episodes can be replayed.
+        stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
         password: that visitors must give.
         ready: called with the page's URL once it can be asked for.
 
@@ -50,7 +52,7 @@ def serve(
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
     hosts = LOCAL if password is None else ()
-    app = application(hub, journal=journal, hosts=hosts, password=password)
+    app = application(hub, journal=journal, stores=stores, hosts=hosts, password=password)
     settings = uvicorn.Config(
         app,
         log_level="warning",

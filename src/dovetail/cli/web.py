@@ -50,6 +50,14 @@ def web(
     journal: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Journal whose episodes can be replayed.")
     ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUT",
+            help="Results to show: the folder of an experiment (out/NAME), a SQLite file, or the "
+            "URL of a database; may be repeated.",
+        ),
+    ] = None,
     password_file: Annotated[
         Path | None,
         typer.Option(
@@ -60,16 +68,21 @@ def web(
     ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
 ) -> None:
-    """Watch, play and replay games in a browser.
+    """Watch, play and replay games in a browser, and look at results.
 
     Example: dovetail web --games
 
     Example: dovetail web --connect tcp://127.0.0.1:5757 --journal dovetail.journal
+
+    Example: dovetail web --store out/connect_four_two_learners
     """
     from dovetail.peer.extras import needed
 
     for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart"):
         needed(package)
+    if store:
+        needed("sqlalchemy")
+        needed("matplotlib")
     from dovetail.web.serve import serve
 
     log_to_stderr()
@@ -97,6 +110,7 @@ def web(
             host=host,
             port=port,
             journal=journal,
+            stores=store or (),
             password=password,
             ready=ready,
         )

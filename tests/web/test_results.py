@@ -1,0 +1,161 @@
+"""The results of stores on the page: the figures of the report, and no others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from dovetail.experiments.numbers import numbers
+from dovetail.experiments.records import Records
+from dovetail.experiments.reporting import file_of, replayed
+from dovetail.experiments.runner import Options
+from dovetail.experiments.store import Store
+from dovetail.experiments.trials import execute
+from dovetail.web.app import application
+from dovetail.web.hub import Hub
+
+FILE = """
+name = "small"
+seeds = [5, 6]
+[environment]
+name = "connect_four"
+configuration = { rows = 4, columns = 4, connect = 3 }
+[agents.one]
+type = "random"
+[agents.dice]
+type = "random"
+[[phases]]
+name = "play"
+seats = ["one", "dice"]
+episodes = 20
+evaluate_every = 10
+[[evaluations]]
+name = "one <b>"
+seats = ["one", "dice"]
+episodes = 10
+[[tournaments]]
+name = "cup"
+players = ["one", "dice"]
+episodes = 8
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of an experiment with two executions."""
+    top = tmp_path_factory.mktemp("results")
+    path = top / "small.toml"
+    path.write_text(FILE)
+    execute(path, out=top / "out", options=Options(in_process=True))
+    return top / "out" / "small"
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path) -> Iterator[TestClient]:
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    stores = [str(folder), str(folder / "missing.sqlite")]
+    with TestClient(application(hub, stores=stores), "http://127.0.0.1") as client:
+        yield client
+
+
+def table(browser: TestClient, address: str) -> list[dict[str, str]]:
+    answer = browser.get(address)
+    assert answer.headers["content-type"].startswith("text/csv")
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClient) -> None:
+    text = browser.get("/results").text
+    assert text.index('href="/results/0/2"') < text.index('href="/results/0/1"')
+    assert len(re.findall(r"missing.sqlite does not exist", text)) == 1
+    assert 'href="/results" aria-current="page"' in text
+
+
+def test_the_tables_have_the_figures_of_the_report(browser: TestClient, folder: Path) -> None:
+    with Records(folder) as records:
+        row = next(records.rows("executions", where=["id=1"]))
+        played, complete = replayed(records, file_of(row), 1)
+        wanted = numbers(file_of(row), played)
+        seats = len(list(records.rows(where=["execution=1"])))
+    assert complete
+    found = table(browser, "/results/0/1/stages/stages.csv")
+    assert len(found) == len(wanted["stages"])
+    for line, each in zip(found, wanted["stages"], strict=True):
+        assert (line["agent"], int(line["wins"])) == (each["agent"], each["wins"])
+        assert float(line["won_low"]) == pytest.approx(each["won"]["low"], nan_ok=True)
+    cup = table(browser, "/results/0/1/tournament-1/standings.csv")
+    assert [line["player"] for line in cup] == [
+        each["player"] for each in wanted["tournaments"][0]["players"]
+    ]
+    crosses = table(browser, "/results/0/1/tournament-1/cross-table.csv")
+    assert {(line["player"], line["games"]) for line in crosses} == {("one", "8"), ("dice", "8")}
+    assert len(table(browser, "/results/0/1/episodes.csv")) == seats
+    curve = table(browser, "/results/0/1/curves/curves.csv")
+    assert sorted({int(line["episodes"]) for line in curve}) == [0, 10, 20]
+    assert all(float(line["win rate_low"]) <= float(line["win rate"]) for line in curve)
+    text = browser.get("/results/0/1").text
+    assert "one &lt;b&gt;" in text
+    assert "one <b>" not in text
+    links = re.findall(r'(?:href|src)="(/results/0/1/[^"]+)"', text)
+    assert len(links) > 6
+    for link in links:
+        assert browser.get(link).status_code == 200, link
+    picture = browser.get("/results/0/1/curves/curves.svg")
+    assert "<svg" in picture.text
+    assert picture.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
+    text = browser.get("/results/compare?of=0.1&of=0.2").text
+    assert text.index("small, execution 1<") < text.index("small, execution 2<")
+    assert "<td>seed</td><td>5</td><td>6</td>" in text
+    for number in (1, 2):
+        assert f"/results/0/{number}/curves/curves.svg" in text
+    one = browser.get("/results/compare?of=0.1")
+    assert one.status_code == 400
+    assert "you chose 1" in one.text
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("/results/0/9", "has no execution 9"),
+        ("/results/1/1", "does not exist"),
+        ("/results/7/1", "there is no store 7"),
+        ("/results/compare?of=0.1&of=x", "does not name an execution"),
+        ("/results/0/1/stages/none.csv", "has no table"),
+        ("/results/0/1/none/none.svg", "There is no section"),
+    ],
+)
+def test_what_is_not_there_is_one_line(browser: TestClient, address: str, what: str) -> None:
+    answer = browser.get(address)
+    assert answer.status_code == 404
+    assert what in answer.text
+
+
+def test_an_execution_that_runs_shows_its_finished_stages(folder: Path, tmp_path: Path) -> None:
+    with Records(folder) as records:
+        row = next(records.rows("executions", where=["id=1"]))
+    store = Store(f"sqlite:///{tmp_path / 'part.sqlite'}")
+    store.begin("part", row["file"], 5)
+    store.close()
+    hub = Hub("tcp://127.0.0.1:9")
+    app = application(hub, stores=[str(tmp_path / "part.sqlite")])
+    with TestClient(app, "http://127.0.0.1") as client:
+        text = client.get("/results/0/1").text
+    assert "still running, or was interrupted" in text
+
+
+def test_trials_are_shown_over_seeds(browser: TestClient) -> None:
+    text = browser.get("/results/0/1").text
+    assert "Over seeds: one in one &lt;b&gt;" in text
+    assert "mean (95 %)" in text
+    (line,) = table(browser, "/results/0/1/seeds-1/seeds.csv")
+    assert line["seeds"] == "2"
+    assert "<svg" in browser.get("/results/0/1/seeds-1/curves.svg").text
