@@ -46,19 +46,34 @@ def texts(
     Raises:
         DovetailError: the file is not a journal.
     """
-    void = set() if all_ else superseded(journal)
+    for number, record in episodes(journal) if all_ else counted(journal):
+        yield game(number, record, (stages or {}).get(record.label))
+
+
+def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
+    """Yield the episodes that count and their numbers, the oldest first.
+
+    Raises:
+        DovetailError: the file is not a journal.
+    """
+    void = superseded(journal)
     for number, record in episodes(journal):
-        if number not in void and (all_ or record.result.scored):
-            yield game(number, record, (stages or {}).get(record.label))
+        if number not in void and record.result.scored:
+            yield number, record
+
+
+def players(record: EpisodeRecord, played: Played | None = None) -> list[str]:
+    """Return who had each seat: an experiment's names where they are known, else the agents' types."""
+    names = [seat.agent for seat in record.result.seats]
+    if played is not None and len(played.seats) == len(names):
+        shift = record.result.index if played.rotate else 0
+        names = [played.seats[(seat - shift) % len(names)] for seat in range(len(names))]
+    return names
 
 
 def game(number: int, record: EpisodeRecord, played: Played | None = None) -> str:
     """Return one game as text."""
     result = record.result
-    names = [seat.agent for seat in result.seats]
-    if played is not None and len(played.seats) == len(names):
-        shift = result.index if played.rotate else 0
-        names = [played.seats[(seat - shift) % len(names)] for seat in range(len(names))]
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.time))
     headers: list[tuple[str, Any]] = [
         ("Experiment", played.experiment if played else ""),
@@ -71,7 +86,7 @@ def game(number: int, record: EpisodeRecord, played: Played | None = None) -> st
         ("Episode", result.index),
         ("Seed", result.seed),
     ]
-    for seat, name in enumerate(names):
+    for seat, name in enumerate(players(record, played)):
         kind = result.seats[seat].agent
         headers.append((f"Seat{seat}", name if name == kind else f"{name} ({kind})"))
     headers += [

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from dovetail.env_servers.replay import replay
-from dovetail.experiments import over_seeds, plot, report
+from dovetail.experiments import games, over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile, Tournament
 from dovetail.experiments.records import Records
@@ -23,7 +23,7 @@ from dovetail.experiments.schedule import Played
 from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.table import standings_table, summary
-from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
+from dovetail.protocol.journal import EpisodeRecord
 
 SAMPLES = 2
 """Games that are drawn."""
@@ -240,12 +240,11 @@ def _games(body: Xml.Element, last: Source) -> None:
     journal = last.folder / f"games-{last.row['id']}.journal"
     if not journal.is_file():
         return
-    void = superseded(journal)
     kept: list[tuple[int, EpisodeRecord]] = []
     rng = random.Random(last.file.seed)
     seen = 0
-    for number, record in episodes(journal):
-        if number in void or record.mode != "evaluate" or not record.result.scored:
+    for number, record in games.counted(journal):
+        if record.mode != "evaluate":
             continue
         seen += 1  # of all, each is as likely to stay (reservoir sampling)
         if len(kept) < SAMPLES:

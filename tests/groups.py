@@ -24,6 +24,7 @@ PLACES = {
     "tests/agent_servers/test_scripted.py": "fast",
     "tests/bridges/test_conversion.py": "fast",
     "tests/bridges/test_gdl.py": "learners",
+    "tests/bridges/test_datasets.py": "processes",
     "tests/bridges/test_gymnasium.py": "processes",
     "tests/bridges/test_openspiel.py": "learners",
     "tests/bridges/test_rl_environment.py": "learners",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from dovetail.protocol.errors import DovetailError
 if TYPE_CHECKING:
     from dovetail.experiments.games import Played
     from dovetail.experiments.records import Records, Saved
+    from dovetail.protocol.journal import EpisodeRecord
 
 Where = Annotated[
     str,
@@ -53,6 +54,8 @@ def add(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(results)
     app.command()(export)
+    app.command()(dataset)
+    app.command()(tensorboard)
     app.command()(report)
     states = typer.Typer(
         name="states",
@@ -198,13 +201,78 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def dataset(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder of an experiment (out/NAME).")
+    ],
+    name: Annotated[
+        str, typer.Argument(metavar="DATASET", help="Minari's name, such as connect-four/td-v0.")
+    ],
+    agent: Annotated[str, typer.Option(metavar="NAME", help="Whose decisions: [agents.NAME].")],
+    stage: Annotated[
+        str, typer.Option(metavar="NAME", help="Only games of this phase or evaluation.")
+    ] = "",
+    seat: Annotated[
+        int | None, typer.Option(min=0, help="Only games in which the agent has this seat.")
+    ] = None,
+) -> None:
+    """Write an agent's games as a dataset for offline learning, in Minari's format.
+
+    Minari keeps it in MINARI_DATASETS_PATH; minari.load_dataset(DATASET) reads it.
+
+    Example: dovetail dataset out/connect_four_two_learners connect-four/td-v0 --agent first
+    """
+    from dovetail.bridges.gymnasium.datasets import create
+    from dovetail.experiments import games
+
+    with _records(str(out)) as records:
+        known = labels(records)
+
+    def chosen() -> Iterator[tuple[EpisodeRecord, int]]:
+        for journal in _journals(out):
+            for _, record in games.counted(journal):
+                played = known.get(record.label)
+                if played is None or stage not in ("", played.stage):
+                    continue
+                for number, whose in enumerate(games.players(record, played)):
+                    if whose == agent and seat in (None, number):
+                        yield record, number
+
+    made = create(name, agent, chosen())
+    print(
+        f"{name}: {made.total_episodes:,} episodes with {made.total_steps:,} steps in {made.storage.data_path}"
+    )
+
+
+def tensorboard(
+    out: Where,
+    logdir: Annotated[
+        Path, typer.Argument(metavar="LOGDIR", help="Where to write; each execution gets a folder.")
+    ],
+) -> None:
+    """Write learning curves and what agents measured as logs for TensorBoard.
+
+    Example: dovetail tensorboard out/sweep runs && tensorboard --logdir runs
+    """
+    from dovetail.experiments.tensorboard import write
+
+    with _records(out) as records:
+        for folder, count in write(records, logdir):
+            print(f"{folder}: {count:,} values")
+
+
+def _journals(folder: Path) -> list[Path]:
+    found = sorted(folder.glob("games-*.journal"), key=lambda p: (len(p.name), p.name))
+    if not found:
+        raise DovetailError(f"{folder} has no games-N.journal; name the folder of an experiment")
+    return found
+
+
 def _games(records: Records, folder: Path, file: Path, all_: bool) -> int:
     from dovetail.experiments import export as files
     from dovetail.experiments import games
 
-    journals = sorted(folder.glob("games-*.journal"), key=lambda p: (len(p.name), p.name))
-    if not journals:
-        raise DovetailError(f"{folder} has no games-N.journal; name the folder of an experiment")
+    journals = _journals(folder)
     known = labels(records)
     count = 0
 

@@ -1,0 +1,166 @@
+"""Recorded games as a dataset for offline learning, in Minari's format.
+
+A dataset has one agent's view: a step is a decision of the agent, and its reward is what the seat
+earned up to its next decision, as in our Gymnasium environments.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.bridges import conversion
+from dovetail.bridges.gymnasium.ids import ids
+from dovetail.env_servers.replay import environment, replay
+from dovetail.peer.extras import needed
+from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.messages import NIL, Spec, View
+
+if TYPE_CHECKING:
+    import minari  # type: ignore[import-not-found,unused-ignore]
+
+ENVIRONMENT = "dovetail.bridges.gymnasium.outgoing:DovetailEnv"
+
+
+def create(
+    name: str, agent: str, games: Iterable[tuple[EpisodeRecord, int]]
+) -> minari.MinariDataset:
+    """Write a dataset where Minari keeps them (``MINARI_DATASETS_PATH``).
+
+    Args:
+        name: such as ``connect-four/td-v0``; there must be none yet.
+        agent: its name, for the description.
+        games: recorded episodes, each with the agent's seat.
+
+    Raises:
+        DovetailError: there are no games, they are of several environments or seats with different
+            spaces, the environment is not installed, or Minari refuses the name.
+    """
+    theirs = needed("minari")
+    needed("pyarrow")
+    games = iter(games)
+    first = next(games, None)
+    if first is None:
+        raise DovetailError(f"there are no games of {agent!r} to make a dataset of")
+    record, seat = first
+    made = environment(record)
+    spec = made.init()
+    made.cleanup()
+    if not (spec.observation_spaces and spec.action_spaces):
+        raise DovetailError(f"{spec.name} does not say what its observations and actions are")
+    of_seat = _spaces(spec, seat)
+
+    def buffers() -> Iterator[Any]:
+        yield _buffer(theirs.data_collector.EpisodeBuffer, 0, record, seat, spec)
+        for number, (each, at) in enumerate(games, 1):
+            if (each.environment, each.configuration) != (record.environment, record.configuration):
+                raise DovetailError(
+                    f"the games are of several environments or configurations; one dataset has one: "
+                    f"choose a stage that plays only {record.environment}"
+                )
+            if _spaces(spec, at) != of_seat:
+                raise DovetailError(
+                    f"the seats of {spec.name} have different spaces; choose one with --seat"
+                )
+            yield _buffer(theirs.data_collector.EpisodeBuffer, number, each, at, spec)
+
+    made_of = list(buffers())
+    try:
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # for want of an author, a mail address and a link
+            return theirs.create_dataset_from_buffers(
+                name,
+                made_of,
+                env=_spec(record, seat),
+                observation_space=conversion.to_space(of_seat[0]),
+                action_space=conversion.to_space(of_seat[1]),
+                algorithm_name=agent,
+                description=f"games of {agent} in {spec.name}, recorded by Dovetail",
+                data_format="arrow",
+                jpeg_encoding=False,
+            )
+    except (ValueError, OSError) as error:
+        raise DovetailError(f"Minari cannot create {name!r}: {error}") from None
+
+
+def _spaces(spec: Spec, seat: int) -> tuple[spaces.Space, spaces.Space]:
+    """Return the spaces of a seat's observations and actions."""
+    return (
+        conversion.space_of(spec, seat, "observation"),
+        conversion.space_of(spec, seat, "action"),
+    )
+
+
+def _spec(record: EpisodeRecord, seat: int) -> Any:
+    """Return what ``dataset.recover_environment()`` makes: the game against random agents."""
+    from gymnasium.envs.registration import EnvSpec
+
+    return EnvSpec(
+        ids().get(record.environment, f"dovetail/{record.environment}-v1"),
+        entry_point=ENVIRONMENT,
+        kwargs={"game": record.environment, "configuration": record.configuration, "seat": seat},
+        disable_env_checker=True,
+    )
+
+
+def _buffer(kind: Any, number: int, record: EpisodeRecord, seat: int, spec: Spec) -> Any:
+    """Return an episode as Minari takes it: n steps, n + 1 observations and action masks."""
+    observed, acting = _spaces(spec, seat)
+    observations: list[Any] = []
+    masks: list[Any] = []
+    actions: list[Any] = []
+    rewards: list[float] = []
+    terminated = False
+    for turns, (_, turn) in enumerate(replay(record)):
+        view = next((each for each in turn.seats if each.seat == seat), View(seat=seat))
+        if rewards:
+            rewards[-1] += view.reward
+        terminated = turn.terminated
+        if seat in turn.to_act and turns < len(record.actions):
+            observations.append(conversion.to_value(observed, view.observation))
+            masks.append(conversion.to_mask(view.legal, acting))
+            action = dict(record.actions[turns])[seat]
+            actions.append(conversion.to_value(acting, action))
+            rewards.append(0.0)
+    if not actions:
+        raise DovetailError(f"seat {seat} never acted in an episode with seed {record.result.seed}")
+    if view.observation is NIL:  # stopped from outside the rules: nothing newer was seen
+        observations.append(observations[-1])
+    else:
+        observations.append(conversion.to_value(observed, view.observation))
+    ends = [False] * (len(actions) - 1)
+    infos = None
+    if masks[0] is not None:
+        infos = {"action_mask": np.array([*masks, np.zeros_like(masks[0])])}
+    return kind(
+        id=number,
+        seed=record.result.seed,
+        observations=_columns(observed, observations),
+        actions=_columns(acting, actions),
+        rewards=rewards,
+        terminations=[*ends, terminated],
+        truncations=[*ends, not terminated],
+        infos=infos,
+    )
+
+
+def _columns(space: spaces.Space, values: Sequence[Any]) -> Any:
+    """Return values of a space as Minari takes them: a column of values for each part of the space."""
+    match space:
+        case spaces.Dict():
+            return {
+                key: _columns(each, [value[key] for value in values])
+                for key, each in space.spaces.items()
+            }
+        case spaces.Tuple():
+            return tuple(
+                _columns(each, [value[number] for value in values])
+                for number, each in enumerate(space.spaces)
+            )
+    return list(values)
