@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tensorboardX.proto import event_pb2
 
 from dovetail.cli import results as commands
-from dovetail.experiments import export, games, states
+from dovetail.experiments import export, games, states, tensorboard
 from dovetail.experiments.file import read
 from dovetail.experiments.records import Records, read_state, saved
 from dovetail.experiments.runner import Execution, execute
@@ -210,3 +211,42 @@ def test_text_goes_to_any_stream(out: Path) -> None:
         export.text(stream, ["agent"], records.rows(columns=["agent"], limit=1), "csv")
     assert stream.getvalue().startswith("agent\n")
     assert read(out.parent.parent / "small.toml").name == "small"
+
+
+def events(folder: Path) -> dict[str, dict[int, float]]:
+    """Read TensorBoard's records: a length, its check, an event, its check."""
+    [path] = folder.glob("events.out.tfevents.*")
+    data, found = path.read_bytes(), dict[str, dict[int, float]]()
+    at = 0
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 8], "little")
+        event = event_pb2.Event.FromString(data[at + 12 : at + 12 + size])
+        at += size + 16
+        for value in event.summary.value:
+            found.setdefault(value.tag, {})[event.step] = value.simple_value
+    return found
+
+
+def test_curves_and_measures_go_to_tensorboard(out: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "runs"
+    with Records(out) as records:
+        for _ in range(2):  # the second time, the logs are replaced
+            [(folder, count)] = tensorboard.write(records, logs)
+        curve = {
+            row["trained"]: row["score"]
+            for row in records.rows(where=["kind=evaluation"], by=["played", "agent", "trained"])
+            if (row["played"], row["agent"]) == ("one", "one")
+        }
+        measured = [row["value"] for row in records.rows("measures", where=["name=td_error"])]
+    assert folder.name == "001-small-seed-5"
+    found = events(folder)
+    assert count == sum(map(len, found.values()))
+    assert found["one/one/score"] == pytest.approx(curve)
+    assert measured
+    assert sum(len(steps) for tag, steps in found.items() if tag.endswith("/td_error")) == len(
+        [each for each in measured if each is not None]
+    )
+    assert max(found["two/td_error"]) == 50
+    (folder / "dovetail.txt").unlink()
+    with Records(out) as records, pytest.raises(DovetailError, match="has other files"):
+        list(tensorboard.write(records, logs))

@@ -197,6 +197,7 @@ class TD(BatchAgent[TDParameters]):
             last = turn.first + count
             target = reward + sign * self.parameters.discount * own[greedy]
             change = self._learn(network, pending, last, target, values[last])
+            self.report(td_error=abs(target - values[last]))
         pending.row = network.row(turn.first + chosen)
         pending.old, pending.seat, pending.sign = own[chosen], seat, 0 if explore else sign
         return decision.legal[chosen], change
