@@ -22,7 +22,7 @@ from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.messages import NIL, Spec, View
 
 if TYPE_CHECKING:
-    import minari  # type: ignore[import-not-found,unused-ignore]
+    import minari
 
 ENVIRONMENT = "dovetail.bridges.gymnasium.outgoing:DovetailEnv"
 
@@ -71,9 +71,8 @@ def create(
 
     made_of = list(buffers())
     try:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # for want of an author, a mail address and a link
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an author, a mail address and a link are missing
             return theirs.create_dataset_from_buffers(
                 name,
                 made_of,
