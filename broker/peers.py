@@ -33,6 +33,8 @@ class Peer:
     greeting: m.Hello | None
     """Its first ``hello``, until it says anything else."""
     software: str = ""
+    entrant: str = ""
+    """Whose own access token it came with; empty for the broker's."""
     machine: Machine[SessionState] = field(default_factory=_new)
     lost: float = 0.0
     """When its connection went, while it is away."""

@@ -97,7 +97,10 @@ class Runs:
                 return
             match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
-        self.finish(run, "failed", text, now)
+        blame = None
+        if isinstance(asked, m.Init):
+            blame = run.agents.index(match.sitters[asked.seat].instance)
+        self.finish(run, "failed", text, now, blame=blame)
 
     def _not_opened(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
@@ -161,10 +164,12 @@ class Runs:
         message: str,
         now: float,
         ending: Callable[[Play], Ending] | None = None,
+        blame: int | None = None,
     ) -> None:
         """End a run: its episodes in progress, its matches, its experiment's wait.
 
-        ``ending`` says how its episodes end, if they are not just cancelled with it.
+        ``ending`` says how its episodes end, if they are not just cancelled with it; ``blame`` is the
+        place of the agent that ended it.
         """
         run.machine.on(EVENTS[reason])
         for play in sorted(run.playing.values(), key=lambda each: each.match.number):
@@ -176,7 +181,7 @@ class Runs:
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
-        done = m.Done(run.number, run.finished, reason, message)
+        done = m.Done(run.number, run.finished, reason, message, blame=blame)
         self._watching.tell(run, done)
         self._watching.over(run)
         run.experiment.outbox.deliver(replace(done))
@@ -189,7 +194,8 @@ class Runs:
         """End the runs of an agent that will not come back, but those that wait for it."""
         for run in [run for run in self if instance in run.agents and not run.waits]:
             price = run.asked.on_agent_lost
-            self.finish(run, "failed", what, now, partial(_loss, instance, price, what))
+            lost = partial(_loss, instance, price, what)
+            self.finish(run, "failed", what, now, lost, blame=run.agents.index(instance))
 
     def experiment_gone(self, peer: Peer, what: str, now: float) -> None:
         """End the runs of an experiment that will not come back."""

@@ -6,7 +6,9 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 from dovetail.broker.core import Settings
@@ -32,6 +34,7 @@ def serve(
     ready: Callable[[Server], None] | None = None,
     stop: threading.Event | None = None,
     hosts: Mapping[str, Host] | None = None,
+    entrant: Callable[[str], str | None] | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -50,6 +53,8 @@ def serve(
         ready: called once it listens.
         stop: ends it.
         hosts: environments and agents in this program, by their names as peers.
+        entrant: returns whose own access token this is, None for an unknown one. Such a token admits
+            agents, and the catalogue says whose they are.
 
     Raises:
         DovetailError: the address cannot be bound.
@@ -63,6 +68,8 @@ def serve(
         stop.set()
 
     server = Server(bind, settings, journal, Live(journal) if durable and journal else None)
+    if entrant is not None:
+        server.core.tables.entrant = entrant
     for name, host in (hosts or {}).items():
         server.attach(host, name, encoded=True)
     before = []
@@ -83,3 +90,54 @@ def serve(
         server.close()
         for number, handler in before:
             signal.signal(number, handler)
+
+
+@contextmanager
+def in_thread(
+    bind: str,
+    *,
+    settings: Settings,
+    journal: Journal,
+    finish: float = 3.0,
+    entrant: Callable[[str], str | None] | None = None,
+) -> Iterator[str]:
+    """Serve in a thread of this program while a context lasts; yield the broker's address.
+
+    Arguments and errors are those of ``serve``.
+    """
+    stop, up = threading.Event(), threading.Event()
+    address = ""
+    failed: list[Exception] = []
+
+    def ready(server: Server) -> None:
+        nonlocal address
+        address = str(server.address)
+        up.set()
+
+    def work(serving: Callable[[], None]) -> None:
+        try:
+            serving()
+        except Exception as error:
+            failed.append(error)
+            up.set()
+
+    serving = partial(
+        serve,
+        bind,
+        settings=settings,
+        journal=journal,
+        finish=finish,
+        ready=ready,
+        stop=stop,
+        entrant=entrant,
+    )
+    thread = threading.Thread(target=work, args=(serving,), name="broker")
+    thread.start()
+    try:
+        up.wait()
+        if failed:
+            raise failed[0]
+        yield address
+    finally:
+        stop.set()
+        thread.join()

@@ -87,8 +87,13 @@ class Sessions:
         token = self._tables.settings.token
         given = (hello.token or "").encode(errors="surrogatepass")
         if token is not None and not hmac.compare_digest(token.encode(), given):
-            text = "the access token is missing or wrong; ask the person who runs this broker"
-            raise ProtocolError("access", text)
+            if not self._entrant(hello):
+                text = "the access token is missing or wrong; ask the person who runs this broker"
+                raise ProtocolError("access", text)
+            if hello.role != "agent":
+                raise ProtocolError(
+                    "access", f"this access token is for agents, not for an {hello.role}"
+                )
         if known is not None and hello.resume != known.session:
             raise ProtocolError("wrong-state", "this connection has said hello already")
         limits.check(hello)
@@ -105,6 +110,12 @@ class Sessions:
             raise ProtocolError(
                 "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
             )
+
+    def _entrant(self, hello: m.Hello) -> str:
+        """Return whose own access token a ``hello`` carries; empty if it is the broker's."""
+        if hello.token is None or hello.token == self._tables.settings.token:
+            return ""
+        return self._tables.entrant(hello.token) or ""
 
     def _resumed(self, hello: m.Hello) -> Peer | None:
         """Return the peer that comes back, if the session that it names is its own."""
@@ -149,6 +160,7 @@ class Sessions:
             heard=now,
             greeting=hello,
             software=hello.software,
+            entrant=self._entrant(hello),
         )
         peer.machine.on("hello")
         self._tables.connections[address] = peer

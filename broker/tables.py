@@ -6,6 +6,7 @@ What belongs to one part alone stands in that part: instances in ``instances``, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dovetail.broker import limits
@@ -43,6 +44,8 @@ class Tables:
         """The session whose own a saved state is, by its name; none once the session has ended."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
+        self.entrant: Callable[[str], str | None] = lambda token: None
+        """Returns whose own access token this is, for brokers whose agents have one each."""
         self.timers = Timers()
         self.connections: dict[Address, Peer] = {}
         """The peers that are present."""

@@ -26,15 +26,15 @@ def writing(url: str) -> sa.Engine:
         sqlite = parsed.get_backend_name() == "sqlite"
         if sqlite and parsed.database not in (None, ":memory:"):
             Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
-        engine = _engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
-        with engine.begin() as connection:
+        opened = engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
+        with opened.begin() as connection:
             migrations.upgrade(connection, url)
     except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
         hint = ""
         if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
             hint = "; install dovetail[postgres]"
         raise DovetailError(f"cannot use the store {url}: {line(error)}{hint}") from None
-    return engine
+    return opened
 
 
 def reading(url: str) -> sa.Engine:
@@ -47,34 +47,35 @@ def reading(url: str) -> sa.Engine:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
             raise DovetailError(f"{parsed.database} does not exist; `dovetail run` writes it")
-        engine = _engine(parsed, "BEGIN")
-        with engine.begin() as connection:
+        opened = engine(parsed, "BEGIN")
+        with opened.begin() as connection:
             found = migrations.version(connection)
     except (sa.exc.SQLAlchemyError, ImportError) as error:
         raise DovetailError(f"cannot read {url}: {line(error)}") from None
     if found == 0:
         raise DovetailError(f"{url} is not a record of Dovetail: it has none of its tables")
     if found != VERSION:
-        engine.dispose()
+        opened.dispose()
         return writing(url)
-    return engine
+    return opened
 
 
-def _engine(url: sa.URL, begin: str) -> sa.Engine:
+def engine(url: sa.URL, begin: str) -> sa.Engine:
+    """Return an engine whose transactions on SQLite start with ``begin``; nothing is opened yet."""
     if url.get_backend_name() != "sqlite":
         return sa.create_engine(url)
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
 
     # Python's sqlite3 begins transactions late and not before DDL; we begin them ourselves.
-    @sa.event.listens_for(engine, "connect")
+    @sa.event.listens_for(made, "connect")
     def _connect(connection: Any, _: Any) -> None:
         connection.isolation_level = None
 
-    @sa.event.listens_for(engine, "begin")
+    @sa.event.listens_for(made, "begin")
     def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin)
 
-    return engine
+    return made
 
 
 def line(error: Exception) -> str:

@@ -36,6 +36,7 @@ class Processes:
         logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
             None keeps them only as long as the programs run.
         broker: more arguments for ``dovetail broker``.
+        address: of a broker that runs already; none is started then.
 
     Raises:
         DovetailError: the broker cannot be started, or ``logs`` cannot be written.
@@ -49,6 +50,7 @@ class Processes:
         tcp: bool = False,
         logs: Path | None = None,
         broker: Sequence[str] = (),
+        address: str | None = None,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
         self._kept = logs is not None
@@ -64,6 +66,9 @@ class Processes:
         if pin and hasattr(os, "sched_setaffinity"):
             self._cores = os.sched_getaffinity(0)
             os.sched_setaffinity(0, {max(self._cores)})
+        if address is not None:
+            self.address = address
+            return
         try:
             self.start(
                 "broker",
@@ -95,14 +100,14 @@ class Processes:
             time.sleep(0.02)
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 
-    def start(self, name: str, arguments: Sequence[str]) -> None:
-        """Start ``dovetail ARGUMENTS`` under our own name."""
-        self.command(name, [sys.executable, "-m", "dovetail", *arguments])
+    def start(self, name: str, arguments: Sequence[str], token: str | None = None) -> None:
+        """Start ``dovetail ARGUMENTS`` under our own name; the rest as of ``command``."""
+        self.command(name, [sys.executable, "-m", "dovetail", *arguments], token)
 
-    def command(self, name: str, command: Sequence[str]) -> None:
+    def command(self, name: str, command: Sequence[str], token: str | None = None) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
-        The environment variable DOVETAIL_BROKER has it too.
+        The environment variable DOVETAIL_BROKER has it too, and DOVETAIL_TOKEN has ``token`` if it is given.
 
         Raises:
             DovetailError: it cannot be started.
@@ -119,6 +124,7 @@ class Processes:
                         **os.environ,
                         "PYTHONUNBUFFERED": "1",
                         "DOVETAIL_BROKER": self.address,
+                        **({} if token is None else {"DOVETAIL_TOKEN": token}),
                     },
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,
@@ -133,6 +139,12 @@ class Processes:
         Raises:
             DovetailError: a program has ended; the line says how, and gives its last output and its log.
         """
+        for text in self.ended().values():
+            raise DovetailError(text)
+
+    def ended(self) -> dict[str, str]:
+        """Return the programs that have ended, and how each did, in one line with its last output and its log."""
+        found = {}
         for name, process in self._running.items():
             code = process.poll()
             if code is not None:
@@ -142,7 +154,8 @@ class Processes:
                     else f"ended with code {code}{self._last_words(name)}"
                 )
                 where = f"; its log is {self._log(name)}" if self._kept else ""
-                raise DovetailError(f"the process of {name} {how}{where}")
+                found[name] = f"the process of {name} {how}{where}"
+        return found
 
     def pids(self) -> dict[str, int]:
         """Return the process numbers by name."""

@@ -1076,6 +1076,8 @@ class Done(Message):
     """One line for a person, or empty."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    blame: Natural | None = None
+    """If the run failed because an agent refused to play or left: its place in ``agents``."""
 
 
 class WatchedTurn(Message, tag="turn"):

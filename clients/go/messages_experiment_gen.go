@@ -491,6 +491,8 @@ type Done struct {
 	Message string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// If the run failed because an agent refused to play or left: its place in `agents`.
+	Blame *int
 }
 
 func (m *Done) wire(w *wire) {
@@ -500,6 +502,8 @@ func (m *Done) wire(w *wire) {
 	opt(w, "message", &m.Message, "", text)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	orNil(w, "blame", &m.Blame, integer)
+	w.check(m.Blame == nil || *m.Blame >= 0, "blame", "0 or more")
 }
 
 func (*Done) kind() string { return "done" }

@@ -151,17 +151,28 @@ def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:
     For ladders whose players come and go. The result depends on that order, and sigma is not an
     interval; ``ranked`` is for final tables.
     """
+    found: dict[str, tuple[float, float]] = {}
+    for game in games:
+        found.update(after(found, game))
+    return found
+
+
+def after(
+    before: Mapping[str, tuple[float, float]], game: Ranking
+) -> dict[str, tuple[float, float]]:
+    """Return openskill's mu and sigma of a game's players after it; newcomers begin with its defaults."""
     from openskill.models import PlackettLuce
 
     model = PlackettLuce()
-    found = {name: model.rating(name=name) for game in games for name in game}
-    for game in games:
-        names = list(game)
-        teams = [[found[name]] for name in names]
-        rated = model.rate(teams, ranks=[float(game[name]) for name in names])
-        for name, (rating,) in zip(names, rated, strict=True):
-            found[name] = rating
-    return {name: (float(each.mu), float(each.sigma)) for name, each in found.items()}
+    names = list(game)
+    teams = [
+        [model.rating() if name not in before else model.rating(*before[name])] for name in names
+    ]
+    rated = model.rate(teams, ranks=[float(game[name]) for name in names])
+    return {
+        name: (float(each.mu), float(each.sigma))
+        for name, (each,) in zip(names, rated, strict=True)
+    }
 
 
 def likelihood(one: Estimate, other: Estimate, n: int) -> float:

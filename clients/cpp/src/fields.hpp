@@ -583,6 +583,8 @@ void visit(V& v, M& m, Of<messages::Done>) {
     v.optional("message", m.message);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("blame", m.blame);
+    v.at_least("blame", m.blame, 0);
 }
 
 template <class V, class M>

@@ -10,6 +10,7 @@ import typer
 
 from dovetail._version import __version__
 from dovetail.cli import (
+    arena,
     broker,
     check,
     conform,
@@ -81,6 +82,7 @@ for module in (
         ggp,
         mcp,
         web,
+        arena,
     ),
 ):
     module.add(app)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +16,7 @@ from dovetail.cli.broker import loopback
 from dovetail.cli.common import ADDRESS, Token, UsageError, log_to_stderr, warn
 
 if TYPE_CHECKING:
-    from dovetail.broker.server import Server
+    pass
 
 GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
 AGENTS = (
@@ -134,36 +133,17 @@ def started(journal: Path, token: str | None) -> Iterator[str]:
     """Run a broker, the games and some agents; yield the broker's address."""
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
-    from dovetail.broker.serve import serve
+    from dovetail.broker.serve import in_thread
 
-    stop, up = threading.Event(), threading.Event()
-    address = ""
-    failed: list[Exception] = []
+    broker = in_thread(
+        "tcp://127.0.0.1:*", settings=Settings(token=token), journal=Journal(journal)
+    )
+    with broker as address:
+        yield from _programs(address, token)
 
-    def ready(server: Server) -> None:
-        nonlocal address
-        address = str(server.address)
-        up.set()
 
-    def run() -> None:
-        try:
-            serve(
-                "tcp://127.0.0.1:*",
-                settings=Settings(token=token),
-                journal=Journal(journal),
-                ready=ready,
-                stop=stop,
-            )
-        except Exception as error:
-            failed.append(error)
-            up.set()
-
-    broker = threading.Thread(target=run, name="broker")
-    broker.start()
-    up.wait()
-    if failed:
-        broker.join()
-        raise failed[0]
+def _programs(address: str, token: str | None) -> Iterator[str]:
+    """Run the games and agents; yield the broker's address."""
     programs = []
     try:
         for kind, names in (("env", GAMES), ("agent", AGENTS)):
@@ -180,5 +160,3 @@ def started(journal: Path, token: str | None) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 warn(f"process {program.pid} does not stop; killing it")
                 program.kill()
-        stop.set()
-        broker.join()

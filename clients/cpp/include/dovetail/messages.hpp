@@ -917,6 +917,8 @@ struct Done {
     std::string message = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// If the run failed because an agent refused to play or left: its place in `agents`. At least 0.
+    std::optional<std::int64_t> blame = {};
 };
 
 /// A turn, as watchers may see it. The message `turn`, broker to experiment or observer.

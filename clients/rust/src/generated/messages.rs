@@ -1569,6 +1569,8 @@ pub struct Done {
     pub message: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// If the run failed because an agent refused to play or left: its place in `agents`.
+    pub blame: Option<usize>,
 }
 
 record! { Done "type" = "done";
@@ -1577,6 +1579,7 @@ record! { Done "type" = "done";
     reason "reason" = DoneReason::Finished,
     message "message" = Default::default(),
     seq "seq" = 0,
+    blame "blame" = None,
 }
 
 /// A turn, as watchers may see it.

@@ -1612,6 +1612,8 @@ export interface Done {
   message: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** If the run failed because an agent refused to play or left: its place in `agents`. */
+  blame: number | null;
 }
 export const Done = message<Done>("done", {
   run: s.required(s.integer),
@@ -1619,6 +1621,7 @@ export const Done = message<Done>("done", {
   reason: s.optional(DoneReason, "finished"),
   message: s.optional(s.text, ""),
   seq: s.optional(s.within(0), 0),
+  blame: s.optional(s.nullable(s.within(0)), null),
 });
 
 /** A turn, as watchers may see it. */

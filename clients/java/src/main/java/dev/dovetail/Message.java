@@ -3260,26 +3260,38 @@ public sealed interface Message extends Encodable {
      * @param reason Why the run is over.
      * @param message One line for a person, or empty.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param blame If the run failed because an agent refused to play or left: its place in {@code agents}.
      */
-    record Done(long run, long finished, DoneReason reason, String message, long seq) implements Message {
+    record Done(
+            long run,
+            long finished,
+            DoneReason reason,
+            String message,
+            long seq,
+            Integer blame) implements Message {
         /** {@return {@code Done} with defaults in the other fields} */
         public static Done of(long run, long finished) {
-            return new Done(run, finished, DoneReason.FINISHED, "", 0L);
+            return new Done(run, finished, DoneReason.FINISHED, "", 0L, null);
         }
 
         /** {@return a copy with another {@code reason}} */
         public Done withReason(DoneReason reason) {
-            return new Done(run, finished, reason, message, seq);
+            return new Done(run, finished, reason, message, seq, blame);
         }
 
         /** {@return a copy with another {@code message}} */
         public Done withMessage(String message) {
-            return new Done(run, finished, reason, message, seq);
+            return new Done(run, finished, reason, message, seq, blame);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Done withSeq(long seq) {
-            return new Done(run, finished, reason, message, seq);
+            return new Done(run, finished, reason, message, seq, blame);
+        }
+
+        /** {@return a copy with another {@code blame}} */
+        public Done withBlame(Integer blame) {
+            return new Done(run, finished, reason, message, seq, blame);
         }
 
         @Override
@@ -3291,6 +3303,7 @@ public sealed interface Message extends Encodable {
                     .put("reason", reason, DoneReason.FINISHED)
                     .put("message", message, "")
                     .put("seq", seq, 0L)
+                    .put("blame", blame, null)
                     .map();
         }
 
@@ -3301,7 +3314,8 @@ public sealed interface Message extends Encodable {
                     fields.required("finished", Reader.INTEGER),
                     fields.optional("reason", Reader.word(DoneReason.class), DoneReason.FINISHED),
                     fields.optional("message", Reader.TEXT, ""),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("blame", Reader.orNil(Reader.atLeast(Reader.INDEX, 0)), null));
         }
     }
 

@@ -1,0 +1,1 @@
+"""A standing competition: who plays whom, what was played, and who leads; docs/arena.md describes it."""

@@ -1,0 +1,135 @@
+"""Arena files: TOML that describes a competition; docs/arena.md has every key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.experiments.file import table
+from dovetail.experiments.wording import explained
+from dovetail.peer.address import ADDRESS
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import ClockRule
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+"""What entrants, ladders and baselines may be called: it stands in addresses of pages and in labels."""
+Positive = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[ladders.baselines]]``: an agent that the arena runs itself."""
+
+    name: str
+    type: str
+    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    parameters: dict[str, Any] = {}
+    command: list[str] | None = None
+    """A program in any language that offers ``type``; the environment variables DOVETAIL_BROKER and
+    DOVETAIL_TOKEN say where, as for entrants."""
+
+
+class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[ladders]]``: a game and who plays it."""
+
+    name: str
+    game: str
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    configuration: dict[str, Any] = {}
+    seats: Positive = 2
+    command: list[str] | None = None
+    """A program in any language that offers ``game``."""
+    clock: ClockRule = ClockRule()
+    answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds for any answer without a clock."""
+    max_turns: Positive | None = None
+    """Games longer than this are drawn."""
+    openings: Annotated[int, Meta(ge=0)] = 0
+    """How many first turns are drawn from the seed, the same in all games of a unit."""
+    entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
+    """Who may enter; ``*`` is everyone who has been invited."""
+    width: Annotated[float, Meta(gt=0)] = 1.0
+    """How far apart opponents are, in standard deviations of all ratings."""
+    uniform: Share = 0.1
+    """The share of opponents that are drawn without regard to ratings."""
+    baselines: list[Baseline] = []
+
+    @property
+    def players(self) -> int:
+        """How many meet in a unit; a game of one seat is played by two, each alone on the same seed."""
+        return max(2, self.seats)
+
+    def admits(self, entrant: str) -> bool:
+        """Whether an entrant may play here."""
+        return "*" in self.entrants or entrant in self.entrants
+
+
+class Arena(Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole file."""
+
+    name: str
+    ladders: Annotated[list[Ladder], Meta(min_length=1)]
+    seed: int = 0
+    bind: str = ADDRESS
+    """Where the arena's broker listens."""
+    address: str = ""
+    """Where agents reach it, if that is not ``bind``."""
+    folder: str = ""
+    """Where everything is kept; beside the file, under its name, if not given."""
+    games: Positive = 2
+    """How many units are played at once."""
+    faults: Positive = 3
+    """How many losses by fault in a row pause an agent."""
+    insecure: bool = False
+    """Listen beyond this machine although nothing is encrypted."""
+
+    def ladder(self, name: str) -> Ladder:
+        """Return a ladder.
+
+        Raises:
+            DovetailError: there is none of this name.
+        """
+        for each in self.ladders:
+            if each.name == name:
+                return each
+        there = ", ".join(each.name for each in self.ladders)
+        raise DovetailError(f"there is no ladder {name!r}; there are {there}")
+
+
+def read(path: Path) -> Arena:
+    """Return the arena that a file describes.
+
+    Raises:
+        DovetailError: the file cannot be read or does not describe an arena; one line says what and where.
+    """
+    found = table(path, {})
+    try:
+        arena = msgspec.convert(found, Arena)
+    except msgspec.ValidationError as error:
+        raise DovetailError(explained(error, Arena, found, path)) from None
+    ladders = [each.name for each in arena.ladders]
+    for name in ladders:
+        _named(path, "ladder", name, ladders)
+    for ladder in arena.ladders:
+        names = [each.name for each in ladder.baselines]
+        for name in names:
+            _named(path, f"baseline of {ladder.name!r}", name, names)
+    return arena
+
+
+def _named(path: Path, what: str, name: str, names: list[str]) -> None:
+    if not NAME.fullmatch(name):
+        raise DovetailError(
+            f"{path}: the {what} is called {name!r}; use up to 40 letters, digits, '_', '-' or '.'"
+        )
+    if names.count(name) > 1:
+        raise DovetailError(f"{path}: two {what}s are called {name!r}; rename one")
+
+
+def folder(path: Path, arena: Arena) -> Path:
+    """Return the folder of an arena whose file is at ``path``."""
+    return path.parent / (arena.folder or path.stem)

@@ -1,0 +1,75 @@
+"""Who plays whom next.  Pure.
+
+Pairing with the nearest opponent alone learns most from each game and makes the intervals of the table
+too narrow: 95 % intervals then hold in 78 % of cases, because the ratings that choose the opponents
+contain the errors that the games should average out.  A wide Gaussian with a share of opponents drawn
+uniformly keeps them (tests/experiments/arena/test_pairing.py measures it).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A player that could play now."""
+
+    player: int
+    entrant: str
+    """Programs of the same entrant never meet; baselines have none."""
+    units: int
+    """How many units it has played in this season."""
+    last: int
+    """The number of its latest unit; 0 for none."""
+    mu: float
+    """Its rating, on any scale."""
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    players: int,
+    turn: int,
+    rng: random.Random,
+    *,
+    width: float,
+    uniform: float,
+    spread: float,
+) -> list[int]:
+    """Return the players of the next unit, in random order; empty if too few can play.
+
+    Args:
+        candidates: who could play.
+        players: how many are needed.
+        turn: the number of this choice. In even turns the one with the fewest units plays, so that
+            newcomers catch up; in odd ones who has waited longest, so that they starve no one.
+        rng: for everything that is drawn.
+        width: of the Gaussian by which opponents are drawn, in units of ``spread``.
+        uniform: the share of opponents drawn regardless of ratings.
+        spread: the standard deviation of the ratings of all players.
+    """
+    pool = sorted(candidates, key=lambda each: each.player)
+    rng.shuffle(pool)  # ties are broken at random
+    if not pool:
+        return []
+    first = min(pool, key=lambda each: (each.units, each.last) if turn % 2 == 0 else each.last)
+    chosen = [first]
+    while len(chosen) < players:
+        others = [each for each in pool if not any(_same(each, one) for one in chosen)]
+        if not others:
+            return []
+        weights = [1.0] * len(others)
+        if spread > 0 and rng.random() >= uniform:
+            distances = [((each.mu - first.mu) / (width * spread)) ** 2 / 2 for each in others]
+            nearest = min(distances)  # so that the weights do not all vanish
+            weights = [math.exp(nearest - each) for each in distances]
+        chosen.append(rng.choices(others, weights)[0])
+    rng.shuffle(chosen)
+    return [each.player for each in chosen]
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    return one.player == other.player or (one.entrant != "" and one.entrant == other.entrant)

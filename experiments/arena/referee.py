@@ -1,0 +1,386 @@
+"""The referee: finds out who is there, pairs them, has units played at the broker and writes down the results."""
+
+from __future__ import annotations
+
+import logging
+import random
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.experiments.arena.description import NAME, Arena, Ladder
+from dovetail.experiments.arena.games import Game, forfeited, game
+from dovetail.experiments.arena.pairing import Candidate, choose
+from dovetail.experiments.arena.store import TRIES, Player, Store, Unit
+from dovetail.experiments.client import Experiment, Run
+from dovetail.experiments.places import offered_name
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+
+log = logging.getLogger("dovetail")
+
+LOOK = 0.5
+"""Seconds between two looks at who is connected and what the operator has changed."""
+CREATING = 30.0
+"""Seconds within which a program must make an agent of a type that it offers."""
+REST = 2 * LOOK
+"""Seconds for which a ladder rests after a unit that could not be played."""
+AGAIN = 30.0
+"""Seconds until a program that failed at that is asked again."""
+
+Where = tuple[str, str]
+"""A peer and what it offers."""
+
+
+def entrant(peer: Mapping[str, Any]) -> str:
+    """Return whose a peer in the catalogue is; empty for the arena's environments and pages.
+
+    All that the arena knows of identities: the broker says whose access token a peer showed.
+    """
+    return str(peer.get("entrant", ""))
+
+
+def baseline(ladder: Ladder, name: str) -> str:
+    """Return the entrant whose token a baseline's program shows; no invited entrant is called so."""
+    return f"baseline:{ladder.name}/{name}"
+
+
+@dataclass(slots=True)
+class _Made:
+    """An agent of a type that a program offers."""
+
+    request: int | None
+    """Under way, if it is not there yet."""
+    instance: int = 0
+    again: float = 0.0
+
+
+@dataclass(slots=True)
+class _Match:
+    """A unit that is being played."""
+
+    unit: Unit
+    season: int
+    runs: list[Run]
+    episodes: dict[int, m.Episode] = field(default_factory=dict)
+    """By number of the game."""
+
+
+class Referee:
+    """A competition in progress.
+
+    Args:
+        arena: what is played.
+        store: what is known.
+        experiment: a peer of the arena's broker.
+    """
+
+    def __init__(self, arena: Arena, store: Store, experiment: Experiment) -> None:
+        self._arena = arena
+        self._store = store
+        self._experiment = experiment
+        self._made: dict[tuple[str, Where], _Made] = {}
+        """By ladder, since a baseline's parameters are the ladder's."""
+        self._seats: dict[int, int | str] = {}
+        """By player, what a run calls it; those who are there."""
+        self._players: dict[int, Player] = {}
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        """Players by ladder, entrant and program."""
+        self._ratings: dict[int, float] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
+        self._planned: list[Unit] = []
+        self._playing: dict[int, _Match] = {}
+        self._games: set[str] = set()
+        self._turns: dict[str, int] = {}
+        self._rests: dict[str, float] = {}
+        """Until when no unit of a ladder begins, by its name."""
+        self._season = store.season()
+        self._looked = -LOOK
+        self._begin_season()
+
+    def _begin_season(self) -> None:
+        number = self._season.number
+        self._planned = self._store.planned(number)
+        self._counts = self._store.counts(number)
+        everyone = list(self._store.players())
+        self._ratings = {p: mu for p, (mu, _) in self._store.ratings(number, everyone).items()}
+
+    @property
+    def playing(self) -> int:
+        """How many units are being played."""
+        return len(self._playing)
+
+    def step(self, timeout: float = 0.05) -> None:
+        """Do what is to be done now, then wait for the broker for so many seconds.
+
+        Raises:
+            DovetailError: the broker is gone, or the store cannot be written.
+        """
+        now = time.monotonic()
+        if now - self._looked >= LOOK:
+            self._looked = now
+            self._look(now)
+        self._begin()
+        self._experiment.wait(timeout)
+        for match in list(self._playing.values()):
+            self._settle(match)
+
+    # -- who is there -----------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
+        season = self._store.season()
+        if season.number != self._season.number:
+            self._season = season
+            self._begin_season()
+        self._players = self._store.players()
+        catalogue = self._experiment.catalogue()
+        self._games = {each["name"] for each in catalogue["environments"]}
+        instances = {each["instance"] for each in catalogue["instances"]}
+        peers = {each["name"]: each for each in catalogue["peers"] if each["state"] == "ready"}
+        seats: dict[int, int | str] = {}
+        wanted = set()
+        for offer in catalogue["agents"]:
+            peer = peers.get(offer["peer"])
+            if peer is None:
+                continue
+            for ladder in self._arena.ladders:
+                found = self._enters(ladder, peer, offer["name"])
+                if found is None or found in seats:
+                    continue
+                where = (ladder.name, (offer["peer"], offer["name"]))
+                if offer.get("instance"):
+                    seats[found] = offer["name"]
+                    continue
+                wanted.add(where)
+                made = self._instance(ladder, where, entrant(peer), found, instances, now)
+                if made:
+                    seats[found] = made
+        for where in set(self._made) - wanted:
+            del self._made[where]
+        self._seats = seats
+
+    def _enters(self, ladder: Ladder, peer: Mapping[str, Any], offered: str) -> int | None:
+        """Return the player that an offer is in a ladder, None if it is none there."""
+        who = entrant(peer)
+        program, at, only = offered.partition("@")
+        own = {baseline(ladder, each.name): each for each in ladder.baselines}
+        if who in own:
+            if offered != (own[who].type if own[who].command else offered_name(own[who].type)):
+                return None
+            who, program = "", own[who].name
+        elif not NAME.fullmatch(who) or not ladder.admits(who) or (at and only != ladder.name):
+            return None
+        key = (ladder.name, who, program)
+        if key not in self._numbers:
+            self._numbers[key] = self._store.enter(*key)
+            self._players = self._store.players()
+        return self._numbers[key]
+
+    def _instance(
+        self,
+        ladder: Ladder,
+        where: tuple[str, Where],
+        who: str,
+        player: int,
+        instances: set[int],
+        now: float,
+    ) -> int:
+        """Return the agent that a program has made of a type, 0 while there is none."""
+        made = self._made.get(where)
+        if made is None or (made.request is None and made.instance not in instances | {0}):
+            made = self._made[where] = _Made(None)
+        if made.request is not None:
+            answer = self._experiment.answer(made.request)
+            if isinstance(answer, m.Reply):
+                made.request, made.instance = None, int(answer.body["instance"])
+            elif answer is not None:
+                text = answer.message if isinstance(answer, m.Error) else type(answer).__name__
+                made.request, made.again = None, now + AGAIN
+                self._store.note(self._players[player].name, f"cannot be made: {text}")
+        elif not made.instance and now >= made.again:
+            peer, offered = where[1]
+            parameters = next(
+                (e.parameters for e in ladder.baselines if baseline(ladder, e.name) == who), {}
+            )
+            seed = derive(self._arena.seed, ladder.name, "player", player)
+            made.request = self._experiment.post(
+                m.ExperimentCreate(0, offered, parameters, seed=seed, peer=peer, timeout=CREATING)
+            )
+        return made.instance
+
+    # -- pairing ----------------------------------------------------------------------------------
+
+    def _free(self, ladder: str) -> list[Player]:
+        """Return who could begin a unit now."""
+        busy = {player for match in self._playing.values() for player in match.unit.players}
+        # A program that plays in two ladders plays one game at a time.
+        names = {self._seats.get(player) for player in busy}
+        return [
+            each
+            for each in self._players.values()
+            if each.ladder == ladder
+            and each.state == "active"
+            and each.id in self._seats
+            and each.id not in busy
+            and self._seats[each.id] not in names
+        ]
+
+    def _begin(self) -> None:
+        """Begin units while there is room and anyone to play them."""
+        fair = sorted(
+            self._arena.ladders,
+            key=lambda each: sum(m.unit.ladder == each.name for m in self._playing.values()),
+        )
+        progress = True
+        while progress and len(self._playing) < self._arena.games:
+            progress = False
+            for ladder in fair:
+                if len(self._playing) >= self._arena.games:
+                    return
+                unit = self._next(ladder)
+                if unit is not None:
+                    progress = True
+                    self._play(ladder, unit)
+
+    def _next(self, ladder: Ladder) -> Unit | None:
+        """Return a unit to play: one that was interrupted, or a new one."""
+        if _offered(ladder) not in self._games:
+            return None
+        if time.monotonic() < self._rests.get(ladder.name, 0.0):
+            return None
+        free = {each.id: each for each in self._free(ladder.name)}
+        for unit in self._planned:
+            out = [p for p in unit.players if self._out(p)]
+            if unit.ladder == ladder.name and out:
+                self._planned.remove(unit)
+                self._store.drop(unit, f"{self._players[out[0]].name} was taken out")
+                return None
+            if unit.ladder == ladder.name and all(each in free for each in unit.players):
+                self._planned.remove(unit)
+                return unit
+        waiting = [
+            Candidate(
+                each.id, each.entrant, *self._counts.get(each.id, (0, 0)), self._rating(each.id)
+            )
+            for each in free.values()
+        ]
+        turn = self._turns.get(ladder.name, 0)
+        # The numbers of units make the draw differ from one start of the arena to the next.
+        total = sum(count for count, _ in self._counts.values())
+        rng = random.Random(derive(self._arena.seed, ladder.name, "pairing", total, turn))
+        rated = [self._rating(p.id) for p in self._players.values() if p.ladder == ladder.name]
+        chosen = choose(
+            waiting,
+            ladder.players,
+            turn,
+            rng,
+            width=ladder.width,
+            uniform=ladder.uniform,
+            spread=statistics.pstdev(rated) if rated else 0.0,
+        )
+        if not chosen:
+            return None
+        self._turns[ladder.name] = turn + 1
+        return self._store.plan(self._season.number, ladder.name, self._arena.seed, chosen)
+
+    def _out(self, player: int) -> bool:
+        found = self._players.get(player)
+        return found is None or found.state != "active"
+
+    def _rating(self, player: int) -> float:
+        return self._ratings.get(player, 25.0)
+
+    # -- playing ----------------------------------------------------------------------------------
+
+    def _play(self, ladder: Ladder, unit: Unit) -> None:
+        attempt = self._store.begin(unit)
+        match = _Match(unit, self._season.number, [])
+        seats = [self._seats[player] for player in unit.players]
+        alone = ladder.seats == 1
+        for place, agents in enumerate([[each] for each in seats] if alone else [seats]):
+            part = f".{place}" if alone else ""
+            try:
+                run = self._experiment.run(
+                    _offered(ladder),
+                    agents,
+                    configuration=ladder.configuration,
+                    episodes=1 if alone else ladder.seats,
+                    seed=unit.seed,
+                    mode="evaluate",
+                    rotate=not alone,
+                    clock=ladder.clock,
+                    answer_timeout=ladder.answer_timeout,
+                    max_turns=ladder.max_turns,
+                    retries=0,
+                    opening_turns=ladder.openings,
+                    # The last part numbers attempts: a journal's reader then leaves earlier ones out.
+                    label=f"{ladder.name}/{unit.id}{part}/{attempt}",
+                )
+            except DovetailError as error:
+                for begun in match.runs:
+                    begun.cancel()
+                self._failed(match, str(error))
+                return
+            match.runs.append(run)
+        self._playing[unit.id] = match
+
+    def _settle(self, match: _Match) -> None:
+        """Take the results of a unit, and write it down once it is over."""
+        for place, run in enumerate(match.runs):
+            for episode in run.take():
+                match.episodes[place if len(match.runs) > 1 else episode.index] = episode
+        dones = [run.done for run in match.runs]
+        if any(done is None for done in dones):
+            return
+        self._playing.pop(match.unit.id)
+        played = _counted(match)
+        if played is None:
+            texts = [done.message for done in dones if done is not None and done.message]
+            texts += [each.message or each.reason for each in match.episodes.values()]
+            self._failed(match, next(iter(texts), "it was cancelled"))
+            return
+        unit = match.unit
+        found = self._store.finish(match.season, unit, played, self._arena.faults)
+        if not found or match.season != self._season.number:
+            return
+        order = 1 + max((last for _, last in self._counts.values()), default=0)
+        for player, (mu, _) in zip(unit.players, found, strict=True):
+            self._ratings[player] = mu
+            self._counts[player] = (self._counts.get(player, (0, 0))[0] + 1, order)
+        if any(each.fault is not None for each in played):
+            self._players = self._store.players()
+
+    def _failed(self, match: _Match, why: str) -> None:
+        """Play a unit again later, unless it has failed too often."""
+        log.warning("unit %d of %s: %s", match.unit.id, match.unit.ladder, why)
+        self._store.drop(match.unit, why, TRIES)
+        planned = self._store.planned(self._season.number)
+        self._planned = [each for each in planned if each.id not in self._playing]
+        self._rests[match.unit.ladder] = time.monotonic() + REST
+
+
+def _offered(ladder: Ladder) -> str:
+    return ladder.game if ladder.command else offered_name(ladder.game, "environment")
+
+
+def _counted(match: _Match) -> list[Game] | None:
+    """Return the games of a unit; None if it does not count as it is, and must be played again."""
+    size = len(match.unit.players)
+    alone = len(match.runs) > 1
+    found: list[Game] = []
+    for number in range(size):
+        seating = [number] if alone else [(seat - number) % size for seat in range(size)]
+        episode = match.episodes.get(number)
+        counts = None if episode is None else game(episode, number, seating)
+        done = match.runs[number if alone else 0].done
+        if counts is None and done is not None and done.blame is not None:
+            # Those who leave in the middle of a unit, or refuse it, lose what was still to be played.
+            seat = seating.index(number if alone else done.blame)
+            counts = forfeited(number, seating, seat, done.message)
+        if counts is None:
+            return None
+        found.append(counts)
+    return found

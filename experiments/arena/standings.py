@@ -1,0 +1,188 @@
+"""The table of a ladder: strengths with intervals from all units, and the live order.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.experiments.arena.store import Played, Player
+from dovetail.experiments.statistics import units
+from dovetail.experiments.statistics.estimates import Estimate, without_interval
+from dovetail.experiments.statistics.ranked import Ranking, ranked
+from dovetail.experiments.statistics.ratings import ratings
+from dovetail.experiments.statistics.scores import Sample, points
+
+
+class Row(Struct):
+    """What a player reached."""
+
+    player: int
+    name: str
+    baseline: bool
+    state: str
+    elo: Estimate
+    """Around the mean of the players that met."""
+    one_sided: str = ""
+    """``least`` or ``most``, where only one end of the interval means anything."""
+    points: float = 0.0
+    """The mean over its units, 1 for always first to 0 for always last."""
+    units: int = 0
+    games: int = 0
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    faults: int = 0
+    live: float = math.nan
+    """OpenSkill's mu less three sigma: cautious, and the order of the games matters."""
+    component: int = 0
+    """Ratings of players that no chain of games connects cannot be compared."""
+
+
+class Table(Struct):
+    """A ladder's table, the best first."""
+
+    rows: list[Row]
+    units: int
+    """How many count in the ratings: equal games of the same players count once."""
+    played: int
+    """How many were played."""
+
+
+def table(
+    players: Mapping[int, Player], played: Sequence[Played], seats: int, seed: int = 0
+) -> Table:
+    """Return the table of a ladder.
+
+    Args:
+        players: of the ladder, by number.
+        played: its units of a season.
+        seats: of its game.
+        seed: of the bootstrap for more than two seats.
+    """
+    rows = {
+        each.id: Row(each.id, each.name, not each.entrant, each.state, without_interval(math.nan))
+        for each in players.values()
+    }
+    for unit in played:
+        _count(unit, rows)
+    met = [row.player for row in rows.values() if row.units]
+    names = [str(each) for each in met]
+    counted = 0
+    if seats <= 2 and met:
+        meetings = _meetings(played, seats)
+        counted = round(sum(sample.n for sample in meetings.values()))
+        found = ratings(names, {(str(a), str(b)): each for (a, b), each in meetings.items()})
+        for row in (rows[each] for each in met):
+            name = str(row.player)
+            row.elo = found.elo[name]
+            row.one_sided = "least" * (name in found.undefeated) or "most" * (name in found.winless)
+            row.component = next(
+                number for number, each in enumerate(found.components) if name in each
+            )
+    elif met:
+        rankings = _rankings(played)
+        counted = len(rankings)
+        many = ranked(names, rankings, seed)
+        for each in met:
+            rows[each].elo = many[str(each)]
+    order = sorted(
+        rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
+    )
+    return Table(order, counted, len(played))
+
+
+def _number(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _count(unit: Played, rows: Mapping[int, Row]) -> None:
+    for place, who in enumerate(unit.players):
+        row = rows[who]
+        row.points += (unit.points[place] - row.points) / (row.units + 1)
+        row.units += 1
+        mu, sigma = unit.ratings[place]
+        row.live = mu - 3 * sigma
+    alone = all(len(game.seating) == 1 for game in unit.games)
+    for game in unit.games:
+        for seat, place in enumerate(game.seating):
+            row = rows[unit.players[place]]
+            row.games += 1
+            row.faults += game.blame == seat
+            mine = unit.points[place] if alone else game.scores[seat]
+            best = max(unit.points if alone else game.scores)
+            first = (unit.points if alone else game.scores).count(best)
+            row.losses += mine < best
+            row.draws += mine == best and first > 1
+            row.wins += mine == best and first == 1
+
+
+def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sample]:
+    """Return the scores of the first of each two players that met, of units that count."""
+    by_pair: dict[tuple[int, int], list[Played]] = {}
+    for unit in played:
+        one, other = sorted(unit.players)
+        by_pair.setdefault((one, other), []).append(unit)
+    if seats == 1:
+        return {
+            pair: Sample.observed((_points(unit, pair[0]) for unit in _different(found)), 3)
+            for pair, found in by_pair.items()
+        }
+    samples = {}
+    for pair, found in by_pair.items():
+        games = [
+            _as_game(unit, pair, number * seats + game.number, game)
+            for number, unit in enumerate(found)
+            for game in unit.games
+        ]
+        samples[pair] = units.units(games, seats, rotate=True).sample()
+    return samples
+
+
+def _as_game(unit: Played, pair: tuple[int, int], index: int, game: Any) -> units.Game:
+    """Return a game from the view of a pair in the order of its numbers."""
+    of = [pair.index(unit.players[place]) for place in game.seating]
+    by_seat = points(game.scores)
+    return units.Game(
+        index,
+        tuple(of),
+        game.digest,
+        units.key(game.opening),
+        tuple(by_seat[of.index(player)] for player in range(len(of))),
+        tuple(game.returns[of.index(player)] for player in range(len(of))),
+        False,
+    )
+
+
+def _points(unit: Played, player: int) -> float:
+    return unit.points[unit.players.index(player)]
+
+
+def _different(played: Sequence[Played]) -> list[Played]:
+    """Return units without the repeats of deterministic players: the same moves of the same players."""
+    seen = set()
+    found = []
+    for unit in played:
+        moves = tuple(
+            sorted((tuple(unit.players[p] for p in g.seating), g.digest) for g in unit.games)
+        )
+        if all(digest for _, digest in moves) and moves in seen:
+            continue
+        seen.add(moves)
+        found.append(unit)
+    return found
+
+
+def _rankings(played: Sequence[Played]) -> list[list[Ranking]]:
+    return [
+        [
+            {
+                str(unit.players[place]): -score
+                for place, score in zip(game.seating, game.scores, strict=True)
+            }
+            for game in unit.games
+        ]
+        for unit in _different(played)
+    ]

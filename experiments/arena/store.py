@@ -1,0 +1,550 @@
+"""The arena's one file: entrants, players, units and everything that was played.
+
+Each change is one transaction, so that a program killed between two of them leaves a whole state: a unit is
+planned, and is played again until it stands there with all its games and the ratings after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+
+from dovetail.experiments import database
+from dovetail.experiments.arena import schema as s
+from dovetail.experiments.arena.games import Game, worth
+from dovetail.experiments.statistics.ranked import after
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+
+FILE = "arena.db"
+TRIES = 3
+"""How often a unit is begun that fails without a player's fault before it is dropped."""
+State = Literal["active", "paused", "banned"]
+Rating = tuple[float, float]
+"""OpenSkill's mu and sigma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A program in a ladder."""
+
+    id: int
+    ladder: str
+    entrant: str
+    """Empty for a baseline."""
+    program: str
+    state: State
+    """The entrant's state, if that is worse than its own."""
+    why: str
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"{self.entrant}/{self.program}" if self.entrant else self.program
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A stretch of time with a table of its own."""
+
+    number: int
+    name: str
+    began: float
+    ended: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Games to be played together."""
+
+    id: int
+    ladder: str
+    seed: int
+    players: list[int]
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A unit that counts."""
+
+    id: int
+    order: int
+    finished: float
+    players: list[int]
+    points: list[float]
+    ratings: list[Rating]
+    games: list[Game]
+
+
+class Store:
+    """An arena's database.
+
+    Args:
+        path: the file.
+        create: whether to create it if it is not there.
+
+    Raises:
+        DovetailError: it cannot be opened, is not an arena's, or a newer version wrote it.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        if not create and not path.is_file():
+            raise DovetailError(f"{path} does not exist; `dovetail arena FILE` creates it")
+        url = sa.make_url(f"sqlite:///{path}")
+        self._engine = database.engine(url, "BEGIN IMMEDIATE")
+        self._reader = database.engine(url, "BEGIN")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if create:
+                with self._engine.connect() as connection:
+                    # Pages and the broker read while the arena writes.
+                    connection.connection.cursor().execute("PRAGMA journal_mode=WAL")
+                with self._engine.begin() as connection:
+                    s.metadata.create_all(connection)
+                    if connection.execute(sa.select(s.arena.c.version)).scalar() is None:
+                        connection.execute(sa.insert(s.arena).values(version=s.VERSION))
+            with self._reader.begin() as connection:
+                found = connection.execute(sa.select(s.arena.c.version)).scalar()
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            raise DovetailError(f"cannot use {path}: {database.line(error)}") from None
+        if found != s.VERSION:
+            raise DovetailError(
+                f"{path} has version {found} of an arena's tables; this program reads {s.VERSION}"
+            )
+        if create:
+            self.season()
+
+    def close(self) -> None:
+        """Close it."""
+        self._engine.dispose()
+        self._reader.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise DovetailError(f"cannot write {self.path}: {database.line(error)}") from None
+
+    # -- entrants ---------------------------------------------------------------------------------
+
+    def invite(self, name: str) -> str:
+        """Return a new access token of an entrant; an earlier one is void from now on."""
+        token = secrets.token_hex(24)
+        with self._writing() as connection:
+            known = connection.execute(
+                sa.select(s.entrants.c.name).where(s.entrants.c.name == name)
+            ).scalar()
+            if known is None:
+                connection.execute(
+                    sa.insert(s.entrants).values(name=name, token=_hash(token), invited=time.time())
+                )
+            else:
+                connection.execute(
+                    sa.update(s.entrants)
+                    .where(s.entrants.c.name == name)
+                    .values(token=_hash(token))
+                )
+            _log(connection, "invited", name, "" if known is None else "with a new token")
+        return token
+
+    def entrant(self, token: str) -> str | None:
+        """Return whose access token this is; None if it is unknown or its entrant is banned."""
+        query = sa.select(s.entrants.c.name).where(
+            s.entrants.c.token == _hash(token), s.entrants.c.state != "banned"
+        )
+        with self._reader.begin() as connection:
+            found: str | None = connection.execute(query).scalar()
+            return found
+
+    def entrants(self) -> dict[str, State]:
+        """Return the state of each entrant, by name."""
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(s.entrants).order_by(s.entrants.c.name))
+            return {row.name: row.state for row in rows}
+
+    def mark(self, who: str, state: State, why: str) -> None:
+        """Pause, ban or resume an entrant, or one program of it as ``ENTRANT/PROGRAM``, in all ladders.
+
+        Raises:
+            DovetailError: there is no such entrant or program.
+        """
+        entrant, slash, program = who.partition("/")
+        cleared: dict[str, Any] = {"faults": 0} if state == "active" else {}
+        p = s.players.c
+        with self._writing() as connection:
+            mine = sa.update(s.players).where(p.entrant == entrant)
+            if slash:
+                found = connection.execute(
+                    mine.where(p.program == program).values(state=state, why=why, **cleared)
+                ).rowcount
+            else:
+                found = connection.execute(
+                    sa.update(s.entrants)
+                    .where(s.entrants.c.name == entrant)
+                    .values(state=state, why=why)
+                ).rowcount
+                if state == "active":  # what was paused for its faults as well
+                    connection.execute(
+                        mine.where(p.state == "paused").values(state=state, why="", **cleared)
+                    )
+            if not found:
+                raise DovetailError(
+                    f"there is no entrant or program {who!r}; `dovetail arena standings` lists them"
+                )
+            _log(connection, {"active": "resumed"}.get(state, state), who, why)
+
+    def note(self, about: str, text: str) -> None:
+        """Write a note into the log."""
+        with self._writing() as connection:
+            _log(connection, "note", about, text)
+
+    def log(self, last: int = 50) -> list[tuple[float, str, str, str]]:
+        """Return the latest lines of the log, the oldest first: when, what, about whom, text."""
+        query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
+        with self._reader.begin() as connection:
+            rows = [(r.at, r.what, r.about, r.text) for r in connection.execute(query)]
+        return rows[::-1]
+
+    # -- seasons ----------------------------------------------------------------------------------
+
+    def season(self, name: str | None = None) -> Season:
+        """Return the present season, or begin one of this name, which ends the one before.
+
+        Raises:
+            DovetailError: there was a season of this name.
+        """
+        c = s.seasons.c
+        with self._writing() as connection:
+            rows = connection.execute(sa.select(s.seasons).order_by(c.number)).all()
+            if name is None and rows:
+                return Season(*rows[-1])
+            name = name or "1"
+            if any(row.name == name for row in rows):
+                raise DovetailError(f"there was a season {name!r}; choose another name")
+            now = time.time()
+            number = len(rows) + 1
+            connection.execute(sa.update(s.seasons).where(c.ended.is_(None)).values(ended=now))
+            connection.execute(sa.insert(s.seasons).values(number=number, name=name, began=now))
+            connection.execute(
+                sa.update(s.units)
+                .where(s.units.c.played.is_(None), s.units.c.dropped.is_(None))
+                .values(dropped="the season ended")
+            )
+            _log(connection, "season", name, "")
+        return Season(number, name, now, None)
+
+    def seasons(self) -> list[Season]:
+        """Return all seasons, the oldest first."""
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(s.seasons).order_by(s.seasons.c.number))
+            return [Season(*row) for row in rows]
+
+    # -- players ----------------------------------------------------------------------------------
+
+    def enter(self, ladder: str, entrant: str, program: str) -> int:
+        """Return the number of a program in a ladder; it is new if it was never there."""
+        c = s.players.c
+        query = sa.select(c.id).where(
+            c.ladder == ladder, c.entrant == entrant, c.program == program
+        )
+        with self._writing() as connection:
+            found = connection.execute(query).scalar()
+            if found is not None:
+                return int(found)
+            key = connection.execute(
+                sa.insert(s.players).values(
+                    ladder=ladder, entrant=entrant, program=program, entered=time.time()
+                )
+            ).inserted_primary_key
+            assert key is not None
+            _log(connection, "entered", f"{entrant}/{program}" if entrant else program, ladder)
+            return int(key[0])
+
+    def players(self, ladder: str | None = None) -> dict[int, Player]:
+        """Return the players of a ladder, or of all, by number."""
+        query = sa.select(
+            s.players,
+            s.entrants.c.state.label("entrant_state"),
+            s.entrants.c.why.label("entrant_why"),
+        ).join(s.entrants, s.players.c.entrant == s.entrants.c.name, isouter=True)
+        if ladder is not None:
+            query = query.where(s.players.c.ladder == ladder)
+        found = {}
+        with self._reader.begin() as connection:
+            for row in connection.execute(query.order_by(s.players.c.id)):
+                worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
+                state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
+                found[row.id] = Player(row.id, row.ladder, row.entrant, row.program, state, why)
+        return found
+
+    # -- units ------------------------------------------------------------------------------------
+
+    def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> Unit:
+        """Write down that a unit will be played; its seed is derived from the arena's."""
+        with self._writing() as connection:
+            number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
+            unit = Unit(number, ladder, derive(seed, ladder, "unit", number), list(players), 0)
+            connection.execute(
+                sa.insert(s.units).values(
+                    id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()
+                )
+            )
+            connection.execute(
+                sa.insert(s.places),
+                [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
+            )
+        return unit
+
+    def planned(self, season: int) -> list[Unit]:
+        """Return the units that were planned and not finished, the oldest first."""
+        u, p = s.units.c, s.places.c
+        query = (
+            sa.select(u.id, u.ladder, u.seed, u.tries, p.player)
+            .join(s.places, p.unit == u.id)
+            .where(u.season == season, u.played.is_(None), u.dropped.is_(None))
+            .order_by(u.id, p.place)
+        )
+        found: dict[int, Unit] = {}
+        with self._reader.begin() as connection:
+            for row in connection.execute(query):
+                unit = found.setdefault(row.id, Unit(row.id, row.ladder, row.seed, [], row.tries))
+                unit.players.append(row.player)
+        return list(found.values())
+
+    def begin(self, unit: Unit) -> int:
+        """Count a try to play a unit; return its number."""
+        mine = s.units.c.id == unit.id
+        with self._writing() as connection:
+            connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
+            return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
+
+    def drop(self, unit: Unit, why: str, tries: int = 0) -> None:
+        """Give a planned unit up, if it was tried so often."""
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.units)
+                .where(s.units.c.id == unit.id, s.units.c.tries >= tries)
+                .values(dropped=why)
+            )
+
+    def finish(self, season: int, unit: Unit, played: Sequence[Game], most: int) -> list[Rating]:
+        """Record a unit with all its games, in one transaction; return its players' ratings.
+
+        Args:
+            season: that ratings are of.
+            unit: as planned.
+            played: its games.
+            most: how many losses by fault in a row pause an entrant's player.
+        """
+        points = worth(played, len(unit.players))
+        p, u = s.players.c, s.units.c
+        with self._writing() as connection:
+            order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
+            waiting = u.played.is_(None) & u.dropped.is_(None)
+            taken = connection.execute(
+                sa.update(s.units)
+                .where((u.id == unit.id) & waiting)
+                .values(played=order, finished=time.time())
+            )
+            if taken.rowcount != 1:  # it counts already, or its season is over
+                return []
+            before = _ratings(connection, season, unit.players)
+            ranking = {str(who): -each for who, each in zip(unit.players, points, strict=True)}
+            rated = after({str(who): each for who, each in before.items()}, ranking)
+            for place, (who, each) in enumerate(zip(unit.players, points, strict=True)):
+                mu, sigma = rated[str(who)]
+                connection.execute(
+                    sa.update(s.places)
+                    .where(s.places.c.unit == unit.id, s.places.c.place == place)
+                    .values(points=each, mu=mu, sigma=sigma)
+                )
+            for game in played:
+                connection.execute(sa.insert(s.games).values(**_game(unit.id, game)))
+            connection.execute(
+                sa.insert(s.seats), [each for game in played for each in _seats(unit.id, game)]
+            )
+            for place, who in enumerate(unit.players):
+                mine = p.id == who
+                faults = connection.execute(sa.select(p.faults).where(mine)).scalar_one()
+                last = None
+                for game in played:
+                    if place in game.seating:
+                        faults = faults + 1 if game.fault == place else 0
+                        last = game if game.fault == place else last
+                connection.execute(sa.update(s.players).where(mine).values(faults=faults))
+                if last is not None:
+                    text = f"{most} losses by fault in a row, the last in unit {unit.id}: {last.reason}"
+                    text += f" ({last.message})" if last.message else ""
+                    _pause(connection, mine & (p.faults >= most), text)
+        return [rated[str(who)] for who in unit.players]
+
+    def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
+        """Return the present ratings of players that have one in a season."""
+        with self._reader.begin() as connection:
+            return _ratings(connection, season, players)
+
+    def counts(self, season: int) -> dict[int, tuple[int, int]]:
+        """Return how many units each player has played in a season, and the order of its last."""
+        u, p = s.units.c, s.places.c
+        query = (
+            sa.select(p.player, sa.func.count(), sa.func.max(u.played))
+            .join(s.units, p.unit == u.id)
+            .where(u.season == season, u.played.is_not(None))
+            .group_by(p.player)
+        )
+        with self._reader.begin() as connection:
+            return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+    def latest(self, season: int, ladder: str) -> int:
+        """Return the order of the last unit that counts; 0 if there is none."""
+        u = s.units.c
+        query = sa.select(sa.func.max(u.played)).where(u.season == season, u.ladder == ladder)
+        with self._reader.begin() as connection:
+            return connection.execute(query).scalar() or 0
+
+    def played(
+        self, season: int, ladder: str, *, player: int | None = None, last: int | None = None
+    ) -> list[Played]:
+        """Return the units of a ladder that count, in the order in which they ended.
+
+        Args:
+            season: its number.
+            ladder: its name.
+            player: only those of this player.
+            last: only so many, the latest.
+        """
+        u = s.units.c
+        query = sa.select(u.id).where(u.season == season, u.ladder == ladder, u.played.is_not(None))
+        if player is not None:
+            of = sa.select(s.places.c.unit).where(s.places.c.player == player)
+            query = query.where(u.id.in_(of))
+        if last is not None:
+            query = query.order_by(u.played.desc()).limit(last)
+        with self._reader.begin() as connection:
+            return _played(connection, query)
+
+
+def _played(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
+    u = s.units.c
+    found: dict[int, Played] = {}
+    query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
+    for row in connection.execute(query):
+        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [])
+    wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
+    for row in connection.execute(wanted):
+        unit = found[row.unit]
+        unit.players.append(row.player)
+        unit.points.append(row.points)
+        unit.ratings.append((row.mu, row.sigma))
+    seats: dict[tuple[int, int], list[Any]] = {}
+    taken = sa.select(s.seats).where(s.seats.c.unit.in_(which)).order_by(s.seats.c.seat)
+    for row in connection.execute(taken).mappings():
+        seats.setdefault((row["unit"], row["number"]), []).append(row)
+    games = sa.select(s.games).where(s.games.c.unit.in_(which)).order_by(s.games.c.number)
+    for row in connection.execute(games).mappings():
+        of = seats[row["unit"], row["number"]]
+        found[row["unit"]].games.append(
+            Game(
+                row["number"],
+                [each["place"] for each in of],
+                [each["score"] for each in of],
+                [each["return"] for each in of],
+                [each["decisions"] for each in of],
+                [each["seconds"] for each in of],
+                row["seed"],
+                row["episode"],
+                row["reason"],
+                row["blame"],
+                row["turns"],
+                row["digest"],
+                json.loads(row["opening"]),
+                row["message"],
+            )
+        )
+    return list(found.values())
+
+
+def _ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
+    u, p = s.units.c, s.places.c
+    last = (
+        sa.select(p.player, sa.func.max(u.played).label("last"))
+        .join(s.units, p.unit == u.id)
+        .where(u.season == season, p.player.in_(players))
+        .group_by(p.player)
+        .subquery()
+    )
+    query = (
+        sa.select(p.player, p.mu, p.sigma)
+        .join(s.units, p.unit == u.id)
+        .join(last, (last.c.player == p.player) & (last.c.last == u.played))
+    )
+    rows = connection.execute(query)
+    return {row.player: (row.mu, row.sigma) for row in rows}
+
+
+def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:
+    """Pause entrants' players that are active, and say why in the log."""
+    p = s.players.c
+    mine = which & (p.entrant != "") & (p.state == "active")
+    for row in connection.execute(sa.select(s.players).where(mine)).all():
+        connection.execute(
+            sa.update(s.players).where(p.id == row.id).values(state="paused", why=why)
+        )
+        _log(connection, "paused", f"{row.entrant}/{row.program}", f"{row.ladder}: {why}")
+
+
+def _log(connection: sa.Connection, what: str, about: str, text: str) -> None:
+    connection.execute(sa.insert(s.log).values(at=time.time(), what=what, about=about, text=text))
+
+
+def _game(unit: int, game: Game) -> Mapping[str, Any]:
+    return {
+        "unit": unit,
+        "number": game.number,
+        "seed": game.seed,
+        "episode": game.episode,
+        "reason": game.reason,
+        "blame": game.blame,
+        "turns": game.turns,
+        "digest": game.digest,
+        "opening": msgspec.json.encode(game.opening, enc_hook=repr).decode(),
+        "message": game.message,
+    }
+
+
+def _seats(unit: int, game: Game) -> Iterator[Mapping[str, Any]]:
+    for seat, place in enumerate(game.seating):
+        yield {
+            "unit": unit,
+            "number": game.number,
+            "seat": seat,
+            "place": place,
+            "score": game.scores[seat],
+            "return": game.returns[seat],
+            "decisions": game.decisions[seat],
+            "seconds": game.seconds[seat],
+        }
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,335 @@
+"""``dovetail arena``: a standing competition."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dovetail.cli.broker import loopback
+from dovetail.cli.common import UsageError, log_to_stderr, show
+
+if TYPE_CHECKING:
+    from dovetail.experiments.arena.description import Arena
+    from dovetail.experiments.arena.standings import Row, Table
+    from dovetail.experiments.arena.store import Store
+
+
+class _Group(TyperGroup):
+    """``dovetail arena FILE`` is short for ``dovetail arena run FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+File = Annotated[
+    Path,
+    typer.Option(
+        "--file", "-f", metavar="FILE", envvar="DOVETAIL_ARENA", help="The arena's description."
+    ),
+]
+FILE = Path("arena.toml")
+Who = Annotated[
+    str, typer.Argument(metavar="WHO", help="An entrant, or one program as ENTRANT/PROGRAM.")
+]
+Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, which pages show.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    arena = typer.Typer(
+        name="arena",
+        cls=_Group,
+        help="Run a standing competition, and look after it.\n\n"
+        "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its operator "
+        "and work whether or not it runs.",
+        no_args_is_help=True,
+    )
+    for each in (run, invite, standings, pause, resume, ban, note, season, log, export):
+        arena.command()(each)
+    arena.command("import")(import_)
+    app.add_typer(arena)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The arena's description, in TOML.")],
+) -> None:
+    """Run an arena until Ctrl-C; started again, it continues where it was, even after kill -9.
+
+    Example: dovetail arena arena.toml
+    """
+    from dovetail.broker.core import Settings
+    from dovetail.broker.journal import Journal
+    from dovetail.broker.serve import in_thread
+    from dovetail.experiments.arena.description import folder
+    from dovetail.experiments.arena.programs import Programs
+    from dovetail.experiments.arena.referee import Referee
+    from dovetail.experiments.client import Experiment
+
+    arena = _read(file)
+    if not (arena.insecure or loopback(arena.bind)):
+        raise UsageError(
+            f"other machines reach {arena.bind}, and nothing is encrypted; bind tcp://127.0.0.1 and use a "
+            "tunnel such as `ssh -L`, or set `insecure = true` in a network that you trust"
+        )
+    log_to_stderr()
+    where = folder(file, arena)
+    token = _token(where)
+    stop = threading.Event()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, leave)
+    with _store(file, arena, create=True) as store:
+        tokens: dict[str, str] = {}
+
+        def entrant(given: str) -> str | None:
+            return tokens.get(given) or store.entrant(given)
+
+        journal = Journal(where / "journal")
+        settings = Settings(token=token)
+        with in_thread(
+            arena.bind, settings=settings, journal=journal, finish=0.0, entrant=entrant
+        ) as address:
+            programs = Programs(arena, address, token, where / "logs")
+            tokens.update(programs.tokens)
+            with (
+                programs,
+                Experiment.connect(address, name="arena", token=token) as experiment,
+            ):
+                referee = Referee(arena, store, experiment)
+                print(f"arena {arena.name} ready at {address}", flush=True)
+                while not stop.is_set():
+                    programs.tend()
+                    referee.step()
+
+
+def invite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What tables call the entrant.")],
+    file: File = FILE,
+) -> None:
+    """Make an entrant's access token, and print the line with which its agents connect.
+
+    For a name that was invited before, this makes a new token, and the old one is void.
+
+    Example: dovetail arena invite alice
+    """
+    from dovetail.experiments.arena.description import NAME
+
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'")
+    arena = _read(file)
+    with _store(file, arena, create=True) as store:
+        token = store.invite(name)
+    address = arena.address or arena.bind
+    print(f"export DOVETAIL_BROKER={address} DOVETAIL_TOKEN={token}")
+
+
+def standings(
+    file: File = FILE,
+    ladder: Annotated[str | None, typer.Option(metavar="NAME", help="Only this ladder.")] = None,
+    season: Annotated[str | None, typer.Option(metavar="NAME", help="An earlier season.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the table of each ladder.
+
+    Example: dovetail arena standings --json
+    """
+    import msgspec
+
+    from dovetail.experiments.arena.standings import table
+
+    arena = _read(file)
+    names = [each.name for each in arena.ladders] if ladder is None else [arena.ladder(ladder).name]
+    found: dict[str, Any] = {}
+    with _store(file, arena) as store:
+        seasons = {each.name: each.number for each in store.seasons()}
+        chosen = season or list(seasons)[-1]
+        if chosen not in seasons:
+            raise UsageError(f"there is no season {chosen!r}; there are {', '.join(seasons)}")
+        for name in names:
+            played = store.played(seasons[chosen], name)
+            found[name] = table(store.players(name), played, arena.ladder(name).seats, arena.seed)
+    if json:
+        print(msgspec.json.encode({"season": chosen, "ladders": found}).decode())
+        return
+    for name, each in found.items():
+        show(*_shown(f"{name}, season {chosen}", each))
+
+
+def _shown(title: str, table: Table) -> list[Any]:
+    from rich.markup import escape
+    from rich.table import Table as Shown
+
+    shown = Shown(title=escape(title), title_justify="left", title_style="bold")
+    for column in ("", "player", "Elo", "points", "units", "won", "drawn", "lost", "faults", ""):
+        shown.add_column(column, justify="left" if column in ("player", "") else "right")
+    for number, row in enumerate(table.rows, 1):
+        cells = (
+            *(
+                str(number),
+                row.name,
+                _elo(row),
+                f"{row.points:.3f}" if row.units else "",
+                row.units,
+            ),
+            *(row.wins, row.draws, row.losses, row.faults, _state(row)),
+        )
+        shown.add_row(*(escape(str(each)) for each in cells))
+    repeats = table.played - table.units
+    caption = f"{table.units} units count; Elo around the mean with 95 % intervals"
+    if repeats:
+        caption += f"; {repeats} repeat others and are left out"
+    return [shown, caption]
+
+
+def _elo(row: Row) -> str:
+    if not row.units:
+        return ""
+    if not row.elo.known:
+        return f"{row.elo.value:+.0f}"
+    low, high = f"{row.elo.low:+.0f}", f"{row.elo.high:+.0f}"
+    if row.one_sided:
+        return f"at least {low}" if row.one_sided == "least" else f"at most {high}"
+    return f"{row.elo.value:+.0f} ({low}..{high})"
+
+
+def _state(row: Row) -> str:
+    return "baseline" if row.baseline else "" if row.state == "active" else row.state
+
+
+def pause(who: Who, why: Why = "", file: File = FILE) -> None:
+    """Pair an entrant or program no longer; a game in progress is finished.
+
+    Example: dovetail arena pause alice/greedy --why "restarts too often"
+    """
+    _mark(file, who, "paused", why)
+
+
+def resume(who: Who, file: File = FILE) -> None:
+    """Pair an entrant or program again that was paused or banned.
+
+    Example: dovetail arena resume alice/greedy
+    """
+    _mark(file, who, "active", "")
+
+
+def ban(who: Who, why: Why = "", file: File = FILE) -> None:
+    """Pair an entrant or program no longer; a banned entrant's access token is void.
+
+    Example: dovetail arena ban mallory --why "plays two games at once"
+    """
+    _mark(file, who, "banned", why)
+
+
+def _mark(file: Path, who: str, state: Any, why: str) -> None:
+    with _store(file, _read(file)) as store:
+        store.mark(who, state, why)
+
+
+def note(
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+    about: Annotated[str, typer.Option(metavar="WHO", help="Whom it is about.")] = "",
+    file: File = FILE,
+) -> None:
+    """Write a note into the arena's log.
+
+    Example: dovetail arena note "power failure in room 12" --about alice
+    """
+    with _store(file, _read(file)) as store:
+        store.note(about, text)
+
+
+def season(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the new season.")],
+    file: File = FILE,
+) -> None:
+    """End the season, whose tables stay, and begin another one with new ratings.
+
+    Example: dovetail arena season 2027
+    """
+    with _store(file, _read(file)) as store:
+        store.season(name)
+
+
+def log(
+    file: File = FILE,
+    last: Annotated[int, typer.Option(min=1, metavar="LINES", help="How many lines.")] = 50,
+) -> None:
+    """Print who was invited, entered, paused and banned, and why.
+
+    Example: dovetail arena log --last 10
+    """
+    with _store(file, _read(file)) as store:
+        for at, what, about, text in store.log(last):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+            print(" ".join(filter(None, [when, what, about, text])))
+
+
+def export(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The file to write.")],
+    file: File = FILE,
+) -> None:
+    """Write everything into one archive; the arena may be running.
+
+    Example: dovetail arena export course.zip
+    """
+    from dovetail.experiments.arena import archive as archives
+
+    archives.export(file, _read(file), archive)
+
+
+def import_(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="What `export` wrote.")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
+) -> None:
+    """Make an arena of an archive.
+
+    Example: dovetail arena import course.zip course
+    """
+    from dovetail.experiments.arena import archive as archives
+
+    print(f"run it with: dovetail arena {archives.restore(archive, target)}")
+
+
+# -- parts ------------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> Arena:
+    from dovetail.experiments.arena.description import read
+    from dovetail.peer.extras import needed
+
+    needed("sqlalchemy")
+    return read(file)
+
+
+def _store(file: Path, arena: Arena, *, create: bool = False) -> Store:
+    from dovetail.experiments.arena.description import folder
+    from dovetail.experiments.arena.store import FILE, Store
+
+    return Store(folder(file, arena) / FILE, create=create)
+
+
+def _token(where: Path) -> str:
+    """Return the broker's own access token, for environments and pages; it stays the same."""
+    path = where / "token"
+    with contextlib.suppress(FileExistsError):
+        where.mkdir(parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            out.write(secrets.token_hex(24))
+    return path.read_text(encoding="utf-8").strip()
