@@ -49,6 +49,8 @@ PLACES = {
     "tests/env_servers": "learners",
     "tests/env_servers/test_connect_four.py": "fast",
     "tests/experiments": "learners",
+    "tests/experiments/arena": "fast",
+    "tests/experiments/arena/test_arena.py": "processes",
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_formats.py": "fast",
     "tests/experiments/test_registered.py": "processes",

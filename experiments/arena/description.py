@@ -50,6 +50,8 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     """Games longer than this are drawn."""
     openings: Annotated[int, Meta(ge=0)] = 0
     """How many first turns are drawn from the seed, the same in all games of a unit."""
+    lookahead: bool = False
+    """Whether agents may ask the environment what would follow, as those that search do."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Who may enter; ``*`` is everyone who has been invited."""
     width: Annotated[float, Meta(gt=0)] = 1.0

@@ -13,6 +13,8 @@ from dovetail.protocol.messages import Episode
 
 FAULTS = ("illegal-action", "timeout", "stalled", "disconnected", "crashed")
 """Reasons for which a game is lost; leaving is among them, so that no one can dodge a loss."""
+FORFEITED = "forfeited"
+"""The reason of a game that was not played, because a program refused it or had left."""
 
 
 class Game(Struct, frozen=True):
@@ -81,7 +83,7 @@ def game(episode: Episode, number: int, seating: list[int]) -> Game | None:
 
 
 def forfeited(number: int, seating: list[int], blame: int, message: str) -> Game:
-    """Return a game that was not played because a program had left; ``blame`` is its seat."""
+    """Return a game that was not played because a program refused it or had left; ``blame`` is its seat."""
     seats = len(seating)
     nothing = [0.0] * seats
     return Game(
@@ -91,7 +93,7 @@ def forfeited(number: int, seating: list[int], blame: int, message: str) -> Game
         nothing,
         [0] * seats,
         nothing,
-        reason="disconnected",
+        reason=FORFEITED,
         blame=blame,
         message=message,
     )

@@ -135,7 +135,10 @@ class Referee:
         if season.number != self._season.number:
             self._season = season
             self._begin_season()
-        self._players = self._store.players()
+        before, self._players = self._players, self._store.players()
+        for number, each in self._players.items():
+            if number in before and before[number].state == "active" != each.state:
+                log.warning("%s in %s is %s: %s", each.name, each.ladder, each.state, each.why)
         catalogue = self._experiment.catalogue()
         self._games = {each["name"] for each in catalogue["environments"]}
         instances = {each["instance"] for each in catalogue["instances"]}
@@ -315,6 +318,7 @@ class Referee:
                     answer_timeout=ladder.answer_timeout,
                     max_turns=ladder.max_turns,
                     retries=0,
+                    lookahead=ladder.lookahead,
                     opening_turns=ladder.openings,
                     # The last part numbers attempts: a journal's reader then leaves earlier ones out.
                     label=f"{ladder.name}/{unit.id}{part}/{attempt}",
@@ -351,7 +355,7 @@ class Referee:
             self._ratings[player] = mu
             self._counts[player] = (self._counts.get(player, (0, 0))[0] + 1, order)
         if any(each.fault is not None for each in played):
-            self._players = self._store.players()
+            self._looked = -LOOK  # one of them may be paused now
 
     def _failed(self, match: _Match, why: str) -> None:
         """Play a unit again later, unless it has failed too often."""

@@ -12,7 +12,7 @@ from dovetail.experiments.arena.store import Played, Player
 from dovetail.experiments.statistics import units
 from dovetail.experiments.statistics.estimates import Estimate, without_interval
 from dovetail.experiments.statistics.ranked import Ranking, ranked
-from dovetail.experiments.statistics.ratings import ratings
+from dovetail.experiments.statistics.ratings import PRIOR, ratings
 from dovetail.experiments.statistics.scores import Sample, points
 
 
@@ -74,7 +74,10 @@ def table(
     if seats <= 2 and met:
         meetings = _meetings(played, seats)
         counted = round(sum(sample.n for sample in meetings.values()))
-        found = ratings(names, {(str(a), str(b)): each for (a, b), each in meetings.items()})
+        # Half a drawn game for each player, over all whom it has met.
+        prior = min(PRIOR, PRIOR * len(names) / max(1, len(meetings)))
+        by_name = {(str(a), str(b)): each for (a, b), each in meetings.items()}
+        found = ratings(names, by_name, prior, sparse=True)
         for row in (rows[each] for each in met):
             name = str(row.player)
             row.elo = found.elo[name]

@@ -183,7 +183,9 @@ class Store:
             return {row.name: row.state for row in rows}
 
     def mark(self, who: str, state: State, why: str) -> None:
-        """Pause, ban or resume an entrant, or one program of it as ``ENTRANT/PROGRAM``, in all ladders.
+        """Pause, ban or resume an entrant, or one program as ``ENTRANT/PROGRAM``, in all ladders.
+
+        A baseline is a program of no entrant: ``/PROGRAM``.
 
         Raises:
             DovetailError: there is no such entrant or program.
@@ -354,12 +356,13 @@ class Store:
             season: that ratings are of.
             unit: as planned.
             played: its games.
-            most: how many losses by fault in a row pause an entrant's player.
+            most: how many losses by fault in a row pause a player.
         """
         points = worth(played, len(unit.players))
         p, u = s.players.c, s.units.c
         with self._writing() as connection:
             order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
+            before = _ratings(connection, season, unit.players)
             waiting = u.played.is_(None) & u.dropped.is_(None)
             taken = connection.execute(
                 sa.update(s.units)
@@ -368,7 +371,6 @@ class Store:
             )
             if taken.rowcount != 1:  # it counts already, or its season is over
                 return []
-            before = _ratings(connection, season, unit.players)
             ranking = {str(who): -each for who, each in zip(unit.players, points, strict=True)}
             rated = after({str(who): each for who, each in before.items()}, ranking)
             for place, (who, each) in enumerate(zip(unit.players, points, strict=True)):
@@ -503,14 +505,15 @@ def _ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> 
 
 
 def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:
-    """Pause entrants' players that are active, and say why in the log."""
+    """Pause players that are active, and say why in the log."""
     p = s.players.c
-    mine = which & (p.entrant != "") & (p.state == "active")
+    mine = which & (p.state == "active")
     for row in connection.execute(sa.select(s.players).where(mine)).all():
         connection.execute(
             sa.update(s.players).where(p.id == row.id).values(state="paused", why=why)
         )
-        _log(connection, "paused", f"{row.entrant}/{row.program}", f"{row.ladder}: {why}")
+        who = f"{row.entrant}/{row.program}" if row.entrant else row.program
+        _log(connection, "paused", who, f"{row.ladder}: {why}")
 
 
 def _log(connection: sa.Connection, what: str, about: str, text: str) -> None:

@@ -102,7 +102,11 @@ def _reached(edges: NDArray[np.bool_], start: int) -> set[int]:
 
 
 def ratings(
-    players: Sequence[str], meetings: Mapping[Pair, Sample], prior: float = PRIOR
+    players: Sequence[str],
+    meetings: Mapping[Pair, Sample],
+    prior: float = PRIOR,
+    *,
+    sparse: bool = False,
 ) -> Ratings:
     """Return Elo ratings with 95 % intervals that hold whatever the draws and the openings are.
 
@@ -113,6 +117,8 @@ def ratings(
         players: all of them.
         meetings: by player and opponent, the scores of the first in pairs of games.
         prior: drawn games added to each pairing.
+        sparse: whether most players have met most others seldom or never. The variance is then that of
+            what the model leaves unexplained, over all pairings together: one by one they say too little.
     """
     n = len(players)
     index = {name: number for number, name in enumerate(players)}
@@ -129,15 +135,19 @@ def ratings(
     inverse = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
     spread = np.zeros((n, n))
     unknown = np.zeros(n, bool)
+    units = sum(sample.n for sample in meetings.values())
     for (one, other), sample in meetings.items():
         i, j = index[one], index[other]
         if not sample.n:
             continue
-        if sample.n < 2:
+        if units <= n if sparse else sample.n < 2:
             unknown[[i, j]] = True
         u = np.zeros(n)
         u[i], u[j] = 1.0, -1.0
-        spread += _variance(sample, float(chance[i, j])) * np.outer(u, u)
+        variance = _residuals if sparse else _variance
+        spread += variance(sample, float(chance[i, j])) * np.outer(u, u)
+    if sparse and units > n:
+        spread *= units / (units - n + 1)  # as many ratings were fitted
     covariance = SCALE**2 * inverse @ spread @ inverse
     groups = components(met)
     for group in groups:
@@ -164,6 +174,14 @@ def _variance(sample: Sample, chance: float) -> float:
     w = np.asarray(wider.counts) / wider.n
     e = 2 * (np.asarray(wider.values) - chance)
     return float(wider.n * (w * (e - (w * e).sum()) ** 2).sum())
+
+
+def _residuals(sample: Sample, chance: float) -> float:
+    """Return the sum of the squared differences between points and expected points of all pairs."""
+    return math.fsum(
+        count * (2 * (value - chance)) ** 2
+        for value, count in zip(sample.values, sample.counts, strict=True)
+    )
 
 
 def bootstrap(

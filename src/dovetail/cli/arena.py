@@ -41,7 +41,10 @@ File = Annotated[
 ]
 FILE = Path("arena.toml")
 Who = Annotated[
-    str, typer.Argument(metavar="WHO", help="An entrant, or one program as ENTRANT/PROGRAM.")
+    str,
+    typer.Argument(
+        metavar="WHO", help="An entrant, one program as ENTRANT/PROGRAM, or a baseline as /NAME."
+    ),
 ]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, which pages show.")]
 

@@ -1,0 +1,231 @@
+"""A real arena: entrants' programs over sockets, and kill -9 at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.experiments.arena.store import FILE, Played, Store
+from dovetail.experiments.statistics.ranked import ladder
+from dovetail.protocol.journal import episodes
+
+DOVETAIL = [sys.executable, "-m", "dovetail"]
+ARENA = """
+name = "test"
+seed = 3
+bind = "tcp://127.0.0.1:{port}"
+games = 3
+
+[[ladders]]
+name = "four"
+game = "connect_four"
+configuration = {{ rows = 4, columns = 4, connect = 3 }}
+openings = 1
+clock = {{ decision = 10.0 }}
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
+
+[[ladders]]
+name = "alone"
+game = "2048"
+configuration = {{ rows = 2, columns = 2 }}
+seats = 1
+entrants = ["alice"]
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
+"""
+FIRST = """
+from dovetail import Agent
+
+class First(Agent):
+    def step(self, decision):
+        return decision.legal[0]
+"""
+FAULTY = """
+from dovetail import Agent
+
+class Faulty(Agent):
+    def step(self, decision):
+        raise ValueError("no idea")
+"""
+
+
+class Programs:
+    """Programs in a folder; those that still run at the end are killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._running: list[subprocess.Popen[str]] = []
+        self._env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        for name in ("DOVETAIL_TOKEN", "DOVETAIL_BROKER", "DOVETAIL_ARENA"):
+            self._env.pop(name, None)
+
+    def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
+        """Start ``dovetail`` and wait for its first line, unless it ends."""
+        process = subprocess.Popen(
+            [*DOVETAIL, *words],
+            cwd=self.folder,
+            env={**self._env, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._running.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()
+        return process
+
+    def run(self, *words: str, code: int = 0, **env: str) -> str:
+        done = subprocess.run(
+            [*DOVETAIL, *words],
+            cwd=self.folder,
+            env={**self._env, **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    def invited(self, name: str) -> dict[str, str]:
+        line = self.run("arena", "invite", name)
+        found = re.fullmatch(r"export (DOVETAIL_BROKER)=(\S+) (DOVETAIL_TOKEN)=(\S+)\n", line)
+        assert found, line
+        return {found[1]: found[2], found[3]: found[4]}
+
+    def end(self) -> None:
+        for process in self._running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[Programs]:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    (tmp_path / "arena.toml").write_text(ARENA.format(port=port))
+    (tmp_path / "first.py").write_text(FIRST)
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    made = Programs(tmp_path)
+    yield made
+    made.end()
+
+
+def until(what: Callable[[], Any], seconds: float = 100.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "this did not happen in time"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, kills: int) -> None:
+    folder = programs.folder
+    alice = programs.invited("alice")
+    store = Store(folder / "arena" / FILE)
+    bob = {**alice, "DOVETAIL_TOKEN": store.invite("bob")}
+    arena = programs.start("arena", "arena.toml")
+    wrong = {**alice, "DOVETAIL_TOKEN": "x"}
+    assert "token is missing or wrong" in programs.run("agent", "random", code=1, **wrong)
+    assert "is for agents, not for an observer" in programs.run("list", code=1, **alice)
+    alice["DOVETAIL_TOKEN"] = store.invite("alice")  # the earlier token is void, at once
+    programs.start("agent", "first.py:First", **alice)
+    # The same program twice under one entrant's name, the other one as a single agent.
+    programs.start("agent", "random", "--as-one", "--name", "dice", "--seed", "1", **bob)
+    programs.start("agent", "faulty.py:Faulty", "--name", "f", **bob)
+    until(lambda: _units(store, "alice/first") > 3 and store.latest(1, "alone"))
+
+    rng = random.Random(7)
+    for _ in range(kills):
+        time.sleep(rng.random())  # any moment will do
+        arena.send_signal(signal.SIGKILL)
+        arena.wait()
+        before = [*store.played(1, "four"), *store.played(1, "alone")]
+        ratings = {each.id: each.ratings for each in before}
+        units = _units(store, "alice/first")
+        arena = programs.start("arena", "arena.toml")
+        until(lambda: _units(store, "alice/first") > units)  # noqa: B023
+        now = {each.id: each for name in ("four", "alone") for each in store.played(1, name)}
+        assert all(now[each.id] == each for each in before)
+        assert {number: now[number].ratings for number in ratings} == ratings
+
+    # An administrator's word takes effect while it runs.
+    programs.run("arena", "pause", "bob/dice", "--why", "too lucky")
+    until(lambda: {p.name: p.state for p in store.players().values()}["bob/dice"] == "paused")
+    arena.send_signal(signal.SIGINT)
+    assert arena.wait(20) == 0
+    assert arena.stderr is not None
+    assert "Traceback" not in arena.stderr.read()
+
+    for name, players in (("four", 4), ("alone", 2)):
+        played = store.played(1, name)
+        assert len({each.id for each in played}) == len(played)
+        assert len({p for each in played for p in each.players}) == players
+        for unit in played:
+            assert [game.number for game in unit.games] == [0, 1]
+            assert len({game.seed for game in unit.games}) == 1
+            assert len({json.dumps(g.opening) for g in unit.games if g.turns > 1}) <= 1
+        _consistent(played)
+    found = {(p.ladder, p.name): p for p in store.players().values()}
+    assert set(found) == {
+        *(("four", name) for name in ("alice/first", "bob/dice", "bob/faulty", "random")),
+        *(("alone", name) for name in ("alice/first", "random")),
+    }
+    assert found["four", "bob/faulty"].state == "paused"
+    assert "ValueError: no idea" in found["four", "bob/faulty"].why
+    # Every game that counts is in the journal, once as the attempt that counts.
+    labels = Counter(
+        (record.label.rpartition("/")[0], record.result.index, record.result.digest)
+        for _, record in episodes(folder / "arena" / "journal")
+    )
+    for unit in store.played(1, "four"):
+        for game in unit.games:
+            assert labels[f"four/{unit.id}", game.number, game.digest] >= 1
+    shown = json.loads(programs.run("arena", "standings", "--json"))
+    rows = {row["name"]: row for row in shown["ladders"]["four"]["rows"]}
+    assert rows["bob/faulty"]["faults"] >= 3
+    assert rows["bob/dice"]["state"] == "paused"
+    assert ("paused", "bob/dice", "too lucky") in [line[1:] for line in store.log(10)]
+    store.close()
+
+
+def _units(store: Store, name: str) -> int:
+    """How many units a player has played."""
+    numbers = {(p.ladder, p.name): number for number, p in store.players().items()}
+    return store.counts(1).get(numbers.get(("four", name), 0), (0, 0))[0]
+
+
+def _consistent(played: list[Played]) -> None:
+    """The ratings are those of these units in this order, and of nothing else."""
+    ranks = [
+        {str(who): -points for who, points in zip(unit.players, unit.points, strict=True)}
+        for unit in played
+    ]
+    expected = ladder(ranks)
+    last = {
+        str(who): rating
+        for unit in played
+        for who, rating in zip(unit.players, unit.ratings, strict=True)
+    }
+    for who, rating in expected.items():
+        assert last[who] == pytest.approx(rating)

@@ -1,0 +1,126 @@
+"""Who is paired with whom, and what it does to the table: simulated players of known strength."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dovetail.experiments.arena.games import Game, worth
+from dovetail.experiments.arena.pairing import Candidate, choose
+from dovetail.experiments.arena.standings import Table, table
+from dovetail.experiments.arena.store import Played, Player, Rating
+from dovetail.experiments.statistics.ranked import after
+from dovetail.experiments.statistics.ratings import SCALE
+
+
+def simulated(
+    players: int, units: int, seats: int, seed: int, width: float, uniform: float
+) -> tuple[list[float], Table, list[Rating]]:
+    """Play a season among players of normal strengths; return those, the table and the live ratings."""
+    rng = random.Random(seed)
+    truth = [rng.gauss(0, 1) for _ in range(players)]
+    live: dict[str, Rating] = {}
+    counts = [0] * players
+    last = [0] * players
+    played = []
+    for turn in range(units):
+        mu = [live.get(str(p), (25.0, 0.0))[0] for p in range(players)]
+        chosen = choose(
+            [Candidate(p, "", counts[p], last[p], mu[p]) for p in range(players)],
+            seats,
+            turn,
+            rng,
+            width=width,
+            uniform=uniform,
+            spread=statistics.pstdev(mu),
+        )
+        games = [one_game(number, chosen, truth, rng) for number in range(seats)]
+        points = worth(games, seats)
+        live.update(after(live, {str(p): -w for p, w in zip(chosen, points, strict=True)}))
+        for each in chosen:
+            counts[each] += 1
+            last[each] = turn + 1
+        played.append(
+            Played(turn, turn, 0.0, chosen, points, [live[str(p)] for p in chosen], games)
+        )
+    known = {p: Player(p, "x", f"e{p}", "a", "active", "") for p in range(players)}
+    return truth, table(known, played, seats), [live[str(p)] for p in range(players)]
+
+
+def one_game(number: int, chosen: list[int], truth: list[float], rng: random.Random) -> Game:
+    """Draw an order as Plackett and Luce's model has it; digests differ."""
+    n = len(chosen)
+    seating = [(seat - number) % n for seat in range(n)]
+    speed = [rng.expovariate(math.exp(truth[chosen[place]])) for place in seating]
+    scores = [0.0] * n
+    for rank, seat in enumerate(sorted(range(n), key=lambda seat: speed[seat])):
+        scores[seat] = float(n - rank)
+    nothing = [0.0] * n
+    digest = str(rng.random())
+    return Game(number, seating, scores, nothing, [1] * n, nothing, digest=digest)
+
+
+@pytest.mark.parametrize(("players", "units", "seats"), [(16, 400, 2), (6, 40, 3)])
+def test_the_intervals_hold_the_known_strengths(players: int, units: int, seats: int) -> None:
+    inside, correlations = [], []
+    for seed in range(6 if seats == 2 else 1):
+        truth, found, live = simulated(players, units, seats, seed, 1.0, 0.1)
+        mean = statistics.mean(truth)
+        for row in found.rows:
+            real = SCALE * (truth[row.player] - mean)
+            assert row.elo.known
+            inside.append(row.elo.low < real < row.elo.high)
+        correlations.append(stats.spearmanr(truth, [mu for mu, _ in live]).statistic)
+    assert 0.9 <= np.mean(inside) <= (0.99 if seats == 2 else 1.0)
+    assert np.mean(correlations) > 0.75
+
+
+def test_no_one_starves_and_newcomers_catch_up() -> None:
+    rng = random.Random(3)
+    counts, last, waits = [200] * 6 + [0], [*range(1, 7), 0], [0] * 7
+    mu = [25.0, 26.0, 24.0, 25.5, 24.5, 60.0, 25.0]  # one is far better than all others
+    longest = [0] * 7
+    for turn in range(400):
+        candidates = [Candidate(p, "", counts[p], last[p], mu[p]) for p in range(7)]
+        chosen = choose(candidates, 2, turn, rng, width=1.0, uniform=0.1, spread=2.0)
+        for each in range(7):
+            waits[each] = 0 if each in chosen else waits[each] + 1
+            longest[each] = max(longest[each], waits[each])
+        for each in chosen:
+            counts[each] += 1
+            last[each] = turn + 100
+    assert max(longest) <= 14  # each second turn serves who has waited longest: two rounds of seven
+    assert counts[6] > 150
+    assert all(count > 250 for count in counts[:6])
+
+
+def test_programs_of_one_entrant_never_meet() -> None:
+    rng = random.Random(1)
+    candidates = [
+        *(Candidate(p, "alice", 0, 0, 25.0) for p in range(3)),
+        Candidate(3, "bob", 0, 0, 25.0),
+        Candidate(4, "", 0, 0, 25.0),
+        Candidate(5, "", 0, 0, 25.0),
+    ]
+    for turn in range(100):
+        chosen = choose(candidates, 3, turn, rng, width=1.0, uniform=0.1, spread=1.0)
+        assert len(set(chosen)) == 3
+        assert sum(each < 3 for each in chosen) <= 1
+    assert choose(candidates[:3], 2, 0, rng, width=1.0, uniform=0.1, spread=1.0) == []
+    assert choose([], 2, 0, rng, width=1.0, uniform=0.1, spread=1.0) == []
+
+
+def test_opponents_are_near_but_not_only() -> None:
+    rng = random.Random(5)
+    candidates = [Candidate(p, "", p, 0, float(p)) for p in range(21)]
+    met = [
+        next(p for p in choose(candidates, 2, 0, rng, width=0.5, uniform=0.1, spread=4.0) if p)
+        for _ in range(2000)
+    ]
+    assert statistics.mean(p <= 4 for p in met) > 0.85  # two widths
+    assert 0.02 < statistics.mean(p > 8 for p in met) < 0.1  # the uniform share

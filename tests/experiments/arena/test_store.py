@@ -1,0 +1,221 @@
+"""What an arena's store keeps, what its description may say, and how it travels."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dovetail.experiments.arena import archive
+from dovetail.experiments.arena.description import read
+from dovetail.experiments.arena.games import Game, forfeited, game, worth
+from dovetail.experiments.arena.standings import table
+from dovetail.experiments.arena.store import FILE, Store
+from dovetail.experiments.statistics.ranked import ladder
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode, SeatResult
+
+ARENA = """
+name = "test"
+
+[[ladders]]
+name = "four"
+game = "connect_four"
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "arena" / FILE, create=True)
+
+
+def won(number: int, place: int, *, fault: str = "", digest: str = "") -> Game:
+    """A game of two that the player at a place of the unit wins."""
+    seating = [number % 2, 1 - number % 2]
+    scores = [float(each == place) for each in seating]
+    return Game(
+        number,
+        seating,
+        scores,
+        scores,
+        [3, 3],
+        [0.1, 0.2],
+        reason=fault or "terminated",
+        blame=seating.index(1 - place) if fault else None,
+        digest=digest,
+        message="why" if fault else "",
+    )
+
+
+def test_tokens_are_known_by_their_hash_and_can_be_withdrawn(store: Store) -> None:
+    first = store.invite("alice")
+    assert store.entrant(first) == "alice"
+    assert store.entrant("x") is None
+    second = store.invite("alice")
+    assert store.entrant(first) is None
+    assert store.entrant(second) == "alice"
+    store.mark("alice", "banned", "cheats")
+    assert store.entrant(second) is None
+    store.mark("alice", "active", "")
+    assert store.entrant(second) == "alice"
+    for each in store.path.parent.iterdir():
+        assert second.encode() not in each.read_bytes()
+
+
+def test_a_unit_counts_once_and_ratings_are_those_of_all_units(store: Store) -> None:
+    one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
+    assert store.enter("four", "alice", "a") == one
+    season = store.season().number
+    ranks = []
+    for number in range(5):
+        unit = store.plan(season, "four", 1, [one, other] if number % 2 else [other, one])
+        assert [each.id for each in store.planned(season)] == [unit.id]
+        assert store.begin(unit) == 1
+        place = unit.players.index(one)
+        assert store.finish(season, unit, [won(0, place), won(1, place)], 3)
+        assert store.finish(season, unit, [won(0, 1 - place), won(1, 1 - place)], 3) == []
+        ranks.append({"one": -1.0, "other": 0.0})
+    assert store.planned(season) == []
+    found, expected = store.ratings(season, [one, other]), ladder(ranks)
+    assert found[one] == pytest.approx(expected["one"])
+    assert found[other] == pytest.approx(expected["other"])
+    assert store.counts(season) == {one: (5, 5), other: (5, 5)}
+    rows = table(store.players("four"), store.played(season, "four"), 2).rows
+    assert [(row.name, row.wins, row.losses, row.one_sided) for row in rows] == [
+        ("alice/a", 10, 0, "least"),
+        ("random", 0, 10, "most"),
+    ]
+    seeds = [g.seed for each in store.played(season, "four") for g in each.games]
+    assert len(seeds) == 10
+
+
+def test_three_faults_in_a_row_pause_and_say_why(store: Store) -> None:
+    store.invite("alice")
+    one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
+    season = store.season().number
+
+    def play(*games: Game) -> str:
+        unit = store.plan(season, "four", 1, [one, other])
+        store.finish(season, unit, list(games), 3)
+        return store.players()[one].state
+
+    assert play(won(0, 1, fault="crashed"), won(1, 1, fault="timeout")) == "active"
+    assert play(won(0, 0), won(1, 1, fault="crashed")) == "active"  # a clean game between
+    assert play(won(0, 1, fault="crashed"), won(1, 1, fault="illegal-action")) == "paused"
+    assert "3 losses by fault in a row" in store.players()[one].why
+    assert "illegal-action (why)" in store.players()[one].why
+    assert [line[1:3] for line in store.log()][-1] == ("paused", "alice/a")
+    store.mark("alice/a", "active", "")
+    assert play(won(0, 1, fault="crashed"), won(1, 1, fault="crashed")) == "active"
+    store.mark("/random", "paused", "too weak")  # a baseline
+    assert store.players()[other].why == "too weak"
+    store.mark("alice", "paused", "holidays")
+    assert (store.players()[one].state, store.players()[one].why) == ("paused", "holidays")
+    with pytest.raises(DovetailError, match="there is no entrant or program 'alise'"):
+        store.mark("alise", "paused", "")
+
+
+def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: Store) -> None:
+    players = [store.enter("four", "", name) for name in "ab"]
+    first = store.season().number
+    store.finish(first, store.plan(first, "four", 1, players), [won(0, 0), won(1, 0)], 3)
+    late = store.plan(first, "four", 1, players)
+    second = store.season("spring")
+    assert store.planned(first) == []
+    assert store.finish(first, late, [won(0, 0), won(1, 0)], 3) == []  # the season is over
+    assert store.counts(second.number) == {}
+    assert store.ratings(second.number, players) == {}
+    assert len(store.played(first, "four")) == 1
+    with pytest.raises(DovetailError, match="there was a season 'spring'"):
+        store.season("spring")
+
+
+def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
+    players = [store.enter("four", "", name) for name in "ab"]
+    season = store.season().number
+    for _ in range(4):
+        unit = store.plan(season, "four", 1, players)
+        store.finish(season, unit, [won(0, 0, digest="x"), won(1, 0, digest="y")], 3)
+    found = table(store.players("four"), store.played(season, "four"), 2)
+    assert (found.played, found.units) == (4, 1)
+
+
+def result(reason: str, **given: object) -> Episode:
+    seats = [SeatResult("a", 1, total=2.0), SeatResult("b", 2, total=math.nan)]
+    return Episode(1, 0, 5, 7, reason, seats, **given)  # type: ignore[arg-type]
+
+
+def test_what_a_game_is_worth() -> None:
+    assert game(result("environment-failed", scored=False), 0, [0, 1]) is None
+    assert game(result("cancelled", scored=False), 0, [0, 1]) is None
+    crashed = game(result("crashed", scored=False, blame=0), 1, [1, 0])
+    assert crashed is not None
+    assert (crashed.scores, crashed.fault) == ([0.0, 1.0], 1)
+    cut = game(result("truncated"), 0, [0, 1])
+    assert cut is not None
+    assert worth([cut], 2) == [0.5, 0.5]
+    resigned = game(result("terminated", blame=1, outcome=[1.0, 0.0]), 0, [0, 1])
+    assert resigned is not None
+    assert resigned.fault is None  # to resign is not a fault
+    gone = forfeited(1, [1, 0], 0, "left")
+    assert worth([won(0, 1), gone], 2) == [0.5, 0.5]
+    alone = [
+        Game(n, [n], [1.0], [float(r)], [1], [0.0], blame=b)
+        for n, r, b in [(0, 3, None), (1, 9, 0)]
+    ]
+    assert worth(alone, 2) == [1.0, 0.0]  # a fault is the worst return
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("connect_four", "connect_four\nseat = 2", "unknown"),
+        ('"four"', '"fo ur"', "the ladder is called 'fo ur'"),
+        ('game = "connect_four"', "", "needs 'game'"),
+        ("[[ladders]]", "[ladders]", "must be a list"),
+        ('name = "test"', 'name = "test"\ngames = 0', "games"),
+    ],
+)
+def test_a_wrong_description_is_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
+    path = tmp_path / "arena.toml"
+    path.write_text(ARENA.replace(old, new, 1))
+    with pytest.raises(DovetailError) as failed:
+        read(path)
+    if says != "unknown":
+        assert says in str(failed.value)
+    assert str(failed.value).startswith(str(path))
+    assert "\n" not in str(failed.value)
+
+
+def test_an_archive_makes_the_same_arena(tmp_path: Path) -> None:
+    file = tmp_path / "one" / "arena.toml"
+    file.parent.mkdir()
+    file.write_text(ARENA)
+    with Store(tmp_path / "one" / "arena" / FILE, create=True) as store:
+        token = store.invite("alice")
+        players = [store.enter("four", "alice", "a"), store.enter("four", "", "random")]
+        unit = store.plan(1, "four", 1, players)
+        store.finish(1, unit, [won(0, 0), won(1, 1, fault="crashed")], 3)
+        store.plan(1, "four", 1, players)
+        (tmp_path / "one" / "arena" / "journal").write_bytes(b"dovetail journal 2\n")
+        archive.export(file, read(file), tmp_path / "one.zip")  # while it is open
+        with pytest.raises(DovetailError, match="exists; choose another name"):
+            archive.export(file, read(file), tmp_path / "one.zip")
+    copy = archive.restore(tmp_path / "one.zip", tmp_path / "two")
+    dumps = []
+    for where in (file, copy):
+        database = sqlite3.connect(where.parent / "arena" / FILE)
+        dumps.append(sorted(database.iterdump()))
+        database.close()
+    assert dumps[0] == dumps[1]
+    assert (copy.parent / "arena" / "journal").read_bytes() == b"dovetail journal 2\n"
+    with Store(copy.parent / "arena" / FILE) as again:
+        assert again.entrant(token) == "alice"
+        assert len(again.planned(1)) == 1
+    with pytest.raises(DovetailError, match="not an empty folder"):
+        archive.restore(tmp_path / "one.zip", tmp_path / "two")
+    (tmp_path / "bad.zip").write_bytes(b"PK nonsense")
+    with pytest.raises(DovetailError, match=r"cannot import .*bad\.zip"):
+        archive.restore(tmp_path / "bad.zip", tmp_path / "three")
