@@ -16,6 +16,7 @@ PAGES = [
     "from-rl-glue.md",
 ]
 TEXTS = [
+    "arena.md",
     "players.md",
     "records.md",
     "web.md",

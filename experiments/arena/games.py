@@ -46,7 +46,7 @@ class Game(Struct, frozen=True):
 
 
 def game(episode: Episode, number: int, seating: list[int]) -> Game | None:
-    """Return a game as it counts; None if it does not count, which is no player's fault.
+    """Return a game as it counts; None if it does not count, since no player is to blame.
 
     A game that was cut short without an outcome is drawn. A fault loses: the others share a win.
 

@@ -13,7 +13,8 @@ from typing import Any
 from dovetail.experiments.arena.description import NAME, Arena, Ladder
 from dovetail.experiments.arena.games import Game, forfeited, game
 from dovetail.experiments.arena.pairing import Candidate, choose
-from dovetail.experiments.arena.store import TRIES, Player, Store, Unit
+from dovetail.experiments.arena.rows import Unit
+from dovetail.experiments.arena.store import Player, Store
 from dovetail.experiments.client import Experiment, Run
 from dovetail.experiments.places import offered_name
 from dovetail.protocol import messages as m
@@ -26,6 +27,8 @@ LOOK = 0.5
 """Seconds between two looks at who is connected and what the operator has changed."""
 CREATING = 30.0
 """Seconds within which a program must make an agent of a type that it offers."""
+TRIES = 3
+"""How often a unit is begun that fails without a player's fault before it is dropped."""
 REST = 2 * LOOK
 """Seconds for which a ladder rests after a unit that could not be played."""
 AGAIN = 30.0

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from dovetail.experiments.arena.store import Played, Player
+from dovetail.experiments.arena.rows import Played
+from dovetail.experiments.arena.store import Player
 from dovetail.experiments.statistics import units
 from dovetail.experiments.statistics.estimates import Estimate, without_interval
 from dovetail.experiments.statistics.ranked import Ranking, ranked

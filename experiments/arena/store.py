@@ -7,31 +7,34 @@ planned, and is played again until it stands there with all its games and the ra
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import sqlalchemy as sa
 
 from dovetail.experiments import database
 from dovetail.experiments.arena import schema as s
 from dovetail.experiments.arena.games import Game, worth
+from dovetail.experiments.arena.rows import (
+    Played,
+    Rating,
+    Unit,
+    game_row,
+    ratings,
+    seat_rows,
+    units,
+)
 from dovetail.experiments.statistics.ranked import after
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
 FILE = "arena.db"
-TRIES = 3
-"""How often a unit is begun that fails without a player's fault before it is dropped."""
 State = Literal["active", "paused", "banned"]
-Rating = tuple[float, float]
-"""OpenSkill's mu and sigma."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +64,6 @@ class Season:
     name: str
     began: float
     ended: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Games to be played together."""
-
-    id: int
-    ladder: str
-    seed: int
-    players: list[int]
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A unit that counts."""
-
-    id: int
-    order: int
-    finished: float
-    players: list[int]
-    points: list[float]
-    ratings: list[Rating]
-    games: list[Game]
 
 
 class Store:
@@ -362,7 +341,7 @@ class Store:
         p, u = s.players.c, s.units.c
         with self._writing() as connection:
             order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
-            before = _ratings(connection, season, unit.players)
+            before = ratings(connection, season, unit.players)
             waiting = u.played.is_(None) & u.dropped.is_(None)
             taken = connection.execute(
                 sa.update(s.units)
@@ -381,9 +360,9 @@ class Store:
                     .values(points=each, mu=mu, sigma=sigma)
                 )
             for game in played:
-                connection.execute(sa.insert(s.games).values(**_game(unit.id, game)))
+                connection.execute(sa.insert(s.games).values(**game_row(unit.id, game)))
             connection.execute(
-                sa.insert(s.seats), [each for game in played for each in _seats(unit.id, game)]
+                sa.insert(s.seats), [each for game in played for each in seat_rows(unit.id, game)]
             )
             for place, who in enumerate(unit.players):
                 mine = p.id == who
@@ -403,7 +382,7 @@ class Store:
     def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
         """Return the present ratings of players that have one in a season."""
         with self._reader.begin() as connection:
-            return _ratings(connection, season, players)
+            return ratings(connection, season, players)
 
     def counts(self, season: int) -> dict[int, tuple[int, int]]:
         """Return how many units each player has played in a season, and the order of its last."""
@@ -443,65 +422,7 @@ class Store:
         if last is not None:
             query = query.order_by(u.played.desc()).limit(last)
         with self._reader.begin() as connection:
-            return _played(connection, query)
-
-
-def _played(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
-    u = s.units.c
-    found: dict[int, Played] = {}
-    query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
-    for row in connection.execute(query):
-        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [])
-    wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
-    for row in connection.execute(wanted):
-        unit = found[row.unit]
-        unit.players.append(row.player)
-        unit.points.append(row.points)
-        unit.ratings.append((row.mu, row.sigma))
-    seats: dict[tuple[int, int], list[Any]] = {}
-    taken = sa.select(s.seats).where(s.seats.c.unit.in_(which)).order_by(s.seats.c.seat)
-    for row in connection.execute(taken).mappings():
-        seats.setdefault((row["unit"], row["number"]), []).append(row)
-    games = sa.select(s.games).where(s.games.c.unit.in_(which)).order_by(s.games.c.number)
-    for row in connection.execute(games).mappings():
-        of = seats[row["unit"], row["number"]]
-        found[row["unit"]].games.append(
-            Game(
-                row["number"],
-                [each["place"] for each in of],
-                [each["score"] for each in of],
-                [each["return"] for each in of],
-                [each["decisions"] for each in of],
-                [each["seconds"] for each in of],
-                row["seed"],
-                row["episode"],
-                row["reason"],
-                row["blame"],
-                row["turns"],
-                row["digest"],
-                json.loads(row["opening"]),
-                row["message"],
-            )
-        )
-    return list(found.values())
-
-
-def _ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
-    u, p = s.units.c, s.places.c
-    last = (
-        sa.select(p.player, sa.func.max(u.played).label("last"))
-        .join(s.units, p.unit == u.id)
-        .where(u.season == season, p.player.in_(players))
-        .group_by(p.player)
-        .subquery()
-    )
-    query = (
-        sa.select(p.player, p.mu, p.sigma)
-        .join(s.units, p.unit == u.id)
-        .join(last, (last.c.player == p.player) & (last.c.last == u.played))
-    )
-    rows = connection.execute(query)
-    return {row.player: (row.mu, row.sigma) for row in rows}
+            return units(connection, query)
 
 
 def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:
@@ -518,35 +439,6 @@ def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -
 
 def _log(connection: sa.Connection, what: str, about: str, text: str) -> None:
     connection.execute(sa.insert(s.log).values(at=time.time(), what=what, about=about, text=text))
-
-
-def _game(unit: int, game: Game) -> Mapping[str, Any]:
-    return {
-        "unit": unit,
-        "number": game.number,
-        "seed": game.seed,
-        "episode": game.episode,
-        "reason": game.reason,
-        "blame": game.blame,
-        "turns": game.turns,
-        "digest": game.digest,
-        "opening": msgspec.json.encode(game.opening, enc_hook=repr).decode(),
-        "message": game.message,
-    }
-
-
-def _seats(unit: int, game: Game) -> Iterator[Mapping[str, Any]]:
-    for seat, place in enumerate(game.seating):
-        yield {
-            "unit": unit,
-            "number": game.number,
-            "seat": seat,
-            "place": place,
-            "score": game.scores[seat],
-            "return": game.returns[seat],
-            "decisions": game.decisions[seat],
-            "seconds": game.seconds[seat],
-        }
 
 
 def _hash(token: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments.arena.store import FILE, Played, Store
+from dovetail.experiments.arena.rows import Played
+from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.statistics.ranked import ladder
 from dovetail.protocol.journal import episodes
 

@@ -12,8 +12,9 @@ from scipy import stats
 
 from dovetail.experiments.arena.games import Game, worth
 from dovetail.experiments.arena.pairing import Candidate, choose
+from dovetail.experiments.arena.rows import Played, Rating
 from dovetail.experiments.arena.standings import Table, table
-from dovetail.experiments.arena.store import Played, Player, Rating
+from dovetail.experiments.arena.store import Player
 from dovetail.experiments.statistics.ranked import after
 from dovetail.experiments.statistics.ratings import SCALE
 
