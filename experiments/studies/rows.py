@@ -95,6 +95,8 @@ class Row:
     """Makes the table of all pieces."""
     missing: str = ""
     """Why there is nothing to run."""
+    shares: str = ""
+    """The row that the pieces of work belong to, where two tables rest on the same ones."""
 
     @property
     def runs(self) -> bool:

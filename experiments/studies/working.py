@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from dovetail.experiments.studies.results import Results
+from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
 from dovetail.protocol.errors import DovetailError
 
@@ -30,7 +30,7 @@ def units(row: Row, size: SizeName, count: int | None = None) -> list[Unit]:
 
 def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
     """Return where a row's results are."""
-    return folder / name / f"{row.key}.{size}.jsonl"
+    return folder / name / f"{row.shares or row.key}.{size}.jsonl"
 
 
 def pick(row: Row, wanted: SizeName) -> SizeName:
@@ -41,9 +41,9 @@ def pick(row: Row, wanted: SizeName) -> SizeName:
     return fits[-1] if fits else next(each for each in SIZES if each in row.sizes)
 
 
-def work(name: str, key: str, unit: Unit) -> tuple[Result, float]:
+def work(name: str, row_key: str, unit: Unit) -> tuple[Result, float]:
     """Do one piece of work; return its result and the seconds it took."""
-    row = study(name).row(key)
+    row = study(name).row(row_key)
     assert row.work is not None
     begun = time.monotonic()
     return row.work(unit), time.monotonic() - begun
@@ -73,12 +73,17 @@ def run(
         DovetailError: a row has no code.
     """
     todo: list[tuple[Row, SizeName, Results, Unit]] = []
+    taken: set[tuple[str, bytes]] = set()
     for row in rows:
         if not row.runs:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
         results = Results([file(out, whole.name, row, size)])
-        todo += [(row, size, results, unit) for unit in results.todo(units(row, size, count))]
+        for unit in results.todo(units(row, size, count)):
+            piece = (row.shares or row.key, key(unit))
+            if piece not in taken:
+                taken.add(piece)
+                todo.append((row, size, results, unit))
 
     def keep(number: int, found: tuple[Result, float]) -> None:
         row, size, results, unit = todo[number]

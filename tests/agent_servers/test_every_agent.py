@@ -16,6 +16,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mcts": {"simulations": 1},
     "scripted": {"actions": [0], "after": "random"},
     "amazons-player": {"rollouts": False, "depth": 1},
+    "rlgame-minimax": {"depth": 2, "configuration": {"size": 5, "pawns": 3}},
 }
 """So that a decision takes milliseconds."""
 BOARDS: dict[str, dict[str, Any]] = {
@@ -36,6 +37,7 @@ PLAYS = {
     "mcts": {"connect_four", "amazons", "dots", "rlgame"},
     "amazons-player": {"amazons"},
     "dots-player": {"dots"},
+    "rlgame-minimax": {"rlgame"},
     "tetris-player": {"tetris"},
     "ntuple-2048": {"2048"},
     "dominion-q": {"dominion"},

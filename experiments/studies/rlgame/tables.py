@@ -1,0 +1,187 @@
+"""What the RLGame study counts of its games, and its tables with our figures beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.studies.rlgame import kernels as k
+from dovetail.experiments.studies.rlgame.play import Played
+from dovetail.experiments.studies.rows import Compared, Result, interval
+
+FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
+"""Means of won games, in the study's order; moves are the winner's own."""
+_COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
+WINNERS = ("White", "Black")
+
+
+def counted(played: Played, sets: int = 1) -> list[Result]:
+    """Return for each of so many equal parts of the games what the study's tables have.
+
+    ``wins`` has a list for each winner, ``means`` the means of its won games or None.
+    """
+    found: list[Result] = []
+    for part in np.array_split(played.stats, sets):
+        by_winner = [part[part[:, k.WINNER] == player] for player in (0, 1)]
+        found.append(
+            {
+                "games": len(part),
+                "wins": [len(won) for won in by_winner],
+                "drawn": int(((part[:, k.WINNER] < 0) & (part[:, k.CUT] == 0)).sum()),
+                "cut": int(part[:, k.CUT].sum()),
+                "plies": int(part[:, k.PLIES].sum()),
+                "means": [
+                    [round(float(won[:, column].mean()), 4) for column in _COLUMNS]
+                    if len(won)
+                    else None
+                    for won in by_winner
+                ],
+            }
+        )
+    return found
+
+
+def distinct(*played: Played) -> int:
+    """Return how many of the games differ."""
+    return len({int(each) for part in played for each in part.digests})
+
+
+def won(parts: Sequence[Result], winner: int) -> Estimate:
+    """Return a side's wins in percent of all games, cut ones included, over seeds."""
+    found = mean([100 * part["wins"][winner] / part["games"] for part in parts])
+    if math.isinf(found.low):  # one seed
+        return found
+    return Estimate(found.value, max(0.0, found.low), min(100.0, found.high))
+
+
+def figure(parts: Sequence[Result], winner: int, number: int) -> Estimate | None:
+    """Return the mean over seeds of one of ``FIGURES``; None where a side never won."""
+    found = [part["means"][winner][number] for part in parts if part["means"][winner] is not None]
+    return mean(found) if found else None
+
+
+def moves(parts: Sequence[Result]) -> Estimate:
+    """Return the mean over seeds of the winner's moves, of all won games of a seed."""
+    found = []
+    for part in parts:
+        known = [
+            (count, each[0])
+            for count, each in zip(part["wins"], part["means"], strict=True)
+            if each is not None
+        ]
+        if known:
+            found.append(sum(count * each for count, each in known) / sum(c for c, _ in known))
+    return mean(found)
+
+
+def shown(found: Estimate, digits: int = 1) -> str:
+    """Return a figure with its interval, or a dash where no game was won."""
+    return "-" if math.isnan(found.value) else interval(found, digits)
+
+
+def cut(parts: Sequence[Result]) -> str:
+    """Return how many games were cut short, of how many."""
+    return f"{sum(part['cut'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
+
+
+SET_COLUMNS = [
+    *("set, winner", "study: wins %", "ours"),
+    *(column for name in FIGURES for column in (f"study: {name}", "ours")),
+    "games cut",
+]
+
+
+def set_lines(
+    names: Sequence[str],
+    study: Sequence[tuple[float, ...] | None],
+    parts: Sequence[Sequence[Result]],
+    compared: list[Compared],
+) -> list[list[str]]:
+    """Return two lines for each set, White's wins and Black's.
+
+    Args:
+        names: of the sets.
+        study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
+        parts: for each set, what each seed counted.
+        compared: gets the wins and the moves.
+    """
+    lines = []
+    for number, (name, found) in enumerate(zip(names, parts, strict=True)):
+        for winner in (0, 1):
+            printed = study[2 * number + winner]
+            share = won(found, winner)
+            cells = [f"{name}, {WINNERS[winner]}", _printed(printed, 0), interval(share)]
+            if printed is not None:
+                compared.append(Compared(cells[0], printed[0], share))
+            for place in range(len(FIGURES)):
+                ours = figure(found, winner, place)
+                cells += [_printed(printed, 1 + place), "-" if ours is None else interval(ours, 2)]
+                if printed is not None and ours is not None and not place:
+                    compared.append(Compared(f"{cells[0]}: moves", printed[1], ours))
+            lines.append([*cells, "" if winner else cut(found)])
+    return lines
+
+
+def _printed(figures: tuple[float, ...] | None, place: int) -> str:
+    if figures is None:
+        return "-"
+    return f"{figures[place]:.2f}" if place else f"{figures[0]:.1f}"
+
+
+def spread(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
+    """Return the least and the greatest over seeds: what one training may give."""
+    found = [of(part) for part in parts]
+    return f"{min(found):.1f} to {max(found):.1f}"
+
+
+def white(part: Result) -> float:
+    """Return White's wins in percent of all games."""
+    return float(100 * part["wins"][0] / part["games"])
+
+
+def total_lines(
+    study: tuple[float, float, float],
+    by_profile: dict[str, list[Result]],
+    compared: list[Compared],
+    drawn: bool = False,
+) -> list[list[str]]:
+    """Return wins, moves and games cut short, for each profile in its own column.
+
+    Args:
+        study: White's and Black's wins in percent, and the winner's moves.
+        by_profile: what each seed counted.
+        compared: gets the study's figures beside those of each profile.
+        drawn: whether games can be drawn; else they are cut.
+    """
+    rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
+        ("White wins, % of all games", f"{study[0]:.1f}", lambda parts: won(parts, 0)),
+        ("Black wins, % of all games", f"{study[1]:.1f}", lambda parts: won(parts, 1)),
+        ("moves of the winner", f"{study[2]:.2f}", moves),
+    ]
+    lines = []
+    for number, (name, printed, of) in enumerate(rows):
+        cells = [name, printed]
+        for profile, parts in by_profile.items():
+            found = of(parts)
+            compared.append(Compared(f"{name}, {profile}", study[number], found))
+            cells.append(shown(found, 2 if number == 2 else 1))
+        lines.append(cells)
+    lines.append(
+        [
+            "White wins, % by seed",
+            "one pair",
+            *(spread(parts, white) for parts in by_profile.values()),
+        ]
+    )
+    if drawn:
+        counts = [(sum(p["drawn"] for p in parts), parts) for parts in by_profile.values()]
+        texts = [f"{count:,} of {sum(p['games'] for p in parts):,}" for count, parts in counts]
+        lines.append(["games drawn", "-", *texts])
+    else:
+        texts = [cut(parts) for parts in by_profile.values()]
+        lines.append(["games cut at 20,000 moves", "not said", *texts])
+    return lines
