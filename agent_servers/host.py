@@ -38,10 +38,12 @@ LATER = _Later()
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "before", "memory", "mode", "rng", "seat", "seed", "seq")
+    __slots__ = ("agent", "batch", "before", "memory", "mode", "rng", "seat", "seed", "seq")
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
+        self.batch = agent if isinstance(agent, BatchAgent) else None
+        """The agent, if it answers decisions together."""
         self.seat = seat
         self.mode = start.mode
         self.seed = start.seed
@@ -166,8 +168,9 @@ class AgentHost:
     def _decision(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
         key = (message.episode, message.seat)
         seq = message.seq
-        first = isinstance(message, m.AgentStart)
+        first = False
         if isinstance(message, m.AgentStart):
+            first = True
             found = self._seats.get((message.match, message.seat))
             if found is not None:
                 try:
@@ -186,8 +189,11 @@ class AgentHost:
         try:
             actions = unmask(legal) if type(legal) is bytes else legal
             observation = codec.opened(message.observation)
-            afterstates = codec.opened(message.afterstates)
-            scene = codec.opened(message.scene)
+            afterstates, scene = message.afterstates, message.scene
+            if afterstates is not None:
+                afterstates = codec.opened(afterstates)
+            if scene is not None:
+                scene = codec.opened(scene)
         except DovetailError as error:
             self._fail(seq, "malformed", f"turn {message.turn} cannot be read: {error}", out)
             return
@@ -214,8 +220,8 @@ class AgentHost:
             text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
             self._crashed(play, turn, seq, DovetailError(text), out)
             return
-        if isinstance(agent, BatchAgent):
-            self._waiting.setdefault(agent, []).append((play, turn, seq))
+        if play.batch is not None:
+            self._waiting.setdefault(play.batch, []).append((play, turn, seq))
             return
         try:
             action = agent.start(turn) if first else agent.step(turn)
@@ -227,8 +233,9 @@ class AgentHost:
     def _act(
         self, play: _Play, turn: Decision, seq: int, action: Any, out: list[m.Message]
     ) -> None:
-        resign = action is RESIGN
+        resign = False
         if type(action) is not int:
+            resign = action is RESIGN
             if type(action) is GeneratorType:
                 self._think(play, turn, seq, action, None, out)
                 return

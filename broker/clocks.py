@@ -18,14 +18,16 @@ class SeatClock:
     """
 
     __slots__ = (
-        *("_patience", "_rule", "_stood", "deadline", "last", "left", "seconds", "sent"),
+        *("_most", "_rule", "_stood", "deadline", "last", "left", "seconds", "sent"),
         *("standing", "timed"),
     )
 
     def __init__(self, rule: ClockRule, answer_timeout: float | None) -> None:
         self._rule = rule
-        self._patience = FOREVER if answer_timeout is None else answer_timeout
         self.timed = rule.decision is not None or rule.episode is not None
+        most = rule.decision if self.timed else answer_timeout
+        self._most = FOREVER if most is None else most + (rule.margin if self.timed else 0.0)
+        """What an answer may take, whatever is left for the episode."""
         self.left = rule.episode
         """What is left for the episode; None means any time."""
         self.last: float | None = None
@@ -43,7 +45,9 @@ class SeatClock:
     def ask(self, now: float) -> None:
         """Start: a decision is sent."""
         self.sent = now
-        self.deadline = now + (self._allowance() if self.timed else self._patience)
+        self.deadline = now + self._most
+        if self.left is not None:
+            self.deadline = min(self.deadline, now + self.left + self._rule.margin)
 
     def stop(self, now: float) -> None:
         """Count nothing until ``go``."""
@@ -62,7 +66,8 @@ class SeatClock:
 
     def answer(self, now: float) -> bool:
         """Stop: the answer came, or is overdue; return whether it is in time."""
-        self.go(now)
+        if self.standing:
+            self.go(now)
         in_time = now <= self.deadline or not self.timed
         took = now - self.sent
         self.last = took
@@ -75,7 +80,3 @@ class SeatClock:
     def shown(self) -> Clock | None:
         """Return what the seat is shown with its next decision."""
         return Clock(self._rule.decision, self.left, self.last) if self.timed else None
-
-    def _allowance(self) -> float:
-        limits = [limit for limit in (self._rule.decision, self.left) if limit is not None]
-        return min(limits) + self._rule.margin

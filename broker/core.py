@@ -70,7 +70,7 @@ class Core:
             m.Catalogue: self._on_catalogue,
             m.Watch: self._on_watch,
         }
-        self._handlers: dict[str, dict[type, Handler]] = {
+        roles: dict[str, dict[type, Handler]] = {
             "environment": {
                 **everybody,
                 m.Turn: episodes.on_turn,
@@ -100,6 +100,11 @@ class Core:
                 m.ExperimentMessage: requests.on_message,
             },
         }
+        self._handlers = {
+            role: {kind: (handler, limits.COSTS.get(kind, 0.0)) for kind, handler in each.items()}
+            for role, each in roles.items()
+        }
+        """By role and type of message: what takes it, and what it costs."""
 
     # -- what happened ---------------------------------------------------------------------------
 
@@ -119,17 +124,16 @@ class Core:
             return
         peer.heard = now
         peer.greeting = None
-        kind = type(message)
-        units = limits.COSTS.get(kind)
-        if units is not None and not self._sessions.affords(
+        entry = self._handlers[peer.role].get(type(message))
+        if entry is None:
+            self.tables.charge(peer, limits.UNREADABLE)
+            name = type(message).__struct_config__.tag
+            peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
+            return
+        handler, units = entry
+        if units and not self._sessions.affords(
             peer, message, units + size // limits.UNIT_BYTES, now
         ):
-            return
-        handler = self._handlers[peer.role].get(kind)
-        if handler is None:
-            self.tables.charge(peer, limits.UNREADABLE)
-            name = kind.__struct_config__.tag
-            peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             return
         handler(peer, message, now)
 
@@ -302,7 +306,7 @@ class Core:
         """Watch every deadline again, in an order that depends on nothing but the state."""
         self._timers.heap.clear()
         self.runs.matches.rewatch()
-        self._episodes.rewatch()
+        self._episodes.rebuilding.rewatch()
         self._requests.rewatch()
 
     def restarted(self, now: float) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from dovetail.broker.episode import Ending
 from dovetail.broker.match import Match, Play
+from dovetail.broker.matches import Matches
 from dovetail.broker.peers import Peer
 from dovetail.broker.rebuild import Rebuilding
 from dovetail.broker.run import Run
@@ -26,6 +27,7 @@ class Episodes:
     Args:
         tables: shared with the other parts.
         watching: who sees the turns.
+        matches: whose deadlines are watched.
         over: called when an episode is over, so that its run can continue.
         silent: called when an environment did not answer in time, or cannot take an episode over.
         heard: called when a peer answers what is over long ago.
@@ -35,17 +37,19 @@ class Episodes:
         self,
         tables: Tables,
         watching: Watching,
+        matches: Matches,
         over: Callable[[Run, Match, float], None],
         silent: Callable[[Run, Match, str, float], None],
         heard: Callable[[Peer, float], None],
     ) -> None:
         self._tables = tables
         self._watching = watching
+        self._matches = matches
         self._over = over
         self._silent = silent
         self._heard = heard
         self._all: dict[int, tuple[Run, Play]] = {}
-        self.rebuilding = Rebuilding(tables, silent, self.watch)
+        self.rebuilding = Rebuilding(tables, silent, matches.watch)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -74,7 +78,7 @@ class Episodes:
         play.episode.think = self._watching.thoughts(run)
         self._all[number] = run, play
         run.playing[match] = play
-        self._tables.timers.watch(play, self._overdue)
+        self._matches.watch(match)
 
     # -- what peers say --------------------------------------------------------------------------
 
@@ -115,8 +119,8 @@ class Episodes:
             episode.thoughts.clear()
         if ending is not None:
             self._end(run, play, ending, now)
-        elif episode.deadline < play.timer:
-            self._tables.timers.watch(play, self._overdue)
+        elif episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
 
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
@@ -128,8 +132,8 @@ class Episodes:
             self._end(run, play, ending, now)
             return
         play.step(now)
-        if play.episode.deadline < play.timer:
-            self._tables.timers.watch(play, self._overdue)
+        if play.episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
 
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
         found = self._all.get(action.episode)
@@ -160,8 +164,8 @@ class Episodes:
             return
         if not episode.owing:
             play.step(now)
-        if episode.deadline < play.timer:
-            self._tables.timers.watch(play, self._overdue)
+        if episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
 
     def failed(
         self,
@@ -197,17 +201,7 @@ class Episodes:
             if peer.scenes and play.episode.latest.turn >= 0:
                 self._watching.show(run, shown(run, play, None), [peer])
 
-    def watch(self, play: Play) -> None:
-        """Watch the deadline of an episode."""
-        self._tables.timers.watch(play, self._overdue)
-
     # -- when the broker was started again --------------------------------------------------------
-
-    def rewatch(self) -> None:
-        """Watch the deadline of each again."""
-        for _, play in self._all.values():
-            self._tables.timers.rewatch(play, self._overdue)
-        self.rebuilding.rewatch()
 
     def restarted(self, now: float) -> None:
         """Stop the clocks of every peer that must come back first."""
@@ -218,14 +212,14 @@ class Episodes:
         """Start the clocks of a peer again that has come back."""
         for _, play in self._all.values():
             if play.stopped and play.go(peer, now):
-                self._tables.timers.rewatch(play, self._overdue)
+                self._matches.watch(play.match)
 
     # -- what a run has done ---------------------------------------------------------------------
 
     def decide(self, play: Play, now: float) -> None:
         """Stepwise: let the seats act once."""
         play.decide(now)
-        self._tables.timers.watch(play, self._overdue)
+        self._matches.watch(play.match)
 
     def finish(self, run: Run, play: Play, ending: Ending) -> None:
         """End an episode: tell the seats, write it down, tell the experiment and who watches."""
@@ -285,8 +279,8 @@ class Episodes:
         self.finish(run, play, ending)
         self._over(run, play.match, now)
 
-    def _overdue(self, play: Play, now: float) -> None:
-        run, _ = self._all[play.episode.number]
+    def overdue(self, run: Run, play: Play, now: float) -> None:
+        """Act upon an answer that is overdue."""
         if play.episode.machine.state == "transition":
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"

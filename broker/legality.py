@@ -33,14 +33,16 @@ def check_views(turn: Turn, spec: Spec) -> None:
         number = view.seat
         if number >= seats or number in views:
             raise _invalid(f"seat {number} is foreign or twice in `seats`")
-        if not math.isfinite(view.reward):
-            raise _invalid(f"reward of seat {number} is {view.reward}")
+        reward = view.reward
+        if reward and not math.isfinite(reward):
+            raise _invalid(f"reward of seat {number} is {reward}")
         views[number] = view
     for number in to_act:
-        if number not in views:
+        found = views.get(number)
+        if found is None:
             raise _invalid(f"seat {number} is to act but not in `seats`")
-        legal = views[number].legal
-        if isinstance(legal, bytes):
+        legal = found.legal
+        if type(legal) is bytes:
             wrong = masks.problem(legal, space_of(spec, number))
             if wrong is not None:
                 raise _invalid(f"the mask of seat {number} {wrong}")

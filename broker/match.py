@@ -58,7 +58,7 @@ class Match:
     environment: Peer
     asked: int
     """The ``seq`` of its ``open``."""
-    deadline: float
+    due: float
     """When the answer to it is overdue."""
     timer: float = FOREVER
     machine: Machine[MatchState] = field(default_factory=opening)
@@ -70,12 +70,19 @@ class Match:
     """How often its episodes have moved to another environment."""
     moving: bool = False
     """Whether ``environment`` is another one that has yet to catch up."""
+    play: Play | None = None
+    """Its episode in progress."""
+
+    @property
+    def deadline(self) -> float:
+        """When the first answer that is owed, to ``open`` or in the episode, is overdue."""
+        return self.due if self.play is None else self.play.episode.deadline
 
     def opened(self, spec: m.Spec) -> str:
         """Take the environment's answer to ``open``; return what is wrong with it, empty if nothing."""
         self.environment.outbox.asked.pop(self.asked, None)
         self.machine.on("spec")
-        self.deadline = FOREVER
+        self.due = FOREVER
         self.spec = spec
         spec.match = self.number
         for what, spaces in (
@@ -143,7 +150,8 @@ class Match:
             *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
             line=line,
         )
-        return Play(self, begun, asked, start)
+        self.play = Play(self, begun, asked, start)
+        return self.play
 
     def unseat(self, instance: Instance) -> None:
         """Take the seats of an agent that is lost; no episode is in progress."""
@@ -153,7 +161,7 @@ class Match:
 
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
-        self.deadline = FOREVER
+        self.due = FOREVER
         self.environment.outbox.asked.pop(self.asked, None)
         for sitter in self.sitters:
             if sitter.machine.takes("leave"):
@@ -174,16 +182,10 @@ class Play:
     asked: int
     """The ``seq`` of the environment's last ``start`` or ``step``."""
     start: m.EnvironmentStart
-    timer: float = FOREVER
     stopped: bool = False
     """Whether any clock stands still until a peer is back."""
     late: bool = False
     """Whether watchers want more than the environment was asked for."""
-
-    @property
-    def deadline(self) -> float:
-        """When the first answer that is owed is overdue."""
-        return self.episode.deadline
 
     def stop(self, now: float) -> None:
         """Let no clock run that a peer is on which is away by the broker's own fault."""
@@ -250,6 +252,7 @@ class Play:
 
     def end(self, ending: Ending) -> list[m.SeatResult]:
         """Tell every seat that the episode is over; return the accounts."""
+        self.match.play = None
         if not self.match.moving:
             self.match.environment.outbox.asked.pop(self.asked, None)
         for sitter, end in zip(self.match.sitters, self.episode.end(ending), strict=True):

@@ -16,7 +16,7 @@ class Matches:
 
     Args:
         tables: shared with the other parts.
-        overdue: called when a peer did not open one in time.
+        overdue: called when an answer that one awaits is overdue.
     """
 
     def __init__(self, tables: Tables, overdue: Callable[[Match, float], None]) -> None:
@@ -63,8 +63,12 @@ class Matches:
         match = Match(number, run.number, peer, seq, now + run.rules.patience)
         self._all[number] = run.matches[number] = match
         self._serve(match, peer)
-        self._tables.timers.watch(match, self._overdue)
+        self.watch(match)
         return True
+
+    def watch(self, match: Match) -> None:
+        """Watch the deadline of one."""
+        self._tables.timers.watch(match, self._overdue)
 
     def move(self, match: Match, peer: Peer) -> None:
         """Note that the environment of a match will be another peer's."""
@@ -80,7 +84,7 @@ class Matches:
         match.close()
 
     def rewatch(self) -> None:
-        """Watch the deadline of each that is being opened again."""
+        """Watch the deadline of each again."""
         for match in self._all.values():
             self._tables.timers.rewatch(match, self._overdue)
 

@@ -51,7 +51,7 @@ class Rebuilding:
         self,
         tables: Tables,
         failed: Callable[[Run, Match, str, float], None],
-        resumed: Callable[[Play], None],
+        resumed: Callable[[Match], None],
     ) -> None:
         self._tables = tables
         self._failed = failed
@@ -148,7 +148,7 @@ class Rebuilding:
             play.asked = match.environment.outbox.ask(step)
         if rebuild.machine.state == "transition":
             episode.restart(now)
-        self._resumed(play)
+        self._resumed(match)
 
     def _overdue(self, rebuild: Rebuild, now: float) -> None:
         match = rebuild.play.match

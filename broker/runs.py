@@ -41,10 +41,10 @@ class Runs:
         self._instances = instances
         self._watching = watching
         self._runs: dict[int, Run] = {}
-        self.matches = Matches(tables, self._not_opened)
+        self.matches = matches = Matches(tables, self._overdue)
         self.ended: Callable[[Run], None] = lambda run: None
         """Called after each episode of a run whose agents are saved, or made again."""
-        self.episodes = Episodes(tables, watching, self.go_on, self._replace, self.revive)
+        self.episodes = Episodes(tables, watching, matches, self.go_on, self._replace, self.revive)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs.values())
@@ -102,8 +102,11 @@ class Runs:
             blame = run.agents.index(match.sitters[asked.seat].instance)
         self.finish(run, "failed", text, now, blame=blame)
 
-    def _not_opened(self, match: Match, now: float) -> None:
+    def _overdue(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
+        if match.play is not None:
+            self.episodes.overdue(run, match.play, now)
+            return
         patience = run.rules.answer_timeout
         text = f"environment {match.environment.name} did not open within {patience} s"
         self.finish(run, "failed", text, now)

@@ -134,7 +134,7 @@ class Server:
             if now >= core.deadline():
                 self._tick(now)
             self._commit(now)
-            now = self._now()
+            now = self._last = time.monotonic() + self._offset  # what hosts took counts
         if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
@@ -204,8 +204,6 @@ class Server:
         if timeout > 0:
             timeout = max(0.0, min(timeout, core.deadline() - now, WAIT))
         events = router.receive(timeout)
-        if not events:
-            return
         arrived = self._now()
         live = self._live
         for connection, frames in events:
@@ -227,19 +225,22 @@ class Server:
         tables = self.core.tables
         while tables.out.messages or tables.records or self._held:
             records, out = self.core.take()
+            if self.journal is None:
+                self._tell(out)
+                continue
             if self._held:
                 if now < self._retry and not records:
                     self._held += out
                     return
                 out = self._held + out
                 self._held = []
-            journal, live = self.journal, self._live
-            if journal is not None and (records or self._retry or live is not None):
-                journal.add(records)
+            live = self._live
+            if records or self._retry or live is not None:
+                self.journal.add(records)
                 try:
                     if live is not None and live.events:
                         live.flush()
-                    journal.flush()
+                    self.journal.flush()
                     self._retry = 0.0
                 except OSError as error:
                     self._hold(out, error, now)

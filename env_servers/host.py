@@ -23,7 +23,7 @@ from dovetail.protocol.errors import Code, DovetailError, IllegalAction
 
 log = logging.getLogger("dovetail.environment")
 
-LEGAL = {type(None), list, tuple, bytes}
+LEGAL = {type(None), list, bytes}
 PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 
 
@@ -163,10 +163,7 @@ class EnvironmentHost:
                 if type(view.reward) is not float:
                     view.reward = float(view.reward)
                 if type(view.legal) not in LEGAL:
-                    kind = type(view.legal).__name__
-                    raise DovetailError(
-                        f"legal is a {kind}; give a list of actions, or a mask as bytes"
-                    )
+                    view.legal = _listed(view.legal)
                 if type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
@@ -294,3 +291,11 @@ def _describe(error: Exception, where: str) -> str:
     log.error("%s failed", where, exc_info=error)
     text = " ".join(str(error).split())
     return f"the environment raised {type(error).__name__} in {where}: {text}"[:300] + place(error)
+
+
+def _listed(legal: object) -> list[int]:
+    """Return legal actions as they would arrive over a socket."""
+    if not isinstance(legal, tuple):
+        kind = type(legal).__name__
+        raise DovetailError(f"legal is a {kind}; give a list of actions, or a mask as bytes")
+    return list(legal)

@@ -185,3 +185,22 @@ def test_a_session_token_takes_the_session_over() -> None:
 def test_without_a_token_every_peer_is_welcome() -> None:
     table = Conversation(settings=Settings(token=None))
     Voice(table, "observer", "anyone")
+
+
+def test_what_is_over_leaves_nothing_in_the_timers() -> None:
+    """A deadline may be far away, and episodes short; what waits for it must not grow with them."""
+    table = Conversation(episodes=50, clock=m.ClockRule(decision=600.0), answer_timeout=600.0)
+    table.opens()
+    sizes: set[int] = set()
+    for _ in range(50):
+        table.environment.hears(m.EnvironmentStart)
+        table.environment.turns(0)
+        if not sizes:
+            table.agents[0].hears(m.Init)
+        table.agents[0].hears(m.AgentStart)
+        table.agents[0].acts(0)
+        table.environment.hears(m.EnvironmentStep)
+        table.environment.turns(terminated=True, outcome=[1.0, 0.0])
+        table.agents[0].hears(m.End)
+        sizes.add(len(table.core.tables.timers.heap))
+    assert sizes == {1}

@@ -1,0 +1,64 @@
+"""Peers in the broker's own program: their time counts, and what they say counts as over a socket."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
+
+
+class Short(Environment):
+    """One seat, two turns."""
+
+    name = "short"
+    legal: Any = (0, 2)
+
+    def init(self) -> Spec:
+        return Spec(
+            seats=1,
+            observation_spaces=[spaces.Discrete(1)],
+            action_spaces=[spaces.Discrete(3)],
+        )
+
+    def start(self, seed: int) -> Turn:
+        return Turn(to_act=[0], seats=[View(0, 0, self.legal)])
+
+    def step(self, actions: Any) -> Turn:
+        return Turn(seats=[View(0, 0)], terminated=True, outcome=[1.0])
+
+
+class Last(Agent):
+    """Takes the last legal action."""
+
+    name = "last"
+
+    def step(self, turn: Any) -> Any:
+        return turn.legal[-1]
+
+
+def test_legal_actions_may_be_a_tuple() -> None:
+    with InProcess([Short], [Last]) as experiment:
+        run = experiment.run("short", [experiment.create("last")], episodes=1)
+        assert [(each.reason, each.seats[0].breaches) for each in run] == [("terminated", 0)]
+
+
+def test_what_an_agent_takes_counts_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, slept = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: real() + slept[0])
+
+    class Slow(Last):
+        name = "slow"
+
+        def step(self, turn: Any) -> Any:
+            slept[0] += 5.0
+            return turn.legal[0]
+
+    with InProcess([Short], [Slow]) as experiment:
+        slow = [experiment.create("slow")]
+        run = experiment.run("short", slow, episodes=2, clock={"decision": 1.0})
+        for each in run:
+            assert each.reason == "timeout"
+            assert 5.0 <= each.seats[0].seconds < 10.0
