@@ -38,12 +38,15 @@ LATER = _Later()
 class _Play:
     """A seat's episode in progress."""
 
-    __slots__ = ("agent", "batch", "before", "memory", "mode", "rng", "seat", "seed", "seq")
+    __slots__ = (
+        *("agent", "batch", "before", "memory", "mode", "needs", "rng", "seat", "seed", "seq"),
+    )
 
     def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
         self.agent = agent
         self.batch = agent if isinstance(agent, BatchAgent) else None
         """The agent, if it answers decisions together."""
+        self.needs = agent.needs if agent.needs.of_decisions else None
         self.seat = seat
         self.mode = start.mode
         self.seed = start.seed
@@ -215,11 +218,12 @@ class AgentHost:
             think=message.think,
         )
         agent = play.agent
-        missing = agent.needs.missing(actions, afterstates)
-        if missing:
-            text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
-            self._crashed(play, turn, seq, DovetailError(text), out)
-            return
+        if play.needs is not None:
+            missing = play.needs.missing(actions, afterstates)
+            if missing:
+                text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
+                self._crashed(play, turn, seq, DovetailError(text), out)
+                return
         if play.batch is not None:
             self._waiting.setdefault(play.batch, []).append((play, turn, seq))
             return

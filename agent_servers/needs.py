@@ -59,6 +59,11 @@ class Needs(Struct, frozen=True, kw_only=True):
                 f"{who} needs the same discrete actions for all seats; {game} has others"
             )
 
+    @property
+    def of_decisions(self) -> bool:
+        """Whether a decision can lack something."""
+        return self.legal == "list" or self.afterstates
+
     def missing(self, legal: Sequence[int] | None, afterstates: object) -> str:
         """Return what a decision should have brought; empty if it brought everything."""
         if self.legal == "list" and not legal:

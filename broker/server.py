@@ -124,17 +124,8 @@ class Server:
     def pump(self, timeout: float) -> None:
         """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
         core = self.core
-        now = self._now()
+        now = self._exchange(self._now())
         live = self._live
-        self._told = False
-        for _ in range(ROUNDS):
-            if not self._local or self._told or self._held:
-                break
-            self._take_local(now)
-            if now >= core.deadline():
-                self._tick(now)
-            self._commit(now)
-            now = self._last = time.monotonic() + self._offset  # what hosts took counts
         if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
@@ -150,23 +141,29 @@ class Server:
             self._renew(live, now)
         self._last = time.monotonic() + self._offset
 
-    def _take_local(self, now: float) -> None:
-        """Take what peers in this program have said."""
-        core, live = self.core, self._live
-        for _ in range(len(self._local)):
-            local, messages = self._local.popleft()
-            if live is None and not local.encoded:
+    def _exchange(self, now: float) -> float:
+        """Let peers in this program speak and answer; return the time then."""
+        core, said = self.core, self._local
+        self._told = False
+        for _ in range(ROUNDS):
+            if not said or self._told or self._held:
+                break
+            for _ in range(len(said)):
+                local, messages = said.popleft()
+                if self._live is not None or local.encoded:
+                    frames = [self._frame(local, message) for message in messages]
+                    if self._live is not None:
+                        self._live.events.append((now, [self._live.name(local), *frames]))
+                    if local.encoded:
+                        self._intake.take(local, frames, now)
+                        continue
                 for message in messages:
                     core.receive(local, message, now)
-                continue
-            frames = [self._frame(local, message) for message in messages]
-            if live is not None:
-                live.events.append((now, [live.name(local), *frames]))
-            if local.encoded:
-                self._intake.take(local, frames, now)
-                continue
-            for message in messages:
-                core.receive(local, message, now)
+            if now >= core.deadline():
+                self._tick(now)
+            self._commit(now)
+            now = self._last = time.monotonic() + self._offset  # what hosts took counts
+        return now
 
     def _frame(self, local: Local, message: m.Message) -> bytes:
         """Return the frame of a message from a peer in this program, or of what goes in its place."""
@@ -223,11 +220,10 @@ class Server:
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
         tables = self.core.tables
-        while tables.out.messages or tables.records or self._held:
-            records, out = self.core.take()
-            if self.journal is None:
-                self._tell(out)
-                continue
+        if not (tables.out.messages or tables.records or self._held):
+            return
+        records, out = self.core.take()
+        if self.journal is not None:
             if self._held:
                 if now < self._retry and not records:
                     self._held += out
@@ -245,7 +241,7 @@ class Server:
                 except OSError as error:
                     self._hold(out, error, now)
                     return
-            self._tell(out)
+        self._tell(out)
 
     def _renew(self, live: Live, now: float) -> None:
         """Replace what was written of what is in progress by a snapshot."""
