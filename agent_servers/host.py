@@ -15,13 +15,14 @@ from types import GeneratorType
 from typing import Any
 
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
+from dovetail.agent_servers.groups import Groups
 from dovetail.peer import options
 from dovetail.peer.blame import place
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code, DovetailError
+from dovetail.protocol.errors import Code, DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
@@ -104,6 +105,7 @@ class AgentHost:
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
+        self._groups = Groups(describe)
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -386,7 +388,14 @@ class AgentHost:
                     answer = _answered(message, thought)
                     play, turn, seq = thought.play, thought.decision, thought.seq
                     self._think(play, turn, seq, thought.generator, answer, out)
+            case m.AgentSteps():
+                self._steps(message, out)
+            case m.Ends():
+                group = self._groups.get(message.match, message.instance)
+                if group is not None:
+                    group.ends(message)
             case m.Leave():
+                self._groups.leave(message.match)
                 for key in [key for key in self._seats if key[0] == message.match]:
                     del self._seats[key]
             case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
@@ -409,7 +418,28 @@ class AgentHost:
             text = describe(error, f"{type(agent).__name__} taking a seat")
             self._fail(message.seq, _code(error), text, out)
             return
-        self._seats[key] = (agent, seat)
+        if message.slots:
+            self._groups.init(agent, seat, message)
+        else:
+            self._seats[key] = (agent, seat)
+
+    def _steps(self, message: m.AgentSteps, out: list[m.Message]) -> None:
+        """Answer a batch of a group."""
+        group = self._groups.get(message.match, message.instance)
+        if group is None:
+            text = f"instance {message.instance} has no seat in group {message.match}"
+            self._fail(message.seq, "unknown", text, out)
+            return
+        try:
+            actions = group.steps(message)
+        except Exception as error:
+            code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            self._fail(message.seq, code, describe(error, agent_name(group.agent)), out)
+            return
+        out.append(actions)
+        if self._inbox.keeping:
+            self._inbox.keep(message.seq, actions, group.before)
+            group.before = message.seq
 
     def _request(
         self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup
@@ -430,6 +460,7 @@ class AgentHost:
                     for play in self._playing.values():
                         if play.agent is agent:  # what it remembers is of the agent before
                             play.memory = agent.Memory()
+                    self._groups.forget(agent)
                 case m.AgentMessage():
                     return m.Reply(number, agent.message(message.body))
                 case m.Cleanup():
@@ -457,6 +488,7 @@ class AgentHost:
                 m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode)
             )
         self._seats.clear()
+        self._groups.reset()
         for agent in self._instances.values():
             _let_go(agent)
         self._instances.clear()
@@ -523,4 +555,5 @@ def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
         wants=wants,
         capacity=kind.capacity,
         instance=instance,
+        stacked=True,
     )

@@ -87,7 +87,7 @@ def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
                 "agents": [instance.agent for instance in run.agents],
                 "state": run.machine.state,
                 "finished": run.finished,
-                "playing": len(run.playing),
+                "playing": run.running,
                 "episodes": run.asked.episodes,
             }
             for run in runs

@@ -35,7 +35,8 @@ class Commands:
         if wrong:
             peer.refuse(asked.id, "unknown", wrong)
             return
-        room = MATCHES - sum(len(run.matches) for run in self._runs if run.experiment is peer)
+        own = [run for run in self._runs if run.experiment is peer]
+        room = MATCHES - sum(match.slots or 1 for run in own for match in run.matches.values())
         if room <= 0:
             text = f"your runs have {MATCHES:,} matches open, and may not have more; wait for a run"
             peer.refuse(asked.id, "limit", text)

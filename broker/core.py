@@ -34,8 +34,8 @@ from dovetail.protocol.journal import AnyRecord
 Handler = Callable[[Peer, Any, float], None]
 
 ANSWERS = {
-    "environment": ("spec", "turn", "reply", "error"),
-    "agent": ("action", "reply", "saved", "error"),
+    "environment": ("spec", "turn", "turns", "reply", "error"),
+    "agent": ("action", "actions", "reply", "saved", "error"),
 }
 """What the broker waits for from peers of a role."""
 UNGREETED = "say hello first; no session is known for this connection"
@@ -76,6 +76,7 @@ class Core:
                 m.Turn: episodes.on_turn,
                 m.Spec: runs.on_spec,
                 m.Reply: requests.on_reply,
+                m.Turns: runs.stacked.on_turns,
             },
             "agent": {
                 **everybody,
@@ -83,6 +84,7 @@ class Core:
                 m.AgentLookahead: requests.on_lookahead,
                 m.Saved: requests.on_saved,
                 m.Reply: requests.on_reply,
+                m.Actions: runs.stacked.on_actions,
             },
             "observer": observer,
             "experiment": {
@@ -192,6 +194,8 @@ class Core:
                 m.EnvironmentStart() | m.EnvironmentStep() | m.AgentStart() | m.AgentStep() as asked
             ):
                 self._episodes.failed(asked, error, now)
+            case m.EnvironmentSteps() | m.AgentSteps() as asked:
+                self.runs.stacked.failed(asked, error, now)
             case asked:
                 self._requests.failed(peer, asked.id, error.code, error.message, now)
 
@@ -213,6 +217,8 @@ class Core:
         about = error.about
         match = self.runs.matches.get(about.get("match", 0))
         play = self._episodes.get(about.get("episode", 0))
+        if error.kind in ("turns", "actions"):
+            return self.runs.stacked.awaited(peer, error.kind, about.get("match", 0))
         if error.kind == "spec":
             return match.asked if match is not None and match.environment is peer else None
         if error.kind == "error" or play is None:
@@ -279,6 +285,7 @@ class Core:
             (self.runs, ("_runs",)),
             (self.runs.matches, ("_all", "_served")),
             (self._episodes, ("_all",)),
+            (self.runs.stacked, ("_all",)),
             (self._episodes.rebuilding, ("all",)),
             (self._requests, ("_all",)),
             (self._remaking, ("lost",)),
@@ -306,6 +313,7 @@ class Core:
         """Watch every deadline again, in an order that depends on nothing but the state."""
         self._timers.heap.clear()
         self.runs.matches.rewatch()
+        self.runs.stacked.rewatch()
         self._episodes.rebuilding.rewatch()
         self._requests.rewatch()
 
@@ -313,6 +321,7 @@ class Core:
         """Take the news that the program ended and was started again: no connection is left."""
         self._sessions.restarted(now)
         self._episodes.restarted(now)
+        self.runs.stacked.restarted()
 
     # -- for the shell ---------------------------------------------------------------------------
 
@@ -324,7 +333,7 @@ class Core:
     @property
     def idle(self) -> bool:
         """Whether no episode is in progress."""
-        return not len(self._episodes)
+        return not len(self._episodes) and not len(self.runs.stacked)
 
     def role(self, address: Address) -> str | None:
         """Return the role of the peer at a connection, None before its ``hello``."""

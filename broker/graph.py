@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec.msgpack import Ext
 
 from dovetail.protocol import codec
@@ -140,7 +141,8 @@ class Graph:
                 if name not in self._fixed and self._absent is not None:
                     return self._absent(name)
                 return self._fixed[name]
-            return msgspec.msgpack.decode(each.data, ext_hook=codec.extension)
+            found = msgspec.msgpack.decode(each.data, ext_hook=codec.extension)
+            return found.copy() if isinstance(found, np.ndarray) else found  # to be written to
 
         for each, (name, *parts) in zip(made, nodes, strict=True):
             if name in ("list", "deque"):

@@ -68,6 +68,8 @@ class Match:
     """By seat, from its first episode on."""
     moves: int = 0
     """How often its episodes have moved to another environment."""
+    slots: int = 0
+    """Of a group; 0 for a single match."""
     moving: bool = False
     """Whether ``environment`` is another one that has yet to catch up."""
     play: Play | None = None

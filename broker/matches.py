@@ -34,10 +34,12 @@ class Matches:
         """Return those whose environment a peer serves."""
         return list(self._served.get(peer, {}).values())
 
-    def server(self, asked: m.Run, avoid: Peer | None = None) -> Peer | None:
+    def server(
+        self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
+    ) -> Peer | None:
         """Return who can serve one more match of a run: of those that can, the peer with the fewest.
 
-        A peer to ``avoid`` is taken only if there is no other.
+        A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
         """
         offering = [
             peer
@@ -45,6 +47,7 @@ class Matches:
             if peer.role == "environment"
             and asked.environment in peer.offers
             and (asked.peer is None or asked.peer == peer.name)
+            and (not stacked or peer.offers[asked.environment].stacked)
         ]
         return min(
             offering,
@@ -52,15 +55,19 @@ class Matches:
             default=None,
         )
 
-    def open(self, run: Run, now: float, avoid: Peer | None = None) -> bool:
-        """Open a match of a run; return whether there is a peer to serve it, as ``server`` says."""
+    def open(self, run: Run, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
+        """Open a match of a run, with ``slots`` a group; return whether ``server`` finds a peer for it."""
         asked = run.asked
-        peer = self.server(asked, avoid)
+        peer = self.server(asked, avoid, stacked=slots > 0)
         if peer is None:
             return False
         number = self._tables.number()
-        seq = peer.outbox.ask(m.Open(number, asked.environment, asked.configuration))
-        match = Match(number, run.number, peer, seq, now + run.rules.patience)
+        wanted = slots > 0 and any(agent.offer.wants for agent in run.agents)
+        opening = m.Open(
+            *(number, asked.environment, asked.configuration), slots=slots, afterstates=wanted
+        )
+        seq = peer.outbox.ask(opening)
+        match = Match(number, run.number, peer, seq, now + run.rules.patience, slots=slots)
         self._all[number] = run.matches[number] = match
         self._serve(match, peer)
         self.watch(match)

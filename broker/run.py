@@ -10,6 +10,7 @@ from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
 from dovetail.broker.rules import Rules, rules_of
+from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import RUN, Machine, RunState
@@ -100,6 +101,8 @@ class Run:
     matches: dict[int, Match] = field(default_factory=dict)
     idle: list[Match] = field(default_factory=list)
     playing: dict[Match, Play] = field(default_factory=dict)
+    stacks: dict[Match, Stack] = field(default_factory=dict)
+    """Its groups, if it plays in groups."""
     finished: int = 0
     permits: int = 0
     """Stepwise: episodes that the experiment has asked to begin."""
@@ -123,7 +126,12 @@ class Run:
 
     def progress(self) -> m.Progress:
         """Return how far the run is."""
-        return m.Progress(self.number, self.finished, len(self.playing), self.asked.episodes)
+        return m.Progress(self.number, self.finished, self.running, self.asked.episodes)
+
+    @property
+    def running(self) -> int:
+        """How many episodes are in progress."""
+        return len(self.playing) + sum(int(stack.live.sum()) for stack in self.stacks.values())
 
 
 def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -> Run:

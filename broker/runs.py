@@ -16,6 +16,9 @@ from dovetail.broker.matches import Matches
 from dovetail.broker.peers import Peer
 from dovetail.broker.rebuild import MOVES
 from dovetail.broker.run import Run
+from dovetail.broker.stack import Slot
+from dovetail.broker.stack import problem as unsuitable
+from dovetail.broker.stacked import Stacked, groups
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
@@ -45,6 +48,7 @@ class Runs:
         self.ended: Callable[[Run], None] = lambda run: None
         """Called after each episode of a run whose agents are saved, or made again."""
         self.episodes = Episodes(tables, watching, matches, self.go_on, self._replace, self.revive)
+        self.stacked = Stacked(tables, watching, self._went_on, self._replace, self.revive)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs.values())
@@ -60,8 +64,9 @@ class Runs:
     def add(self, run: Run, matches: int, now: float) -> None:
         """Begin a run with so many matches."""
         self._runs[run.number] = run
-        for _ in range(matches):
-            self.matches.open(run, now)
+        server = self.matches.server(run.asked, stacked=True)
+        for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
+            self.matches.open(run, now, slots=slots)
 
     # -- matches ---------------------------------------------------------------------------------
 
@@ -83,7 +88,14 @@ class Runs:
         if wrong:
             self.finish(run, "failed", wrong, now)
             return
-        run.idle.append(match)
+        if not match.slots:
+            run.idle.append(match)
+        elif not unsuitable(spec):
+            self.stacked.opened(run, match)
+        else:  # its episodes are played singly instead
+            self._close(run, match)
+            for _ in range(match.slots):
+                self.matches.open(run, now)
         self.advance(run, now)
 
     def refused(self, asked: m.Open | m.Init, text: str, now: float) -> None:
@@ -99,7 +111,7 @@ class Runs:
             match.machine.on("error")
         blame = None
         if isinstance(asked, m.Init):
-            blame = run.agents.index(match.sitters[asked.seat].instance)
+            blame = [agent.number for agent in run.agents].index(asked.instance)
         self.finish(run, "failed", text, now, blame=blame)
 
     def _overdue(self, match: Match, now: float) -> None:
@@ -115,6 +127,7 @@ class Runs:
         """Close a match that plays nothing."""
         if match.moving:
             self.episodes.rebuilding.end(match)
+        self.stacked.close(run, match)
         self.matches.close(run, match)
 
     # -- on and on -------------------------------------------------------------------------------
@@ -128,7 +141,8 @@ class Runs:
                 break
             run.permits = 0
             self.episodes.begin(run, run.idle.pop(), now)
-        if run.playing:
+        self.stacked.advance(run, now)
+        if run.running:
             return
         if run.machine.state == "draining":
             self.finish(run, "drained", SHUTDOWN if self._tables.stopping else "", now)
@@ -148,6 +162,10 @@ class Runs:
             self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
             return
         run.idle.append(match)
+        self._went_on(run, now)
+
+    def _went_on(self, run: Run, now: float) -> None:
+        """Continue after episodes of a run; others may have waited for its agents."""
         self.advance(run, now)
         if len(self._runs) > 1:
             self.advance_all(now)
@@ -166,7 +184,7 @@ class Runs:
         reason: m.DoneReason,
         message: str,
         now: float,
-        ending: Callable[[Play], Ending] | None = None,
+        ending: Callable[[Play | Slot], Ending] | None = None,
         blame: int | None = None,
     ) -> None:
         """End a run: its episodes in progress, its matches, its experiment's wait.
@@ -175,9 +193,11 @@ class Runs:
         place of the agent that ended it.
         """
         run.machine.on(EVENTS[reason])
+        cancelled = Ending("cancelled", message=message)
         for play in sorted(run.playing.values(), key=lambda each: each.match.number):
-            cancelled = Ending("cancelled", message=message)
             self.episodes.finish(run, play, cancelled if ending is None else ending(play))
+        for match in list(run.stacks):
+            self.stacked.finish(run, match, ending or (lambda slot: cancelled))
         for match in list(run.matches.values()):
             self._close(run, match)
         del self._runs[run.number]
@@ -220,12 +240,14 @@ class Runs:
         if match in run.playing and self._move(run, match, now):
             return
         ending = Ending("environment-failed", message=what)
-        if not self.matches.open(run, now, match.environment) and len(run.matches) == 1:
+        opened = self.matches.open(run, now, match.environment, slots=match.slots)
+        if not opened and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)
             return
         play = run.playing.get(match)
         if play is not None:
             self.episodes.finish(run, play, ending)
+        self.stacked.finish(run, match, lambda slot: ending)
         self._close(run, match)
         self.advance(run, now)
 
@@ -262,5 +284,5 @@ class Runs:
             self.finish(run, "cancelled", why, now)
 
 
-def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play) -> Ending:
+def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) -> Ending:
     return play.loss(instance, price, what)

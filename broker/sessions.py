@@ -23,7 +23,15 @@ AT_WORK = 10
 """How many times longer than others a peer may be silent that is at work on a request."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 """What a terminal obeys rather than shows."""
-TURNS = m.Open | m.EnvironmentStart | m.EnvironmentStep | m.AgentStart | m.AgentStep
+TURNS = (
+    m.Open
+    | m.EnvironmentStart
+    | m.EnvironmentStep
+    | m.EnvironmentSteps
+    | m.AgentStart
+    | m.AgentStep
+    | m.AgentSteps
+)
 """What clocks bound, so that a peer may be silent while it owes the answer."""
 
 
@@ -186,6 +194,7 @@ class Sessions:
         self._welcome(peer, resumed=True)
         peer.outbox.replay(seen)
         self._runs.episodes.back(peer, now)
+        self._runs.stacked.back(peer, now)
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> None:
         settings = self._tables.settings

@@ -26,13 +26,14 @@ from dovetail.broker.rebuild import Rebuild
 from dovetail.broker.request import Request
 from dovetail.broker.rules import Rules
 from dovetail.broker.run import Run, Schedule
+from dovetail.broker.stack import Asked, Stack
 from dovetail.broker.tables import Settings
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
     *(SeatClock, Ending, Episode, Opening, Rules, Instance, Match, Play, Sitter, Outbox, Peer),
-    *(Place, Rebuild, Request, Run, Schedule, Settings, Machine),
+    *(Place, Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
 )
 _CLASSES = {
     **{f"broker.{kind.__name__}": kind for kind in _STATE},

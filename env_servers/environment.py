@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from msgspec import Struct
 
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.messages import Spec, Turn, View
 from dovetail.protocol.scenes import Scene
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 __all__ = [
     "DovetailError",
@@ -114,6 +117,14 @@ class Environment:
         For games in which that says everything; the others leave it undefined.
         """
         raise NotImplementedError
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        """Return what plays many episodes of this game at once, as arrays.
+
+        It must play exactly as this environment does.  None has the host play copies of this one.
+        """
+        return None
 
     def message(self, body: Any) -> Any:
         """Answer a message of the experiment."""

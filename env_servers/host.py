@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Raw
 
 from dovetail.env_servers.environment import Environment
+from dovetail.env_servers.groups import Groups
 from dovetail.env_servers.lookahead import Walk
 from dovetail.peer import options
 from dovetail.peer.blame import place
@@ -19,7 +20,7 @@ from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code, DovetailError, IllegalAction
+from dovetail.protocol.errors import Code, DovetailError, IllegalAction, ProtocolError
 
 log = logging.getLogger("dovetail.environment")
 
@@ -66,6 +67,7 @@ class EnvironmentHost:
         self._inbox = Inbox()
         self._open: dict[int, _Open] = {}
         self._episodes: dict[int, _Open] = {}
+        self._groups = Groups()
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -74,6 +76,7 @@ class EnvironmentHost:
                 name=name,
                 description=" ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
                 parameters=options.describe(kind.Configuration),
+                stacked=True,
             )
             for name, kind in self.types.items()
         ]
@@ -201,6 +204,8 @@ class EnvironmentHost:
                     self._reset()
             case m.Ping():
                 self._inbox.settle(message.settled)
+            case m.EnvironmentSteps():
+                self._steps(message, out)
             case m.Open():
                 self._inbox.answer(message.seq, self._make(message), out)
             case m.Close():
@@ -221,23 +226,47 @@ class EnvironmentHost:
             configuration = options.read(
                 kind.Configuration, message.configuration, f"environment {name}"
             )
-            environment = kind(configuration)
-            spec = environment.init()
+            if message.slots:
+                spec = self._groups.open(kind, configuration, message)
+            else:
+                environment = kind(configuration)
+                spec = environment.init()
             if not isinstance(spec, m.Spec):
                 raise DovetailError(f"init returned {type(spec).__name__}, not a Spec")
             spec.match = message.match
             spec.name = spec.name or name
         except Exception as error:
             return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
-        self._open[message.match] = _Open(message.match, environment, spec.seats)
+        if not message.slots:
+            self._open[message.match] = _Open(message.match, environment, spec.seats)
         return spec
+
+    def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
+        """Play a batch of a group."""
+        try:
+            group = self._groups.get(message.match)
+        except DovetailError as error:
+            self._fail(message.seq, "unknown", str(error), out)
+            return
+        try:
+            turns = group.steps(message)
+        except Exception as error:
+            code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            self._fail(message.seq, code, _describe(error, "a batch"), out)
+            return
+        out.append(turns)
+        if self._inbox.keeping:
+            self._inbox.keep(message.seq, turns, group.before)
+            group.before = message.seq
 
     def _reset(self) -> None:
         """Close everything: the session is over."""
+        self._groups.reset()
         for number in list(self._open):
             self._close(number)
 
     def _close(self, match: int) -> None:
+        self._groups.close(match)
         place = self._open.pop(match, None)
         if place is not None:
             self._episodes.pop(place.episode, None)

@@ -334,7 +334,7 @@ class Experiment:
                 agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
                 ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
                 ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``save_every``,
-                ``label`` and ``texts``;
+                ``label``, ``texts`` and ``stacked``;
                 ``dovetail.experiments.results.RunOptions`` says what each does.
 
         Raises:
@@ -533,7 +533,7 @@ class Experiment:
                 else:
                     for run in self._runs.values():
                         run.problems.append(message.message)
-            case m.Episode() | m.Progress() | m.Done():
+            case m.Episode() | m.Episodes() | m.Progress() | m.Done():
                 known = self._of(message.run, message)
                 if known is not None:
                     self._heard(known, message)
@@ -544,12 +544,14 @@ class Experiment:
             case _:
                 pass
 
-    def _heard(self, run: Run, message: m.Episode | m.Progress | m.Done) -> None:
+    def _heard(self, run: Run, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
         if isinstance(message, m.Progress):
             run.progress = message
         elif isinstance(message, m.Done):
             run.done = message
             del self._runs[run.number]
+        elif isinstance(message, m.Episodes):
+            run._results.extend(message.results)
         else:
             run._results.append(message)
 

@@ -72,6 +72,8 @@ class RunOptions(TypedDict, total=False):
     """Whether every watcher may see what the agents think."""
     label: str
     """What the run is called in the journal."""
+    stacked: bool
+    """Whether to play in groups, many episodes in one message; docs/stacked.md says when that is done."""
     texts: bool
     """In a stepwise run: whether each turn has the position as text."""
 

@@ -114,6 +114,7 @@ _FIELDS: dict[str, Any] = {
     "agents": [11, "somebody"],
     "answer_timeout": 5.0,
     "answers": 41,
+    "batch": 7,
     "blame": 1,
     "body": {"verbose": True},
     "check": True,
@@ -205,8 +206,75 @@ _FIELDS: dict[str, Any] = {
 }
 
 _SEAT_RESULT = m.SeatResult("td", 11, 1.0, 18, 0.75, 1, 2, 3, {"loss": 0.25})
+_EPISODE = m.Episode(4, 1, 17, SEED, "terminated", [_SEAT_RESULT, _SEAT_RESULT], [1.0, 0.0])
 _VIEW = m.View(0, payload(BOARD), b"\x09", 0.5, payload(AFTER), "X to move", payload(SCENE))
 
+_SLOTS, _SEATS = np.array([0, 2], np.int32), np.array([1, 0], np.int32)
+_STACK = np.stack([BOARD, BOARD])
+_ONE = np.array([1], np.int32)
+_BEGUN: dict[str, Any] = {
+    "episodes": np.array([18], np.int64),
+    "seeds": np.array([SEED], np.uint64),
+}
+_STACKED: dict[type, dict[str, Any]] = {
+    m.Open: {"slots": 4, "afterstates": True},
+    m.EnvironmentSteps: {
+        "slots": _SLOTS,
+        "seats": _SEATS,
+        "actions": np.array([3, 0], np.int64),
+        "restarts": _ONE,
+        **_BEGUN,
+    },
+    m.Turns: {
+        "slots": np.array([0, 1, 2, 3], np.int32),
+        "rewards": np.array([[0.0, 0.0], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0]]),
+        "over": np.array([0, 0, 1, 3], np.uint8),
+        "rows": np.array([0, 1], np.int32),
+        "seats": np.array([0, 0], np.int32),
+        "observations": payload(_STACK),
+        "legal": np.array([[9], [127]], np.uint8),
+        "afterstates": payload(AFTER),
+        "finals": payload(_STACK[None]),
+        "outcomes": np.array([[1.0, 0.0]]),
+        "faults": [m.Fault(3, "illegal", "column 9 does not exist", 1)],
+    },
+    m.AgentSteps: {
+        "slots": _SLOTS,
+        "seats": _SEATS,
+        "turns": np.array([0, 6], np.int32),
+        "observations": _STACK,
+        "legal": np.array([[127], [9]], np.uint8),
+        "afterstates": AFTER,
+        "rewards": np.array([0.0, -0.5]),
+        "starts": np.array([0], np.int32),
+        **_BEGUN,
+    },
+    m.Ends: {
+        "slots": _ONE,
+        "seats": np.array([0], np.int32),
+        "episodes": np.array([17], np.int64),
+        "rewards": np.array([1.0]),
+        "totals": np.array([1.0]),
+        "decisions": np.array([4], np.int32),
+        "reasons": ["illegal-action"],
+        "outcomes": np.array([[1.0, 0.0]]),
+        "blames": _ONE,
+        "observations": BOARD[None],
+    },
+    m.Actions: {
+        "slots": _SLOTS,
+        "seats": _SEATS,
+        "actions": np.array([3, 0], np.int64),
+        "resigns": [1],
+        "refused": np.array([2, 0], np.int32),
+        "measures": [{"loss": 0.25}, {}],
+        "faults": [m.Fault(2, "crashed", "td raised ValueError", 0)],
+    },
+    m.Episodes: {"results": [_EPISODE]},
+}
+_COLUMNS = {
+    (kind, name): value for kind, fields in _STACKED.items() for name, value in fields.items()
+}
 _SPECIAL: dict[tuple[type, str], Any] = {
     (m.Action, "measures"): {"loss": 0.25},
     (m.Action, "thoughts"): m.Thoughts([0.5, -0.25], [0.75, 0.25], [3, 1], "ahead"),
@@ -221,6 +289,7 @@ _SPECIAL: dict[tuple[type, str], Any] = {
     (m.Turn, "seats"): [_VIEW, m.View(1)],
     (m.Turn, "info"): payload({"note": "opening"}),
     (m.WatchedTurn, "agents"): ["td", "random"],
+    **_COLUMNS,
     **{(m.Spec, name): value for name, value in _SPEC.items()},
 }
 

@@ -138,6 +138,8 @@ class Offer(Part):
     """For agents: the program is this one agent; experiments seat it by name and do not create it."""
     seats: list[int] | None = None
     """For environments: the possible numbers of seats."""
+    stacked: bool = False
+    """Whether it can play in groups; see SPEC.md, Stacked turns."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):
@@ -304,6 +306,10 @@ class Open(Message):
     """Options by name; the others keep their defaults."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    slots: Natural = 0
+    """To an offer with ``stacked``: how many episodes it plays at once, as a group; 0 for an ordinary match."""
+    afterstates: bool = False
+    """Whether the ``turns`` of the group need ``afterstates``."""
 
 
 class EnvironmentStart(Message, tag="start"):
@@ -381,6 +387,73 @@ class EnvironmentMessage(Message, tag="message"):
     """Any value that the two sides understand."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class EnvironmentSteps(Message, tag="steps"):
+    """A batch for an environment's group: actions to apply, and episodes to begin; answered with ``turns``."""
+
+    match: int
+    """The group."""
+    batch: Natural
+    """The number of the batch in the group, from 0; the ``turns`` repeats it."""
+    slots: Any = None
+    """Tensor int32 [rows]: the slot of each action, rising; nil if there is none."""
+    seats: Any = None
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    actions: Any = None
+    """Tensor int64 [rows]: the action."""
+    restarts: Any = None
+    """Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does."""
+    episodes: Any = None
+    """Tensor int64 [begun]: the broker's number of each of these episodes."""
+    seeds: Any = None
+    """Tensor uint64 [begun]: what seeds each of them."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Fault(Part):
+    """What failed in one slot of a batch, while the others continue."""
+
+    slot: Natural
+    """The slot."""
+    code: str
+    """``illegal`` if the rules refuse an action, ``crashed`` for anything else."""
+    message: str
+    """One line for a person: what is wrong."""
+    seat: int | None = None
+    """The seat at fault, if it is a seat's."""
+
+
+class Turns(Message):
+    """What a batch led to, in every slot that it named; SPEC.md says what each column must hold."""
+
+    match: int
+    """The group."""
+    batch: Natural
+    """The batch that it answers."""
+    slots: Any
+    """Tensor int32 [slots]: those of the batch, each once, rising."""
+    rewards: Any = None
+    """Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0."""
+    over: Any = None
+    """Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue."""
+    rows: Any = None
+    """Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must."""
+    seats: Any = None
+    """Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising."""
+    observations: Payload = NIL
+    """A tensor [rows, ...], or an array of one value per row: what each of them observes."""
+    legal: Any = None
+    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    afterstates: Payload = NIL
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    finals: Payload = NIL
+    """A tensor [ended, seats, ...], or an array of arrays: what the seats observe where ``over`` is 1 or 2."""
+    outcomes: Any = None
+    """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none."""
+    faults: list[Fault] = []
+    """What went wrong where ``over`` is 3, in the same order."""
 
 
 class View(Part):
@@ -541,6 +614,8 @@ class Init(Message):
     """The name of the offer that the instance was made from."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    slots: Natural = 0
+    """How many episodes a group plays at once; 0 for an ordinary match."""
 
 
 class Clock(Part):
@@ -649,6 +724,101 @@ class End(Message):
     """The mode of the episode."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class AgentSteps(Message, tag="steps"):
+    """A batch of decisions for an instance in a group; answered with ``actions``."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance that decides."""
+    batch: Natural
+    """The number of the batch in the group; the ``actions`` repeats it."""
+    slots: Any
+    """Tensor int32 [rows]: the slot of each decision, rising."""
+    seats: Any
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    turns: Any
+    """Tensor int32 [rows]: its turn."""
+    observations: Any = None
+    """A tensor [rows, ...], or an array of one value per row: what is observed."""
+    legal: Any = None
+    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    afterstates: Any = None
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    rewards: Any = None
+    """Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0."""
+    starts: Any = None
+    """Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil for none."""
+    episodes: Any = None
+    """Tensor int64 [first]: the broker's numbers of these episodes."""
+    seeds: Any = None
+    """Tensor uint64 [first]: what seeds the seat's random choices in each of them."""
+    mode: Mode = "learn"
+    """In ``evaluate`` the agent must not learn."""
+    clock: Clock | None = None
+    """The clock of each of these decisions; nil if none runs."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Ends(Message):
+    """Tells an instance in a group which of its seats' episodes are over; a column for each field of ``end``."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance."""
+    slots: Any
+    """Tensor int32 [ended]: the slot of each seat."""
+    seats: Any
+    """Tensor int32 [ended]: the seat."""
+    episodes: Any
+    """Tensor int64 [ended]: the broker's number of the episode."""
+    rewards: Any
+    """Tensor float64 [ended]: the sum of the seat's rewards since its last decision."""
+    totals: Any
+    """Tensor float64 [ended]: the seat's return."""
+    decisions: Any
+    """Tensor int32 [ended]: how many decisions the seat was given."""
+    reasons: list[Reason]
+    """Why each episode ended."""
+    outcomes: Any = None
+    """Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none."""
+    blames: Any = None
+    """Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere."""
+    observations: Any = None
+    """A tensor [ended, ...], or an array of one value each: the final observations."""
+    mode: Mode = "learn"
+    """The mode of these episodes."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Actions(Message):
+    """The answer to a batch of decisions: an action for every row, in their order."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance."""
+    batch: Natural
+    """The batch that it answers."""
+    slots: Any
+    """Tensor int32 [rows]: as in the ``steps``."""
+    seats: Any
+    """Tensor int32 [rows]: as in the ``steps``."""
+    actions: Any
+    """Tensor int64 [rows]: the action number of each."""
+    resigns: list[int] = []
+    """The rows, from 0, that give their episode up instead."""
+    refused: Any = None
+    """Tensor int32 [rows]: how many earlier answers were illegal, as in ``action``; nil for none."""
+    measures: Any = None
+    """An array with a map for each row: what the agent measured since its last answer; nil for nothing."""
+    faults: list[Fault] = []
+    """The decisions at which the agent failed, instead of their action."""
 
 
 class Thoughts(Part):
@@ -886,6 +1056,8 @@ class Run(Message):
     """In a stepwise run: whether each turn has the position as text.  Watchers get it in any case."""
     peer: str | None = None
     """The name of the peer that serves the environment, if several offer it; nil for any."""
+    stacked: bool = False
+    """Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked turns."""
 
 
 class RunCommand(Message):
@@ -1050,6 +1222,17 @@ class Episode(Message):
     """The joint actions that the broker played in place of the seats at the beginning."""
 
 
+class Episodes(Message):
+    """Results of a run that plays in groups, together."""
+
+    run: int
+    """The run."""
+    results: list[Episode]
+    """What would otherwise be an ``episode`` each, in the same order."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
 class Progress(Message):
     """Reports how far a run is."""
 
@@ -1122,8 +1305,8 @@ class WatchedTurn(Message, tag="turn"):
 # -- who says what -----------------------------------------------------------------------------------
 
 Session = Hello | Ping | Pong | Error | Bye
-FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply
-FromAgent = Hello | Ping | Pong | Error | Bye | Action | AgentLookahead | Saved | Reply
+FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply | Turns
+FromAgent = Hello | Ping | Pong | Error | Bye | Action | AgentLookahead | Saved | Reply | Actions
 FromExperiment = (
     Hello
     | Ping
@@ -1157,6 +1340,7 @@ ToEnvironment = (
     | Close
     | EnvironmentLookahead
     | EnvironmentMessage
+    | EnvironmentSteps
 )
 ToAgent = (
     Welcome
@@ -1175,9 +1359,22 @@ ToAgent = (
     | AgentMessage
     | Leave
     | Cleanup
+    | AgentSteps
+    | Ends
 )
 ToExperiment = (
-    Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Progress | Done | WatchedTurn
+    Welcome
+    | Ping
+    | Pong
+    | Error
+    | Bye
+    | Reply
+    | Saved
+    | Episode
+    | Progress
+    | Done
+    | WatchedTurn
+    | Episodes
 )
 
 Asked = (
@@ -1194,10 +1391,12 @@ Asked = (
     | Load
     | AgentMessage
     | Cleanup
+    | EnvironmentSteps
+    | AgentSteps
 )
 """What the broker sends again until it is answered; ``init`` only an ``error`` answers."""
 
-Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done
+Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done | Ends | Episodes
 """What the broker sends again until it has arrived."""
 
 Numbered = Asked | Delivered

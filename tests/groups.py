@@ -57,6 +57,7 @@ PLACES = {
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
     "tests/experiments/test_sitting.py": "processes",
+    "tests/experiments/test_stacked.py": "fast",
     "tests/experiments/test_standings.py": "fast",
     "tests/experiments/test_scripts.py": "processes",
     "tests/experiments/test_sweep.py": "fast",

@@ -27,6 +27,10 @@ func toAgent(kind string) Message {
 		return new(AgentStep)
 	case "end":
 		return new(End)
+	case "steps":
+		return new(AgentSteps)
+	case "ends":
+		return new(Ends)
 	case "save":
 		return new(Save)
 	case "load":
@@ -91,6 +95,8 @@ type Init struct {
 	Agent string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// How many episodes a group plays at once; 0 for an ordinary match.
+	Slots int64
 }
 
 func (m *Init) wire(w *wire) {
@@ -102,14 +108,16 @@ func (m *Init) wire(w *wire) {
 	opt(w, "agent", &m.Agent, "", text)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "slots", &m.Slots, 0, integer)
+	w.check(m.Slots >= 0, "slots", "0 or more")
 }
 
 func (*Init) kind() string { return "init" }
 
 func (m *Init) seq() int64 { return m.Seq }
 
-// Clock is part of AgentStart and AgentStep. What a seat may use and what its last answer took, in
-// seconds of the broker's clock.
+// Clock is part of AgentStart, AgentStep and AgentSteps. What a seat may use and what its last
+// answer took, in seconds of the broker's clock.
 type Clock struct {
 	// The limit of this decision; nil if there is none.
 	Decision *float64
@@ -289,6 +297,165 @@ func (m *End) wire(w *wire) {
 func (*End) kind() string { return "end" }
 
 func (m *End) seq() int64 { return m.Seq }
+
+// AgentSteps is the message "steps" to an agent. A batch of decisions for an instance in a group;
+// answered with `actions`.
+type AgentSteps struct {
+	// The group.
+	Match int64
+	// The instance that decides.
+	Instance int64
+	// The number of the batch in the group; the `actions` repeats it.
+	Batch int64
+	// Tensor int32 [rows]: the slot of each decision, rising.
+	Slots any
+	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+	Seats any
+	// Tensor int32 [rows]: its turn.
+	Turns any
+	// A tensor [rows, ...], or an array of one value per row: what is observed.
+	Observations any
+	// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+	Legal any
+	// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+	Afterstates any
+	// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
+	Rewards any
+	// Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil for
+	// none.
+	Starts any
+	// Tensor int64 [first]: the broker's numbers of these episodes.
+	Episodes any
+	// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+	Seeds any
+	// In `evaluate` the agent must not learn. Empty stands for ModeLearn.
+	Mode Mode
+	// The clock of each of these decisions; nil if none runs.
+	Clock *Clock
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
+}
+
+func (m *AgentSteps) wire(w *wire) {
+	need(w, "match", &m.Match, integer)
+	need(w, "instance", &m.Instance, integer)
+	need(w, "batch", &m.Batch, integer)
+	w.check(m.Batch >= 0, "batch", "0 or more")
+	need(w, "slots", &m.Slots, value)
+	need(w, "seats", &m.Seats, value)
+	need(w, "turns", &m.Turns, value)
+	opt(w, "observations", &m.Observations, nil, value)
+	opt(w, "legal", &m.Legal, nil, value)
+	opt(w, "afterstates", &m.Afterstates, nil, value)
+	opt(w, "rewards", &m.Rewards, nil, value)
+	opt(w, "starts", &m.Starts, nil, value)
+	opt(w, "episodes", &m.Episodes, nil, value)
+	opt(w, "seeds", &m.Seeds, nil, value)
+	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
+	orNil(w, "clock", &m.Clock, mapOf)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
+}
+
+func (*AgentSteps) kind() string { return "steps" }
+
+func (m *AgentSteps) seq() int64 { return m.Seq }
+
+// Ends is the message "ends" to an agent. Tells an instance in a group which of its seats' episodes
+// are over; a column for each field of `end`.
+type Ends struct {
+	// The group.
+	Match int64
+	// The instance.
+	Instance int64
+	// Tensor int32 [ended]: the slot of each seat.
+	Slots any
+	// Tensor int32 [ended]: the seat.
+	Seats any
+	// Tensor int64 [ended]: the broker's number of the episode.
+	Episodes any
+	// Tensor float64 [ended]: the sum of the seat's rewards since its last decision.
+	Rewards any
+	// Tensor float64 [ended]: the seat's return.
+	Totals any
+	// Tensor int32 [ended]: how many decisions the seat was given.
+	Decisions any
+	// Why each episode ended.
+	Reasons []Reason
+	// Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none.
+	Outcomes any
+	// Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere.
+	Blames any
+	// A tensor [ended, ...], or an array of one value each: the final observations.
+	Observations any
+	// The mode of these episodes. Empty stands for ModeLearn.
+	Mode Mode
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
+}
+
+func (m *Ends) wire(w *wire) {
+	need(w, "match", &m.Match, integer)
+	need(w, "instance", &m.Instance, integer)
+	need(w, "slots", &m.Slots, value)
+	need(w, "seats", &m.Seats, value)
+	need(w, "episodes", &m.Episodes, value)
+	need(w, "rewards", &m.Rewards, value)
+	need(w, "totals", &m.Totals, value)
+	need(w, "decisions", &m.Decisions, value)
+	need(w, "reasons", &m.Reasons, arrayOf(formReason))
+	opt(w, "outcomes", &m.Outcomes, nil, value)
+	opt(w, "blames", &m.Blames, nil, value)
+	opt(w, "observations", &m.Observations, nil, value)
+	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
+}
+
+func (*Ends) kind() string { return "ends" }
+
+func (m *Ends) seq() int64 { return m.Seq }
+
+// Actions is the message "actions" from an agent. The answer to a batch of decisions: an action for
+// every row, in their order.
+type Actions struct {
+	// The group.
+	Match int64
+	// The instance.
+	Instance int64
+	// The batch that it answers.
+	Batch int64
+	// Tensor int32 [rows]: as in the `steps`.
+	Slots any
+	// Tensor int32 [rows]: as in the `steps`.
+	Seats any
+	// Tensor int64 [rows]: the action number of each.
+	Actions any
+	// The rows, from 0, that give their episode up instead.
+	Resigns []int64
+	// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
+	Refused any
+	// An array with a map for each row: what the agent measured since its last answer; nil for
+	// nothing.
+	Measures any
+	// The decisions at which the agent failed, instead of their action.
+	Faults []Fault
+}
+
+func (m *Actions) wire(w *wire) {
+	need(w, "match", &m.Match, integer)
+	need(w, "instance", &m.Instance, integer)
+	need(w, "batch", &m.Batch, integer)
+	need(w, "slots", &m.Slots, value)
+	need(w, "seats", &m.Seats, value)
+	need(w, "actions", &m.Actions, value)
+	array(w, "resigns", &m.Resigns, integer[int64])
+	opt(w, "refused", &m.Refused, nil, value)
+	opt(w, "measures", &m.Measures, nil, value)
+	array(w, "faults", &m.Faults, mapOf[Fault])
+}
+
+func (*Actions) kind() string { return "actions" }
 
 // Thoughts is part of Action. What an agent thinks at a decision, for watchers; opponents do not
 // get it.

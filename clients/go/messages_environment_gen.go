@@ -27,6 +27,8 @@ func toEnvironment(kind string) Message {
 		return new(EnvironmentLookahead)
 	case "message":
 		return new(EnvironmentMessage)
+	case "steps":
+		return new(EnvironmentSteps)
 	}
 	return nil
 }
@@ -42,6 +44,11 @@ type Open struct {
 	Configuration map[string]any
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
+	// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary
+	// match.
+	Slots int64
+	// Whether the `turns` of the group need `afterstates`.
+	Afterstates bool
 }
 
 func (m *Open) wire(w *wire) {
@@ -50,6 +57,9 @@ func (m *Open) wire(w *wire) {
 	dict(w, "configuration", &m.Configuration, value)
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
+	opt(w, "slots", &m.Slots, 0, integer)
+	w.check(m.Slots >= 0, "slots", "0 or more")
+	opt(w, "afterstates", &m.Afterstates, false, boolean)
 }
 
 func (*Open) kind() string { return "open" }
@@ -198,6 +208,98 @@ func (m *EnvironmentMessage) wire(w *wire) {
 func (*EnvironmentMessage) kind() string { return "message" }
 
 func (m *EnvironmentMessage) seq() int64 { return m.Seq }
+
+// EnvironmentSteps is the message "steps" to an environment. A batch for an environment's group:
+// actions to apply, and episodes to begin; answered with `turns`.
+type EnvironmentSteps struct {
+	// The group.
+	Match int64
+	// The number of the batch in the group, from 0; the `turns` repeats it.
+	Batch int64
+	// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+	Slots any
+	// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+	Seats any
+	// Tensor int64 [rows]: the action.
+	Actions any
+	// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+	Restarts any
+	// Tensor int64 [begun]: the broker's number of each of these episodes.
+	Episodes any
+	// Tensor uint64 [begun]: what seeds each of them.
+	Seeds any
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
+}
+
+func (m *EnvironmentSteps) wire(w *wire) {
+	need(w, "match", &m.Match, integer)
+	need(w, "batch", &m.Batch, integer)
+	w.check(m.Batch >= 0, "batch", "0 or more")
+	opt(w, "slots", &m.Slots, nil, value)
+	opt(w, "seats", &m.Seats, nil, value)
+	opt(w, "actions", &m.Actions, nil, value)
+	opt(w, "restarts", &m.Restarts, nil, value)
+	opt(w, "episodes", &m.Episodes, nil, value)
+	opt(w, "seeds", &m.Seeds, nil, value)
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
+}
+
+func (*EnvironmentSteps) kind() string { return "steps" }
+
+func (m *EnvironmentSteps) seq() int64 { return m.Seq }
+
+// Turns is the message "turns" from an environment. What a batch led to, in every slot that it
+// named; SPEC.md says what each column must hold.
+type Turns struct {
+	// The group.
+	Match int64
+	// The batch that it answers.
+	Batch int64
+	// Tensor int32 [slots]: those of the batch, each once, rising.
+	Slots any
+	// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+	Rewards any
+	// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
+	Over any
+	// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+	Rows any
+	// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+	Seats any
+	// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+	Observations any
+	// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+	Legal any
+	// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+	Afterstates any
+	// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or
+	// 2.
+	Finals any
+	// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
+	// none.
+	Outcomes any
+	// What went wrong where `over` is 3, in the same order.
+	Faults []Fault
+}
+
+func (m *Turns) wire(w *wire) {
+	need(w, "match", &m.Match, integer)
+	need(w, "batch", &m.Batch, integer)
+	need(w, "slots", &m.Slots, value)
+	opt(w, "rewards", &m.Rewards, nil, value)
+	opt(w, "over", &m.Over, nil, value)
+	opt(w, "rows", &m.Rows, nil, value)
+	opt(w, "seats", &m.Seats, nil, value)
+	opt(w, "observations", &m.Observations, nil, value)
+	opt(w, "legal", &m.Legal, nil, value)
+	opt(w, "afterstates", &m.Afterstates, nil, value)
+	opt(w, "finals", &m.Finals, nil, value)
+	opt(w, "outcomes", &m.Outcomes, nil, value)
+	array(w, "faults", &m.Faults, mapOf[Fault])
+}
+
+func (*Turns) kind() string { return "turns" }
 
 // Turn is the message "turn" from an environment. A transition: which seats must act, and what each
 // seat observes and earns.

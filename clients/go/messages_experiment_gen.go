@@ -21,6 +21,8 @@ func toExperiment(kind string) Message {
 		return new(Saved)
 	case "episode":
 		return new(Episode)
+	case "episodes":
+		return new(Episodes)
 	case "progress":
 		return new(Progress)
 	case "done":
@@ -117,6 +119,9 @@ type Run struct {
 	Texts *bool
 	// The name of the peer that serves the environment, if several offer it; nil for any.
 	Peer *string
+	// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
+	// Stacked turns.
+	Stacked bool
 }
 
 func (m *Run) wire(w *wire) {
@@ -150,6 +155,7 @@ func (m *Run) wire(w *wire) {
 	opt(w, "thoughts", &m.Thoughts, false, boolean)
 	orPointer(w, "texts", &m.Texts, true, boolean)
 	orNil(w, "peer", &m.Peer, text)
+	opt(w, "stacked", &m.Stacked, false, boolean)
 }
 
 func (*Run) kind() string { return "run" }
@@ -457,6 +463,28 @@ func (m *Episode) wire(w *wire) {
 func (*Episode) kind() string { return "episode" }
 
 func (m *Episode) seq() int64 { return m.Seq }
+
+// Episodes is the message "episodes" to an experiment. Results of a run that plays in groups,
+// together.
+type Episodes struct {
+	// The run.
+	Run int64
+	// What would otherwise be an `episode` each, in the same order.
+	Results []Episode
+	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+	Seq int64
+}
+
+func (m *Episodes) wire(w *wire) {
+	need(w, "run", &m.Run, integer)
+	need(w, "results", &m.Results, arrayOf(mapOf[Episode]))
+	opt(w, "seq", &m.Seq, 0, integer)
+	w.check(m.Seq >= 0, "seq", "0 or more")
+}
+
+func (*Episodes) kind() string { return "episodes" }
+
+func (m *Episodes) seq() int64 { return m.Seq }
 
 // Progress is the message "progress" to an experiment. Reports how far a run is.
 type Progress struct {

@@ -196,6 +196,8 @@ type Offer struct {
 	Instance bool
 	// For environments: the possible numbers of seats.
 	Seats []int
+	// Whether it can play in groups; see SPEC.md, Stacked turns.
+	Stacked bool
 }
 
 func (m *Offer) wire(w *wire) {
@@ -206,6 +208,7 @@ func (m *Offer) wire(w *wire) {
 	orPointer(w, "capacity", &m.Capacity, 1, integer)
 	opt(w, "instance", &m.Instance, false, boolean)
 	orNone(w, "seats", &m.Seats, arrayOf(integer[int]))
+	opt(w, "stacked", &m.Stacked, false, boolean)
 }
 
 // Limits is part of Welcome. What a receiver reads; it refuses a larger frame with the error
@@ -464,6 +467,26 @@ func (m *Spec) wire(w *wire) {
 }
 
 func (*Spec) kind() string { return "spec" }
+
+// Fault is part of Turns and Actions. What failed in one slot of a batch, while the others
+// continue.
+type Fault struct {
+	// The slot.
+	Slot int64
+	// `illegal` if the rules refuse an action, `crashed` for anything else.
+	Code string
+	// One line for a person: what is wrong.
+	Message string
+	// The seat at fault, if it is a seat's.
+	Seat *int
+}
+
+func (m *Fault) wire(w *wire) {
+	need(w, "slot", &m.Slot, integer)
+	need(w, "code", &m.Code, text)
+	need(w, "message", &m.Message, text)
+	orNil(w, "seat", &m.Seat, integer)
+}
 
 // View is part of Turn and Preview. A transition as one seat experiences it.
 type View struct {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -21,6 +22,9 @@ from dovetail.env_servers.environment import (
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +60,14 @@ class ConnectFour(Environment):
 
     def _empty(self) -> NDArray[np.uint8]:
         return np.zeros((2, self.board.rows, self.board.columns), np.uint8)
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not ConnectFour or find_spec("numba") is None:
+            return None
+        from dovetail.env_servers.connect_four.vector import ConnectFours
+
+        return ConnectFours(configuration, slots, cls(configuration).init())
 
     def init(self) -> Spec:
         rows, columns = self.board.rows, self.board.columns

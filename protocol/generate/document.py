@@ -249,6 +249,9 @@ _EXPERIMENT = [
 ]
 
 
+_STACKED = ["EnvironmentSteps", "Turns", "Fault", "AgentSteps", "Actions", "Ends", "Episodes"]
+
+
 def _accepted() -> Iterator[str]:
     yield "| sender | receiver | message types |"
     yield "|---|---|---|"
@@ -370,6 +373,7 @@ BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
         "messages of an environment": _of(_ENVIRONMENT),
         "messages of an agent": _of(_AGENT),
         "messages of an experiment": _of(_EXPERIMENT),
+        "stacked messages": _of(_STACKED),
     },
     "SCENES.md": {"scenes": _scenes},
     "EXCHANGE.md": {"exchange": _bytes},

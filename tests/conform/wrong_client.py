@@ -694,6 +694,46 @@ def ignores_wants() -> None:
     wrap(EnvironmentHost, "_start", around)
 
 
+@mistake("environment", "a-group")
+def forgets_a_slot() -> None:
+    answers(EnvironmentHost, lambda each: changed(each, m.Turns, slots=lambda slots: slots[:1]))
+
+
+@mistake("environment", "a-batch-that-cannot-be-played")
+def does_not_say_which_batch() -> None:
+    answers(EnvironmentHost, lambda each: changed(each, m.Error, answers=None))
+
+
+@mistake("environment", "a-slot-that-fails-alone")
+def hides_what_failed_in_a_slot() -> None:
+    answers(EnvironmentHost, lambda each: changed(each, m.Turns, faults=[]))
+
+
+@mistake("agent", "a-group")
+def answers_in_another_order() -> None:
+    answers(
+        AgentHost, lambda each: changed(each, m.Actions, slots=lambda slots: slots[::-1].copy())
+    )
+
+
+@mistake("agent", "a-decision-of-a-group-that-fails")
+def hides_what_failed_in_a_row() -> None:
+    answers(AgentHost, lambda each: changed(each, m.Actions, faults=[]))
+
+
+@mistake("agent", "a-batch-for-nobody")
+def does_not_say_which_batch_is_for_nobody() -> None:
+    answers(AgentHost, lambda each: changed(each, m.Error, answers=None))
+
+
+@mistake("agent", "a-batch-that-comes-again")
+def does_not_keep_the_actions_of_a_batch() -> None:
+    def around(method: Any, self: Any, seq: int, answer: Any, before: int = 0) -> None:
+        method(self, 0 if isinstance(answer, m.Actions) else seq, answer, before)
+
+    wrap(Inbox, "keep", around)
+
+
 @mistake("environment", "close")
 def keeps_closed_matches() -> None:
     ignoring(EnvironmentHost, m.Close)

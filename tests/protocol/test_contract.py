@@ -148,6 +148,7 @@ BROKERS = {
     *("S8.5", "S8.6"),
     *("S10.1", "S11.3", "S12.4"),
     *("S13.1", "S13.2", "S13.3", "S13.4", "S13.5", "S14.1", "S15.2"),
+    *("S16.2", "S16.6", "S16.8", "S16.9"),
 }
 """Rules that the broker keeps, which this repository's own tests try, or that nothing can try."""
 

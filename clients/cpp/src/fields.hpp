@@ -25,6 +25,7 @@ void visit(V& v, M& m, Of<messages::Offer>) {
     v.at_least("capacity", m.capacity, 0);
     v.optional("instance", m.instance);
     v.optional("seats", m.seats);
+    v.optional("stacked", m.stacked);
 }
 
 template <class V, class M>
@@ -139,6 +140,9 @@ void visit(V& v, M& m, Of<messages::Open>) {
     v.optional("configuration", m.configuration);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("slots", m.slots);
+    v.at_least("slots", m.slots, 0);
+    v.optional("afterstates", m.afterstates);
 }
 
 template <class V, class M>
@@ -193,6 +197,48 @@ void visit(V& v, M& m, Of<messages::EnvironmentMessage>) {
 }
 
 template <class V, class M>
+void visit(V& v, M& m, Of<messages::EnvironmentSteps>) {
+    v.required("match", m.match);
+    v.required("batch", m.batch);
+    v.at_least("batch", m.batch, 0);
+    v.optional("slots", m.slots);
+    v.optional("seats", m.seats);
+    v.optional("actions", m.actions);
+    v.optional("restarts", m.restarts);
+    v.optional("episodes", m.episodes);
+    v.optional("seeds", m.seeds);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::Fault>) {
+    v.required("slot", m.slot);
+    v.at_least("slot", m.slot, 0);
+    v.required("code", m.code);
+    v.required("message", m.message);
+    v.optional("seat", m.seat);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::Turns>) {
+    v.required("match", m.match);
+    v.required("batch", m.batch);
+    v.at_least("batch", m.batch, 0);
+    v.required("slots", m.slots);
+    v.optional("rewards", m.rewards);
+    v.optional("over", m.over);
+    v.optional("rows", m.rows);
+    v.optional("seats", m.seats);
+    v.optional("observations", m.observations);
+    v.optional("legal", m.legal);
+    v.optional("afterstates", m.afterstates);
+    v.optional("finals", m.finals);
+    v.optional("outcomes", m.outcomes);
+    v.optional("faults", m.faults);
+}
+
+template <class V, class M>
 void visit(V& v, M& m, Of<messages::View>) {
     v.required("seat", m.seat);
     v.at_least("seat", m.seat, 0);
@@ -241,6 +287,8 @@ void visit(V& v, M& m, Of<messages::Init>) {
     v.optional("agent", m.agent);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+    v.optional("slots", m.slots);
+    v.at_least("slots", m.slots, 0);
 }
 
 template <class V, class M>
@@ -304,6 +352,62 @@ void visit(V& v, M& m, Of<messages::End>) {
     v.optional("mode", m.mode);
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::AgentSteps>) {
+    v.required("match", m.match);
+    v.required("instance", m.instance);
+    v.required("batch", m.batch);
+    v.at_least("batch", m.batch, 0);
+    v.required("slots", m.slots);
+    v.required("seats", m.seats);
+    v.required("turns", m.turns);
+    v.optional("observations", m.observations);
+    v.optional("legal", m.legal);
+    v.optional("afterstates", m.afterstates);
+    v.optional("rewards", m.rewards);
+    v.optional("starts", m.starts);
+    v.optional("episodes", m.episodes);
+    v.optional("seeds", m.seeds);
+    v.optional("mode", m.mode);
+    v.optional("clock", m.clock);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::Ends>) {
+    v.required("match", m.match);
+    v.required("instance", m.instance);
+    v.required("slots", m.slots);
+    v.required("seats", m.seats);
+    v.required("episodes", m.episodes);
+    v.required("rewards", m.rewards);
+    v.required("totals", m.totals);
+    v.required("decisions", m.decisions);
+    v.required("reasons", m.reasons);
+    v.optional("outcomes", m.outcomes);
+    v.optional("blames", m.blames);
+    v.optional("observations", m.observations);
+    v.optional("mode", m.mode);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::Actions>) {
+    v.required("match", m.match);
+    v.required("instance", m.instance);
+    v.required("batch", m.batch);
+    v.at_least("batch", m.batch, 0);
+    v.required("slots", m.slots);
+    v.required("seats", m.seats);
+    v.required("actions", m.actions);
+    v.optional("resigns", m.resigns);
+    v.optional("refused", m.refused);
+    v.optional("measures", m.measures);
+    v.optional("faults", m.faults);
 }
 
 template <class V, class M>
@@ -459,6 +563,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("thoughts", m.thoughts);
     v.optional("texts", m.texts, true);
     v.optional("peer", m.peer);
+    v.optional("stacked", m.stacked);
 }
 
 template <class V, class M>
@@ -565,6 +670,14 @@ void visit(V& v, M& m, Of<messages::Episode>) {
     v.at_least("seq", m.seq, 0);
     v.optional("digest", m.digest);
     v.optional("opening", m.opening);
+}
+
+template <class V, class M>
+void visit(V& v, M& m, Of<messages::Episodes>) {
+    v.required("run", m.run);
+    v.required("results", m.results);
+    v.optional("seq", m.seq);
+    v.at_least("seq", m.seq, 0);
 }
 
 template <class V, class M>
@@ -679,6 +792,7 @@ inline std::optional<messages::Incoming> made(Role role, std::string_view type) 
             if (type == "close") return messages::Close();
             if (type == "lookahead") return messages::EnvironmentLookahead();
             if (type == "message") return messages::EnvironmentMessage();
+            if (type == "steps") return messages::EnvironmentSteps();
             break;
         case Role::agent:
             if (type == "welcome") return messages::Welcome();
@@ -692,6 +806,8 @@ inline std::optional<messages::Incoming> made(Role role, std::string_view type) 
             if (type == "start") return messages::AgentStart();
             if (type == "step") return messages::AgentStep();
             if (type == "end") return messages::End();
+            if (type == "steps") return messages::AgentSteps();
+            if (type == "ends") return messages::Ends();
             if (type == "save") return messages::Save();
             if (type == "load") return messages::Load();
             if (type == "message") return messages::AgentMessage();
@@ -708,6 +824,7 @@ inline std::optional<messages::Incoming> made(Role role, std::string_view type) 
             if (type == "reply") return messages::Reply();
             if (type == "saved") return messages::Saved();
             if (type == "episode") return messages::Episode();
+            if (type == "episodes") return messages::Episodes();
             if (type == "progress") return messages::Progress();
             if (type == "done") return messages::Done();
             if (type == "turn") return messages::WatchedTurn();

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail.conform import sessions, values
 from dovetail.conform.case import Cases, Failed
+from dovetail.conform.columns import bits, f8, groups, i4, i8, u8
 from dovetail.conform.program import ANY, Program, brief, same
 from dovetail.protocol.legal import unmask
 
@@ -693,3 +696,72 @@ def a_step_through_a_long_silence(p: Program) -> None:
     p.send(*sent, step(1, 1, [1, 2]))
     turn(p, 1, 1, [1])
     turn(p, 1, 2, [0])
+
+
+# -- groups --------------------------------------------------------------------------------------------
+
+
+def batch(number: int, **columns: Any) -> dict[str, Any]:
+    """Return the ``steps`` of group 1."""
+    return {"type": "steps", "match": 1, "batch": number, **columns}
+
+
+@case("S16.1 S16.3 S16.4 S16.5")
+def a_group(p: Program) -> None:
+    """A group plays an episode in each slot; a batch is answered by `turns` with a row for each seat to act."""
+    if not groups(p):
+        return
+    p.send({**opening(), "slots": 2})
+    p.expect("spec", match=1)
+    begins = {"restarts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
+    acting = {"seats": i4(0, 0), "legal": bits(7, 7)}
+    p.send(batch(0, **begins))
+    p.expect("turns", match=1, batch=0, slots=i4(0, 1), rows=i4(0, 1), **acting)
+    p.send(batch(1, slots=i4(1), seats=i4(0), actions=i8(2)))
+    earned = f8([[1, 0]])
+    p.expect("turns", batch=1, slots=i4(1), rows=i4(1), seats=i4(1), rewards=earned)
+    p.send(batch(2, slots=i4(1), seats=i4(1), actions=i8(0)))
+    p.expect("turns", batch=2, slots=i4(1), rows=i4(1), seats=i4(0))
+    again = {"restarts": i4(0), "episodes": i8(9), "seeds": u8(5)}
+    p.send(batch(3, slots=i4(1), seats=i4(0), actions=i8(1), **again))
+    last = p.expect("turns", batch=3, slots=i4(0, 1), rows=i4(0), seats=i4(0), legal=bits(7))
+    over = last.get("over")
+    if not same(over, np.array([0, 1], np.uint8)):
+        raise Failed("over [0, 1]", brief(last))
+    if not same(last.get("outcomes"), f8([[1, 0]])):
+        raise Failed("outcomes [[1, 0]]", brief(last))
+    p.send({"type": "close", "match": 1})
+    works(p)
+
+
+@case("S16.4")
+def a_batch_that_cannot_be_played(p: Program) -> None:
+    """A batch about a slot or a group that there is not is refused with `error` that `answers` it."""
+    if not groups(p):
+        return
+    p.send({**opening(), "slots": 2})
+    p.expect("spec", match=1)
+    begins = {"episodes": i8(7), "seeds": u8(5)}
+    p.send(batch(0, restarts=i4(2), **begins))
+    p.expect("error", answers=p.seq, code=ANY, message=ANY)
+    p.send({**batch(0, restarts=i4(0), **begins), "match": 77})
+    p.expect("error", answers=p.seq, code="unknown", message=ANY)
+    works(p)
+
+
+@case("S16.5")
+def a_slot_that_fails_alone(p: Program) -> None:
+    """What fails in a slot has `over` 3 and an entry in `faults`; the other slots continue."""
+    if not groups(p):
+        return
+    p.send({**opening(fail="step"), "slots": 2})
+    p.expect("spec", match=1)
+    p.send(batch(0, restarts=i4(0), episodes=i8(7), seeds=u8(5)))
+    p.expect("turns", batch=0, slots=i4(0))
+    again = {"restarts": i4(1), "episodes": i8(8), "seeds": u8(6)}
+    p.send(batch(1, slots=i4(0), seats=i4(0), actions=i8(0), **again))
+    found = p.expect("turns", batch=1, slots=i4(0, 1), rows=i4(1), faults=ANY)
+    if not same(found.get("over"), np.array([3, 0], np.uint8)):
+        raise Failed("over [3, 0]", brief(found))
+    if [each.get("slot") for each in found["faults"]] != [0]:
+        raise Failed("one of `faults`, of slot 0", brief(found))

@@ -39,6 +39,8 @@ struct Offer {
     bool instance = false;
     /// For environments: the possible numbers of seats.
     std::optional<std::vector<std::int64_t>> seats = {};
+    /// Whether it can play in groups; see SPEC.md, Stacked turns.
+    bool stacked = false;
 };
 
 /// What a receiver reads; it refuses a larger frame with the error `limit`.
@@ -203,6 +205,11 @@ struct Open {
     Map configuration = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match.
+    /// At least 0.
+    std::int64_t slots = 0;
+    /// Whether the `turns` of the group need `afterstates`.
+    bool afterstates = false;
 };
 
 /// Starts an episode, dropping one in progress in the same match; answered with `turn` 0. The message
@@ -287,6 +294,74 @@ struct EnvironmentMessage {
     std::int64_t seq = 0;
 };
 
+/// A batch for an environment's group: actions to apply, and episodes to begin; answered with `turns`. The
+/// message `steps`, broker to environment.
+struct EnvironmentSteps {
+    static constexpr const char* type = "steps";
+    /// The group.
+    std::int64_t match = 0;
+    /// The number of the batch in the group, from 0; the `turns` repeats it. At least 0.
+    std::int64_t batch = 0;
+    /// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+    Value slots = {};
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    Value seats = {};
+    /// Tensor int64 [rows]: the action.
+    Value actions = {};
+    /// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+    Value restarts = {};
+    /// Tensor int64 [begun]: the broker's number of each of these episodes.
+    Value episodes = {};
+    /// Tensor uint64 [begun]: what seeds each of them.
+    Value seeds = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
+};
+
+/// What failed in one slot of a batch, while the others continue.
+struct Fault {
+    /// The slot. At least 0.
+    std::int64_t slot = 0;
+    /// `illegal` if the rules refuse an action, `crashed` for anything else.
+    std::string code = {};
+    /// One line for a person: what is wrong.
+    std::string message = {};
+    /// The seat at fault, if it is a seat's.
+    std::optional<std::int64_t> seat = {};
+};
+
+/// What a batch led to, in every slot that it named; SPEC.md says what each column must hold. The message
+/// `turns`, environment to broker.
+struct Turns {
+    static constexpr const char* type = "turns";
+    /// The group.
+    std::int64_t match = 0;
+    /// The batch that it answers. At least 0.
+    std::int64_t batch = 0;
+    /// Tensor int32 [slots]: those of the batch, each once, rising.
+    Value slots = {};
+    /// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+    Value rewards = {};
+    /// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
+    Value over = {};
+    /// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+    Value rows = {};
+    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+    Value seats = {};
+    /// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+    Value observations = {};
+    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    Value legal = {};
+    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+    Value afterstates = {};
+    /// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or 2.
+    Value finals = {};
+    /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none.
+    Value outcomes = {};
+    /// What went wrong where `over` is 3, in the same order.
+    std::vector<Fault> faults = {};
+};
+
 /// A transition as one seat experiences it.
 struct View {
     /// The seat. At least 0.
@@ -368,6 +443,8 @@ struct Init {
     std::string agent = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+    /// How many episodes a group plays at once; 0 for an ordinary match. At least 0.
+    std::int64_t slots = 0;
 };
 
 /// What a seat may use and what its last answer took, in seconds of the broker's clock.
@@ -476,6 +553,104 @@ struct End {
     Mode mode = Mode::learn;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
+};
+
+/// A batch of decisions for an instance in a group; answered with `actions`. The message `steps`, broker to
+/// agent.
+struct AgentSteps {
+    static constexpr const char* type = "steps";
+    /// The group.
+    std::int64_t match = 0;
+    /// The instance that decides.
+    std::int64_t instance = 0;
+    /// The number of the batch in the group; the `actions` repeats it. At least 0.
+    std::int64_t batch = 0;
+    /// Tensor int32 [rows]: the slot of each decision, rising.
+    Value slots = {};
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    Value seats = {};
+    /// Tensor int32 [rows]: its turn.
+    Value turns = {};
+    /// A tensor [rows, ...], or an array of one value per row: what is observed.
+    Value observations = {};
+    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    Value legal = {};
+    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row.
+    Value afterstates = {};
+    /// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
+    Value rewards = {};
+    /// Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil for none.
+    Value starts = {};
+    /// Tensor int64 [first]: the broker's numbers of these episodes.
+    Value episodes = {};
+    /// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+    Value seeds = {};
+    /// In `evaluate` the agent must not learn.
+    Mode mode = Mode::learn;
+    /// The clock of each of these decisions; nil if none runs.
+    std::optional<Clock> clock = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
+};
+
+/// Tells an instance in a group which of its seats' episodes are over; a column for each field of `end`. The
+/// message `ends`, broker to agent.
+struct Ends {
+    static constexpr const char* type = "ends";
+    /// The group.
+    std::int64_t match = 0;
+    /// The instance.
+    std::int64_t instance = 0;
+    /// Tensor int32 [ended]: the slot of each seat.
+    Value slots = {};
+    /// Tensor int32 [ended]: the seat.
+    Value seats = {};
+    /// Tensor int64 [ended]: the broker's number of the episode.
+    Value episodes = {};
+    /// Tensor float64 [ended]: the sum of the seat's rewards since its last decision.
+    Value rewards = {};
+    /// Tensor float64 [ended]: the seat's return.
+    Value totals = {};
+    /// Tensor int32 [ended]: how many decisions the seat was given.
+    Value decisions = {};
+    /// Why each episode ended.
+    std::vector<Reason> reasons = {};
+    /// Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none.
+    Value outcomes = {};
+    /// Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere.
+    Value blames = {};
+    /// A tensor [ended, ...], or an array of one value each: the final observations.
+    Value observations = {};
+    /// The mode of these episodes.
+    Mode mode = Mode::learn;
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
+};
+
+/// The answer to a batch of decisions: an action for every row, in their order. The message `actions`, agent
+/// to broker.
+struct Actions {
+    static constexpr const char* type = "actions";
+    /// The group.
+    std::int64_t match = 0;
+    /// The instance.
+    std::int64_t instance = 0;
+    /// The batch that it answers. At least 0.
+    std::int64_t batch = 0;
+    /// Tensor int32 [rows]: as in the `steps`.
+    Value slots = {};
+    /// Tensor int32 [rows]: as in the `steps`.
+    Value seats = {};
+    /// Tensor int64 [rows]: the action number of each.
+    Value actions = {};
+    /// The rows, from 0, that give their episode up instead.
+    std::vector<std::int64_t> resigns = {};
+    /// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
+    Value refused = {};
+    /// An array with a map for each row: what the agent measured since its last answer; nil for nothing.
+    Value measures = {};
+    /// The decisions at which the agent failed, instead of their action.
+    std::vector<Fault> faults = {};
 };
 
 /// What an agent thinks at a decision, for watchers; opponents do not get it.
@@ -712,6 +887,9 @@ struct Run {
     bool texts = true;
     /// The name of the peer that serves the environment, if several offer it; nil for any.
     std::optional<std::string> peer = {};
+    /// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked
+    /// turns.
+    bool stacked = false;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -891,6 +1069,17 @@ struct Episode {
     std::vector<std::vector<Value>> opening = {};
 };
 
+/// Results of a run that plays in groups, together. The message `episodes`, broker to experiment or observer.
+struct Episodes {
+    static constexpr const char* type = "episodes";
+    /// The run.
+    std::int64_t run = 0;
+    /// What would otherwise be an `episode` each, in the same order.
+    std::vector<Episode> results = {};
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
+    std::int64_t seq = 0;
+};
+
 /// Reports how far a run is. The message `progress`, broker to experiment or observer.
 struct Progress {
     static constexpr const char* type = "progress";
@@ -961,10 +1150,10 @@ struct WatchedTurn {
 };
 
 /// Any message of a broker.
-using Incoming =
-    std::variant<Welcome, Ping, Pong, Error, Bye, Reply, Open, EnvironmentStart, EnvironmentStep, Close,
-                 EnvironmentLookahead, EnvironmentMessage, Create, Init, AgentStart, AgentStep, End, Save,
-                 Saved, Load, AgentMessage, Leave, Cleanup, Episode, Progress, Done, WatchedTurn>;
+using Incoming = std::variant<Welcome, Ping, Pong, Error, Bye, Reply, Open, EnvironmentStart, EnvironmentStep,
+                              Close, EnvironmentLookahead, EnvironmentMessage, EnvironmentSteps, Create, Init,
+                              AgentStart, AgentStep, End, AgentSteps, Ends, Save, Saved, Load, AgentMessage,
+                              Leave, Cleanup, Episode, Episodes, Progress, Done, WatchedTurn>;
 
 }  // namespace messages
 

@@ -244,6 +244,8 @@ pub struct Offer {
     pub instance: bool,
     /// For environments: the possible numbers of seats.
     pub seats: Option<Vec<usize>>,
+    /// Whether it can play in groups; see SPEC.md, Stacked turns.
+    pub stacked: bool,
 }
 
 record! { Offer;
@@ -254,6 +256,7 @@ record! { Offer;
     capacity "capacity" = 1,
     instance "instance" = false,
     seats "seats" = None,
+    stacked "stacked" = false,
 }
 
 /// What a receiver reads; it refuses a larger frame with the error `limit`.
@@ -497,6 +500,11 @@ pub struct Open {
     pub configuration: Map,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an
+    /// ordinary match.
+    pub slots: u64,
+    /// Whether the `turns` of the group need `afterstates`.
+    pub afterstates: bool,
 }
 
 record! { Open "type" = "open";
@@ -504,6 +512,8 @@ record! { Open "type" = "open";
     environment "environment",
     configuration "configuration" = Default::default(),
     seq "seq" = 0,
+    slots "slots" = 0,
+    afterstates "afterstates" = false,
 }
 
 /// Starts an episode, dropping one in progress in the same match; answered with `turn` 0.
@@ -624,6 +634,112 @@ record! { EnvironmentMessage "type" = "message";
     seq "seq" = 0,
 }
 
+/// A batch for an environment's group: actions to apply, and episodes to begin; answered with
+/// `turns`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnvironmentSteps {
+    /// The group.
+    pub r#match: i64,
+    /// The number of the batch in the group, from 0; the `turns` repeats it.
+    pub batch: u64,
+    /// Tensor int32 [rows]: the slot of each action, rising; nil if there is none.
+    pub slots: Payload,
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    pub seats: Payload,
+    /// Tensor int64 [rows]: the action.
+    pub actions: Payload,
+    /// Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does.
+    pub restarts: Payload,
+    /// Tensor int64 [begun]: the broker's number of each of these episodes.
+    pub episodes: Payload,
+    /// Tensor uint64 [begun]: what seeds each of them.
+    pub seeds: Payload,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
+}
+
+record! { EnvironmentSteps "type" = "steps";
+    r#match "match",
+    batch "batch",
+    slots "slots" = Default::default(),
+    seats "seats" = Default::default(),
+    actions "actions" = Default::default(),
+    restarts "restarts" = Default::default(),
+    episodes "episodes" = Default::default(),
+    seeds "seeds" = Default::default(),
+    seq "seq" = 0,
+}
+
+/// What failed in one slot of a batch, while the others continue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// The slot.
+    pub slot: u64,
+    /// `illegal` if the rules refuse an action, `crashed` for anything else.
+    pub code: String,
+    /// One line for a person: what is wrong.
+    pub message: String,
+    /// The seat at fault, if it is a seat's.
+    pub seat: Option<usize>,
+}
+
+record! { Fault;
+    slot "slot",
+    code "code",
+    message "message",
+    seat "seat" = None,
+}
+
+/// What a batch led to, in every slot that it named; SPEC.md says what each column must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// The group.
+    pub r#match: i64,
+    /// The batch that it answers.
+    pub batch: u64,
+    /// Tensor int32 [slots]: those of the batch, each once, rising.
+    pub slots: Value,
+    /// Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0.
+    pub rewards: Value,
+    /// Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue.
+    pub over: Value,
+    /// Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must.
+    pub rows: Value,
+    /// Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+    pub seats: Value,
+    /// A tensor [rows, ...], or an array of one value per row: what each of them observes.
+    pub observations: Value,
+    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    pub legal: Value,
+    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+    /// row.
+    pub afterstates: Value,
+    /// A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is
+    /// 1 or 2.
+    pub finals: Value,
+    /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
+    /// none.
+    pub outcomes: Value,
+    /// What went wrong where `over` is 3, in the same order.
+    pub faults: Vec<Fault>,
+}
+
+record! { Turns "type" = "turns";
+    r#match "match",
+    batch "batch",
+    slots "slots",
+    rewards "rewards" = Default::default(),
+    over "over" = Default::default(),
+    rows "rows" = Default::default(),
+    seats "seats" = Default::default(),
+    observations "observations" = Default::default(),
+    legal "legal" = Default::default(),
+    afterstates "afterstates" = Default::default(),
+    finals "finals" = Default::default(),
+    outcomes "outcomes" = Default::default(),
+    faults "faults" = Default::default(),
+}
+
 /// A transition as one seat experiences it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
@@ -737,6 +853,8 @@ pub struct Init {
     pub agent: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
+    /// How many episodes a group plays at once; 0 for an ordinary match.
+    pub slots: u64,
 }
 
 record! { Init "type" = "init";
@@ -747,6 +865,7 @@ record! { Init "type" = "init";
     lookahead "lookahead" = false,
     agent "agent" = Default::default(),
     seq "seq" = 0,
+    slots "slots" = 0,
 }
 
 /// What a seat may use and what its last answer took, in seconds of the broker's clock.
@@ -913,6 +1032,154 @@ record! { End "type" = "end";
     scene "scene" = Default::default(),
     mode "mode" = Mode::Learn,
     seq "seq" = 0,
+}
+
+/// A batch of decisions for an instance in a group; answered with `actions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSteps {
+    /// The group.
+    pub r#match: i64,
+    /// The instance that decides.
+    pub instance: i64,
+    /// The number of the batch in the group; the `actions` repeats it.
+    pub batch: u64,
+    /// Tensor int32 [rows]: the slot of each decision, rising.
+    pub slots: Payload,
+    /// Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+    pub seats: Payload,
+    /// Tensor int32 [rows]: its turn.
+    pub turns: Payload,
+    /// A tensor [rows, ...], or an array of one value per row: what is observed.
+    pub observations: Payload,
+    /// Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space.
+    pub legal: Payload,
+    /// If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+    /// row.
+    pub afterstates: Payload,
+    /// Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0.
+    pub rewards: Payload,
+    /// Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil
+    /// for none.
+    pub starts: Payload,
+    /// Tensor int64 [first]: the broker's numbers of these episodes.
+    pub episodes: Payload,
+    /// Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+    pub seeds: Payload,
+    /// In `evaluate` the agent must not learn.
+    pub mode: Mode,
+    /// The clock of each of these decisions; `None` if none runs.
+    pub clock: Option<Clock>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
+}
+
+record! { AgentSteps "type" = "steps";
+    r#match "match",
+    instance "instance",
+    batch "batch",
+    slots "slots",
+    seats "seats",
+    turns "turns",
+    observations "observations" = Default::default(),
+    legal "legal" = Default::default(),
+    afterstates "afterstates" = Default::default(),
+    rewards "rewards" = Default::default(),
+    starts "starts" = Default::default(),
+    episodes "episodes" = Default::default(),
+    seeds "seeds" = Default::default(),
+    mode "mode" = Mode::Learn,
+    clock "clock" = None,
+    seq "seq" = 0,
+}
+
+/// Tells an instance in a group which of its seats' episodes are over; a column for each field of
+/// `end`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ends {
+    /// The group.
+    pub r#match: i64,
+    /// The instance.
+    pub instance: i64,
+    /// Tensor int32 [ended]: the slot of each seat.
+    pub slots: Payload,
+    /// Tensor int32 [ended]: the seat.
+    pub seats: Payload,
+    /// Tensor int64 [ended]: the broker's number of the episode.
+    pub episodes: Payload,
+    /// Tensor float64 [ended]: the sum of the seat's rewards since its last decision.
+    pub rewards: Payload,
+    /// Tensor float64 [ended]: the seat's return.
+    pub totals: Payload,
+    /// Tensor int32 [ended]: how many decisions the seat was given.
+    pub decisions: Payload,
+    /// Why each episode ended.
+    pub reasons: Vec<Reason>,
+    /// Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none.
+    pub outcomes: Payload,
+    /// Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere.
+    pub blames: Payload,
+    /// A tensor [ended, ...], or an array of one value each: the final observations.
+    pub observations: Payload,
+    /// The mode of these episodes.
+    pub mode: Mode,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
+}
+
+record! { Ends "type" = "ends";
+    r#match "match",
+    instance "instance",
+    slots "slots",
+    seats "seats",
+    episodes "episodes",
+    rewards "rewards",
+    totals "totals",
+    decisions "decisions",
+    reasons "reasons",
+    outcomes "outcomes" = Default::default(),
+    blames "blames" = Default::default(),
+    observations "observations" = Default::default(),
+    mode "mode" = Mode::Learn,
+    seq "seq" = 0,
+}
+
+/// The answer to a batch of decisions: an action for every row, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Actions {
+    /// The group.
+    pub r#match: i64,
+    /// The instance.
+    pub instance: i64,
+    /// The batch that it answers.
+    pub batch: u64,
+    /// Tensor int32 [rows]: as in the `steps`.
+    pub slots: Value,
+    /// Tensor int32 [rows]: as in the `steps`.
+    pub seats: Value,
+    /// Tensor int64 [rows]: the action number of each.
+    pub actions: Value,
+    /// The rows, from 0, that give their episode up instead.
+    pub resigns: Vec<i64>,
+    /// Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; nil for none.
+    pub refused: Value,
+    /// An array with a map for each row: what the agent measured since its last answer; nil for
+    /// nothing.
+    pub measures: Value,
+    /// The decisions at which the agent failed, instead of their action.
+    pub faults: Vec<Fault>,
+}
+
+record! { Actions "type" = "actions";
+    r#match "match",
+    instance "instance",
+    batch "batch",
+    slots "slots",
+    seats "seats",
+    actions "actions",
+    resigns "resigns" = Default::default(),
+    refused "refused" = Default::default(),
+    measures "measures" = Default::default(),
+    faults "faults" = Default::default(),
 }
 
 /// What an agent thinks at a decision, for watchers; opponents do not get it.
@@ -1238,6 +1505,9 @@ pub struct Run {
     pub texts: bool,
     /// The name of the peer that serves the environment, if several offer it; `None` for any.
     pub peer: Option<String>,
+    /// Whether to play in groups, if environment, agents and the other fields allow it; see
+    /// SPEC.md, Stacked turns.
+    pub stacked: bool,
 }
 
 record! { Run "type" = "run";
@@ -1271,6 +1541,7 @@ record! { Run "type" = "run";
     thoughts "thoughts" = false,
     texts "texts" = true,
     peer "peer" = None,
+    stacked "stacked" = false,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1536,6 +1807,23 @@ record! { Episode "type" = "episode";
     opening "opening" = Default::default(),
 }
 
+/// Results of a run that plays in groups, together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episodes {
+    /// The run.
+    pub run: i64,
+    /// What would otherwise be an `episode` each, in the same order.
+    pub results: Vec<Episode>,
+    /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
+    pub seq: u64,
+}
+
+record! { Episodes "type" = "episodes";
+    run "run",
+    results "results",
+    seq "seq" = 0,
+}
+
 /// Reports how far a run is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -1683,6 +1971,9 @@ pub enum ToEnvironment {
     Lookahead(EnvironmentLookahead),
     /// A message from an experiment to an environment; answered with `reply`.
     Message(EnvironmentMessage),
+    /// A batch for an environment's group: actions to apply, and episodes to begin; answered with
+    /// `turns`.
+    Steps(EnvironmentSteps),
 }
 
 incoming! { ToEnvironment;
@@ -1692,6 +1983,7 @@ incoming! { ToEnvironment;
     Close(Close),
     Lookahead(EnvironmentLookahead),
     Message(EnvironmentMessage),
+    Steps(EnvironmentSteps),
 }
 
 /// What only an agent receives.
@@ -1711,6 +2003,11 @@ pub enum ToAgent {
     Step(AgentStep),
     /// Tells a seat that its episode is over, whatever the reason.
     End(End),
+    /// A batch of decisions for an instance in a group; answered with `actions`.
+    Steps(AgentSteps),
+    /// Tells an instance in a group which of its seats' episodes are over; a column for each field
+    /// of `end`.
+    Ends(Ends),
     /// Asks for an instance's state; answered with `saved`.
     Save(Save),
     /// Restores a state that an instance of this type saved.
@@ -1730,6 +2027,8 @@ incoming! { ToAgent;
     Start(AgentStart),
     Step(AgentStep),
     End(End),
+    Steps(AgentSteps),
+    Ends(Ends),
     Save(Save),
     Load(Load),
     Message(AgentMessage),
@@ -1748,6 +2047,8 @@ pub enum ToExperiment {
     Saved(Saved),
     /// The result of one episode, sent after it is in the journal.
     Episode(Episode),
+    /// Results of a run that plays in groups, together.
+    Episodes(Episodes),
     /// Reports how far a run is.
     Progress(Progress),
     /// A run is over.
@@ -1760,6 +2061,7 @@ incoming! { ToExperiment;
     Reply(Reply),
     Saved(Saved),
     Episode(Episode),
+    Episodes(Episodes),
     Progress(Progress),
     Done(Done),
     Turn(WatchedTurn),

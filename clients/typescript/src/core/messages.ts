@@ -305,6 +305,11 @@ export interface Offer {
   instance?: boolean;
   /** For environments: the possible numbers of seats. */
   seats?: readonly number[] | null;
+  /**
+   * Whether it can play in groups; see SPEC.md, Stacked turns.
+   * @defaultValue false
+   */
+  stacked?: boolean;
 }
 
 /** What a receiver reads; it refuses a larger frame with the error `limit`. */
@@ -564,12 +569,18 @@ export interface Open {
   configuration: Record<string, any>;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match. */
+  slots: number;
+  /** Whether the `turns` of the group need `afterstates`. */
+  afterstates: boolean;
 }
 export const Open = message<Open>("open", {
   match: s.required(s.integer),
   environment: s.required(s.text),
   configuration: s.optional(s.map(s.any), {}),
   seq: s.optional(s.within(0), 0),
+  slots: s.optional(s.within(0), 0),
+  afterstates: s.optional(s.boolean, false),
 });
 
 /** Starts an episode, dropping one in progress in the same match; answered with `turn` 0. */
@@ -685,6 +696,83 @@ export const EnvironmentMessage = message<EnvironmentMessage>("message", {
   seq: s.optional(s.within(0), 0),
 });
 
+/** A batch for an environment's group: actions to apply, and episodes to begin; answered with `turns`. */
+export interface EnvironmentSteps {
+  type: "steps";
+  /** The group. */
+  match: Int;
+  /** The number of the batch in the group, from 0; the `turns` repeats it. */
+  batch: number;
+  /** Tensor int32 [rows]: the slot of each action, rising; null if there is none. */
+  slots: any;
+  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising. */
+  seats: any;
+  /** Tensor int64 [rows]: the action. */
+  actions: any;
+  /** Tensor int32 [begun]: the slots in which an episode begins, rising; null if none does. */
+  restarts: any;
+  /** Tensor int64 [begun]: the broker's number of each of these episodes. */
+  episodes: any;
+  /** Tensor uint64 [begun]: what seeds each of them. */
+  seeds: any;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
+}
+export const EnvironmentSteps = message<EnvironmentSteps>("steps", {
+  match: s.required(s.integer),
+  batch: s.required(s.within(0)),
+  slots: s.optional(s.any, null),
+  seats: s.optional(s.any, null),
+  actions: s.optional(s.any, null),
+  restarts: s.optional(s.any, null),
+  episodes: s.optional(s.any, null),
+  seeds: s.optional(s.any, null),
+  seq: s.optional(s.within(0), 0),
+});
+
+/** What failed in one slot of a batch, while the others continue. */
+export interface Fault {
+  /** The slot. */
+  slot: number;
+  /** `illegal` if the rules refuse an action, `crashed` for anything else. */
+  code: string;
+  /** One line for a person: what is wrong. */
+  message: string;
+  /** The seat at fault, if it is a seat's. */
+  seat?: number | null;
+}
+
+/** What a batch led to, in every slot that it named; SPEC.md says what each column must hold. */
+export interface Turns {
+  type: "turns";
+  /** The group. */
+  match: Int;
+  /** The batch that it answers. */
+  batch: number;
+  /** Tensor int32 [slots]: those of the batch, each once, rising. */
+  slots: any;
+  /** Tensor float64 [slots, seats]: what each seat earned in the transition; null if all is 0. */
+  rewards?: any;
+  /** Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; null if all continue. */
+  over?: any;
+  /** Tensor int32 [rows]: the slot of each seat that must act, rising; null if none must. */
+  rows?: any;
+  /** Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising. */
+  seats?: any;
+  /** A tensor [rows, ...], or an array of one value per row: what each of them observes. */
+  observations?: any;
+  /** Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space. */
+  legal?: any;
+  /** If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row. */
+  afterstates?: any;
+  /** A tensor [ended, seats, ...], or an array of arrays: what the seats observe where `over` is 1 or 2. */
+  finals?: any;
+  /** Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are none. */
+  outcomes?: any;
+  /** What went wrong where `over` is 3, in the same order. */
+  faults?: readonly Fault[];
+}
+
 /** A transition as one seat experiences it. */
 export interface View {
   /** The seat. */
@@ -797,6 +885,8 @@ export interface Init {
   agent: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
+  /** How many episodes a group plays at once; 0 for an ordinary match. */
+  slots: number;
 }
 export const Init = message<Init>("init", {
   match: s.required(s.integer),
@@ -806,6 +896,7 @@ export const Init = message<Init>("init", {
   lookahead: s.optional(s.boolean, false),
   agent: s.optional(s.text, ""),
   seq: s.optional(s.within(0), 0),
+  slots: s.optional(s.within(0), 0),
 });
 
 /** What a seat may use and what its last answer took, in seconds of the broker's clock. */
@@ -966,6 +1057,137 @@ export const End = message<End>("end", {
   mode: s.optional(Mode, "learn"),
   seq: s.optional(s.within(0), 0),
 });
+
+/** A batch of decisions for an instance in a group; answered with `actions`. */
+export interface AgentSteps {
+  type: "steps";
+  /** The group. */
+  match: Int;
+  /** The instance that decides. */
+  instance: Int;
+  /** The number of the batch in the group; the `actions` repeats it. */
+  batch: number;
+  /** Tensor int32 [rows]: the slot of each decision, rising. */
+  slots: any;
+  /** Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising. */
+  seats: any;
+  /** Tensor int32 [rows]: its turn. */
+  turns: any;
+  /** A tensor [rows, ...], or an array of one value per row: what is observed. */
+  observations: any;
+  /** Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space. */
+  legal: any;
+  /** If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row. */
+  afterstates: any;
+  /** Tensor float64 [rows]: the sum of the seat's rewards since its last decision; null for 0. */
+  rewards: any;
+  /**
+   * Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; null for none.
+   */
+  starts: any;
+  /** Tensor int64 [first]: the broker's numbers of these episodes. */
+  episodes: any;
+  /** Tensor uint64 [first]: what seeds the seat's random choices in each of them. */
+  seeds: any;
+  /** In `evaluate` the agent must not learn. */
+  mode: Mode;
+  /** The clock of each of these decisions; null if none runs. */
+  clock: Clock | null;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
+}
+export const AgentSteps = message<AgentSteps>("steps", {
+  match: s.required(s.integer),
+  instance: s.required(s.integer),
+  batch: s.required(s.within(0)),
+  slots: s.required(s.any),
+  seats: s.required(s.any),
+  turns: s.required(s.any),
+  observations: s.optional(s.any, null),
+  legal: s.optional(s.any, null),
+  afterstates: s.optional(s.any, null),
+  rewards: s.optional(s.any, null),
+  starts: s.optional(s.any, null),
+  episodes: s.optional(s.any, null),
+  seeds: s.optional(s.any, null),
+  mode: s.optional(Mode, "learn"),
+  clock: s.optional(s.nullable(Clock.read), null),
+  seq: s.optional(s.within(0), 0),
+});
+
+/** Tells an instance in a group which of its seats' episodes are over; a column for each field of `end`. */
+export interface Ends {
+  type: "ends";
+  /** The group. */
+  match: Int;
+  /** The instance. */
+  instance: Int;
+  /** Tensor int32 [ended]: the slot of each seat. */
+  slots: any;
+  /** Tensor int32 [ended]: the seat. */
+  seats: any;
+  /** Tensor int64 [ended]: the broker's number of the episode. */
+  episodes: any;
+  /** Tensor float64 [ended]: the sum of the seat's rewards since its last decision. */
+  rewards: any;
+  /** Tensor float64 [ended]: the seat's return. */
+  totals: any;
+  /** Tensor int32 [ended]: how many decisions the seat was given. */
+  decisions: any;
+  /** Why each episode ended. */
+  reasons: Reason[];
+  /** Tensor float64 [ended, seats]: the scores, NaN where there are none; null if there are none. */
+  outcomes: any;
+  /** Tensor int32 [ended]: the seat at fault, -1 if none is; null if none is anywhere. */
+  blames: any;
+  /** A tensor [ended, ...], or an array of one value each: the final observations. */
+  observations: any;
+  /** The mode of these episodes. */
+  mode: Mode;
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
+}
+export const Ends = message<Ends>("ends", {
+  match: s.required(s.integer),
+  instance: s.required(s.integer),
+  slots: s.required(s.any),
+  seats: s.required(s.any),
+  episodes: s.required(s.any),
+  rewards: s.required(s.any),
+  totals: s.required(s.any),
+  decisions: s.required(s.any),
+  reasons: s.required(s.array(Reason)),
+  outcomes: s.optional(s.any, null),
+  blames: s.optional(s.any, null),
+  observations: s.optional(s.any, null),
+  mode: s.optional(Mode, "learn"),
+  seq: s.optional(s.within(0), 0),
+});
+
+/** The answer to a batch of decisions: an action for every row, in their order. */
+export interface Actions {
+  type: "actions";
+  /** The group. */
+  match: Int;
+  /** The instance. */
+  instance: Int;
+  /** The batch that it answers. */
+  batch: number;
+  /** Tensor int32 [rows]: as in the `steps`. */
+  slots: any;
+  /** Tensor int32 [rows]: as in the `steps`. */
+  seats: any;
+  /** Tensor int64 [rows]: the action number of each. */
+  actions: any;
+  /** The rows, from 0, that give their episode up instead. */
+  resigns?: readonly number[];
+  /** Tensor int32 [rows]: how many earlier answers were illegal, as in `action`; null for none. */
+  refused?: any;
+  /** An array with a map for each row: what the agent measured since its last answer; null for nothing. */
+  measures?: any;
+  /** The decisions at which the agent failed, instead of their action. */
+  faults?: readonly Fault[];
+}
 
 /** What an agent thinks at a decision, for watchers; opponents do not get it. */
 export interface Thoughts {
@@ -1350,6 +1572,12 @@ export interface Run {
   texts?: boolean;
   /** The name of the peer that serves the environment, if several offer it; null for any. */
   peer?: string | null;
+  /**
+   * Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked
+   * turns.
+   * @defaultValue false
+   */
+  stacked?: boolean;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1578,6 +1806,22 @@ export const Episode = message<Episode>("episode", {
   seq: s.optional(s.within(0), 0),
   digest: s.optional(s.text, ""),
   opening: s.optional(s.array(s.array(s.any)), []),
+});
+
+/** Results of a run that plays in groups, together. */
+export interface Episodes {
+  type: "episodes";
+  /** The run. */
+  run: Int;
+  /** What would otherwise be an `episode` each, in the same order. */
+  results: Episode[];
+  /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
+  seq: number;
+}
+export const Episodes = message<Episodes>("episodes", {
+  run: s.required(s.integer),
+  results: s.required(s.array(s.union("type", "invalid", [Episode]))),
+  seq: s.optional(s.within(0), 0),
 });
 
 /** Reports how far a run is. */
@@ -1859,10 +2103,11 @@ export type ToEnvironment = Complete<
   | Close
   | EnvironmentLookahead
   | EnvironmentMessage
+  | EnvironmentSteps
 >;
 
 /** What peers of the role `environment` send. */
-export type FromEnvironment = Hello | Ping | Pong | Error | Bye | Reply | Spec | Turn;
+export type FromEnvironment = Hello | Ping | Pong | Error | Bye | Reply | Spec | Turns | Turn;
 
 /** What the broker sends to peers of the role `agent`. */
 export type ToAgent = Complete<
@@ -1877,6 +2122,8 @@ export type ToAgent = Complete<
   | AgentStart
   | AgentStep
   | End
+  | AgentSteps
+  | Ends
   | Save
   | Load
   | AgentMessage
@@ -1885,11 +2132,11 @@ export type ToAgent = Complete<
 >;
 
 /** What peers of the role `agent` send. */
-export type FromAgent = Hello | Ping | Pong | Error | Bye | Reply | Action | AgentLookahead | Saved;
+export type FromAgent = Hello | Ping | Pong | Error | Bye | Reply | Actions | Action | AgentLookahead | Saved;
 
 /** What the broker sends to peers of the role `experiment`. */
 export type ToExperiment = Complete<
-  Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Progress | Done | WatchedTurn
+  Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Episodes | Progress | Done | WatchedTurn
 >;
 
 /** What peers of the role `experiment` send. */
@@ -1915,7 +2162,7 @@ export type FromExperiment =
 
 /** What the broker sends to peers of the role `observer`. */
 export type ToObserver = Complete<
-  Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Progress | Done | WatchedTurn
+  Welcome | Ping | Pong | Error | Bye | Reply | Saved | Episode | Episodes | Progress | Done | WatchedTurn
 >;
 
 /** What peers of the role `observer` send. */
@@ -1943,6 +2190,7 @@ export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {
     Close,
     EnvironmentLookahead,
     EnvironmentMessage,
+    EnvironmentSteps,
   ]),
   agent: s.union("type", "unknown-type", [
     Welcome,
@@ -1956,6 +2204,8 @@ export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {
     AgentStart,
     AgentStep,
     End,
+    AgentSteps,
+    Ends,
     Save,
     Load,
     AgentMessage,
@@ -1971,6 +2221,7 @@ export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {
     Reply,
     Saved,
     Episode,
+    Episodes,
     Progress,
     Done,
     WatchedTurn,
@@ -1984,6 +2235,7 @@ export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {
     Reply,
     Saved,
     Episode,
+    Episodes,
     Progress,
     Done,
     WatchedTurn,

@@ -7,7 +7,17 @@ from dovetail.conform.agent import (  # isort: skip  # the order of the cases
     faults,
     lookahead,
     connections,
+    groups,
 )
 from dovetail.conform.agent.talk import CASES
 
-__all__ = ["CASES", "connections", "episodes", "faults", "instances", "lookahead", "repeats"]
+__all__ = [
+    "CASES",
+    "connections",
+    "episodes",
+    "faults",
+    "groups",
+    "instances",
+    "lookahead",
+    "repeats",
+]

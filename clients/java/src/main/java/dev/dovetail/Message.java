@@ -33,6 +33,7 @@ public sealed interface Message extends Encodable {
                     case "close" -> Close.read(fields);
                     case "lookahead" -> EnvironmentLookahead.read(fields);
                     case "message" -> EnvironmentMessage.read(fields);
+                    case "steps" -> EnvironmentSteps.read(fields);
                     default -> throw ProtocolException.unknown(role, type);
                 };
                 case AGENT -> switch (type) {
@@ -47,6 +48,8 @@ public sealed interface Message extends Encodable {
                     case "start" -> AgentStart.read(fields);
                     case "step" -> AgentStep.read(fields);
                     case "end" -> End.read(fields);
+                    case "steps" -> AgentSteps.read(fields);
+                    case "ends" -> Ends.read(fields);
                     case "save" -> Save.read(fields);
                     case "load" -> Load.read(fields);
                     case "message" -> AgentMessage.read(fields);
@@ -63,6 +66,7 @@ public sealed interface Message extends Encodable {
                     case "reply" -> Reply.read(fields);
                     case "saved" -> Saved.read(fields);
                     case "episode" -> Episode.read(fields);
+                    case "episodes" -> Episodes.read(fields);
                     case "progress" -> Progress.read(fields);
                     case "done" -> Done.read(fields);
                     case "turn" -> WatchedTurn.read(fields);
@@ -858,21 +862,40 @@ public sealed interface Message extends Encodable {
      * @param environment The name of an offer of this peer.
      * @param configuration Options by name; the others keep their defaults.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param slots To an offer with {@code stacked}: how many episodes it plays at once, as a group; 0 for an
+     *     ordinary match.
+     * @param afterstates Whether the {@code turns} of the group need {@code afterstates}.
      */
-    record Open(long match, String environment, Map<String, Object> configuration, long seq) implements Message {
+    record Open(
+            long match,
+            String environment,
+            Map<String, Object> configuration,
+            long seq,
+            long slots,
+            boolean afterstates) implements Message {
         /** {@return {@code Open} with defaults in the other fields} */
         public static Open of(long match, String environment) {
-            return new Open(match, environment, Map.of(), 0L);
+            return new Open(match, environment, Map.of(), 0L, 0L, false);
         }
 
         /** {@return a copy with another {@code configuration}} */
         public Open withConfiguration(Map<String, Object> configuration) {
-            return new Open(match, environment, configuration, seq);
+            return new Open(match, environment, configuration, seq, slots, afterstates);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Open withSeq(long seq) {
-            return new Open(match, environment, configuration, seq);
+            return new Open(match, environment, configuration, seq, slots, afterstates);
+        }
+
+        /** {@return a copy with another {@code slots}} */
+        public Open withSlots(long slots) {
+            return new Open(match, environment, configuration, seq, slots, afterstates);
+        }
+
+        /** {@return a copy with another {@code afterstates}} */
+        public Open withAfterstates(boolean afterstates) {
+            return new Open(match, environment, configuration, seq, slots, afterstates);
         }
 
         @Override
@@ -883,6 +906,8 @@ public sealed interface Message extends Encodable {
                     .put("environment", environment)
                     .put("configuration", configuration, Map.of())
                     .put("seq", seq, 0L)
+                    .put("slots", slots, 0L)
+                    .put("afterstates", afterstates, false)
                     .map();
         }
 
@@ -892,7 +917,9 @@ public sealed interface Message extends Encodable {
                     fields.required("match", Reader.INTEGER),
                     fields.required("environment", Reader.TEXT),
                     fields.optional("configuration", Reader.map(Reader.ANY), Map.of()),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("slots", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("afterstates", Reader.BOOLEAN, false));
         }
     }
 
@@ -1171,6 +1198,248 @@ public sealed interface Message extends Encodable {
     }
 
     /**
+     * A batch for an environment's group: actions to apply, and episodes to begin; answered with {@code turns}.
+     *
+     * @param match The group.
+     * @param batch The number of the batch in the group, from 0; the {@code turns} repeats it.
+     * @param slots Tensor int32 [rows]: the slot of each action, rising; null if there is none.
+     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+     * @param actions Tensor int64 [rows]: the action.
+     * @param restarts Tensor int32 [begun]: the slots in which an episode begins, rising; null if none does.
+     * @param episodes Tensor int64 [begun]: the broker's number of each of these episodes.
+     * @param seeds Tensor uint64 [begun]: what seeds each of them.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     */
+    record EnvironmentSteps(
+            long match,
+            long batch,
+            Object slots,
+            Object seats,
+            Object actions,
+            Object restarts,
+            Object episodes,
+            Object seeds,
+            long seq) implements Message {
+        /** {@return {@code EnvironmentSteps} with defaults in the other fields} */
+        public static EnvironmentSteps of(long match, long batch) {
+            return new EnvironmentSteps(match, batch, null, null, null, null, null, null, 0L);
+        }
+
+        /** {@return a copy with another {@code slots}} */
+        public EnvironmentSteps withSlots(Object slots) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code seats}} */
+        public EnvironmentSteps withSeats(Object seats) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code actions}} */
+        public EnvironmentSteps withActions(Object actions) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code restarts}} */
+        public EnvironmentSteps withRestarts(Object restarts) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code episodes}} */
+        public EnvironmentSteps withEpisodes(Object episodes) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code seeds}} */
+        public EnvironmentSteps withSeeds(Object seeds) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public EnvironmentSteps withSeq(long seq) {
+            return new EnvironmentSteps(match, batch, slots, seats, actions, restarts, episodes, seeds, seq);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "steps")
+                    .put("match", match)
+                    .put("batch", batch)
+                    .put("slots", slots, null)
+                    .put("seats", seats, null)
+                    .put("actions", actions, null)
+                    .put("restarts", restarts, null)
+                    .put("episodes", episodes, null)
+                    .put("seeds", seeds, null)
+                    .put("seq", seq, 0L)
+                    .map();
+        }
+
+        static EnvironmentSteps read(Object value) {
+            Fields fields = Fields.of(value);
+            return new EnvironmentSteps(
+                    fields.required("match", Reader.INTEGER),
+                    fields.required("batch", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.optional("slots", Reader.ANY, null),
+                    fields.optional("seats", Reader.ANY, null),
+                    fields.optional("actions", Reader.ANY, null),
+                    fields.optional("restarts", Reader.ANY, null),
+                    fields.optional("episodes", Reader.ANY, null),
+                    fields.optional("seeds", Reader.ANY, null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+        }
+    }
+
+    /**
+     * What a batch led to, in every slot that it named; SPEC.md says what each column must hold.
+     *
+     * @param match The group.
+     * @param batch The batch that it answers.
+     * @param slots Tensor int32 [slots]: those of the batch, each once, rising.
+     * @param rewards Tensor float64 [slots, seats]: what each seat earned in the transition; null if all is 0.
+     * @param over Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; null if all continue.
+     * @param rows Tensor int32 [rows]: the slot of each seat that must act, rising; null if none must.
+     * @param seats Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising.
+     * @param observations A tensor [rows, ...], or an array of one value per row: what each of them observes.
+     * @param legal Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space.
+     * @param afterstates If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+     *     row.
+     * @param finals A tensor [ended, seats, ...], or an array of arrays: what the seats observe where {@code over}
+     *     is 1 or 2.
+     * @param outcomes Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are
+     *     none.
+     * @param faults What went wrong where {@code over} is 3, in the same order.
+     */
+    record Turns(
+            long match,
+            long batch,
+            Object slots,
+            Object rewards,
+            Object over,
+            Object rows,
+            Object seats,
+            Object observations,
+            Object legal,
+            Object afterstates,
+            Object finals,
+            Object outcomes,
+            List<Fault> faults) implements Message {
+        /** {@return {@code Turns} with defaults in the other fields} */
+        public static Turns of(long match, long batch, Object slots) {
+            return new Turns(match, batch, slots, null, null, null, null, null, null, null, null, null, List.of());
+        }
+
+        /** {@return a copy with another {@code rewards}} */
+        public Turns withRewards(Object rewards) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code over}} */
+        public Turns withOver(Object over) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code rows}} */
+        public Turns withRows(Object rows) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code seats}} */
+        public Turns withSeats(Object seats) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code observations}} */
+        public Turns withObservations(Object observations) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code legal}} */
+        public Turns withLegal(Object legal) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code afterstates}} */
+        public Turns withAfterstates(Object afterstates) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code finals}} */
+        public Turns withFinals(Object finals) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code outcomes}} */
+        public Turns withOutcomes(Object outcomes) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        /** {@return a copy with another {@code faults}} */
+        public Turns withFaults(List<Fault> faults) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "turns")
+                    .put("match", match)
+                    .put("batch", batch)
+                    .put("slots", slots)
+                    .put("rewards", rewards, null)
+                    .put("over", over, null)
+                    .put("rows", rows, null)
+                    .put("seats", seats, null)
+                    .put("observations", observations, null)
+                    .put("legal", legal, null)
+                    .put("afterstates", afterstates, null)
+                    .put("finals", finals, null)
+                    .put("outcomes", outcomes, null)
+                    .put("faults", faults, List.of())
+                    .map();
+        }
+
+        static Turns read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Turns(
+                    fields.required("match", Reader.INTEGER),
+                    fields.required("batch", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.required("slots", Reader.ANY),
+                    fields.optional("rewards", Reader.ANY, null),
+                    fields.optional("over", Reader.ANY, null),
+                    fields.optional("rows", Reader.ANY, null),
+                    fields.optional("seats", Reader.ANY, null),
+                    fields.optional("observations", Reader.ANY, null),
+                    fields.optional("legal", Reader.ANY, null),
+                    fields.optional("afterstates", Reader.ANY, null),
+                    fields.optional("finals", Reader.ANY, null),
+                    fields.optional("outcomes", Reader.ANY, null),
+                    fields.optional("faults", Reader.list(Fault::read), List.of()));
+        }
+    }
+
+    /**
      * A transition: which seats must act, and what each seat observes and earns.
      *
      * @param episode The episode.
@@ -1365,6 +1634,7 @@ public sealed interface Message extends Encodable {
      * @param lookahead Whether the agent may send {@code lookahead}.
      * @param agent The name of the offer that the instance was made from.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     * @param slots How many episodes a group plays at once; 0 for an ordinary match.
      */
     record Init(
             long match,
@@ -1373,25 +1643,31 @@ public sealed interface Message extends Encodable {
             Spec spec,
             boolean lookahead,
             String agent,
-            long seq) implements Message {
+            long seq,
+            long slots) implements Message {
         /** {@return {@code Init} with defaults in the other fields} */
         public static Init of(long match, int seat, long instance, Spec spec) {
-            return new Init(match, seat, instance, spec, false, "", 0L);
+            return new Init(match, seat, instance, spec, false, "", 0L, 0L);
         }
 
         /** {@return a copy with another {@code lookahead}} */
         public Init withLookahead(boolean lookahead) {
-            return new Init(match, seat, instance, spec, lookahead, agent, seq);
+            return new Init(match, seat, instance, spec, lookahead, agent, seq, slots);
         }
 
         /** {@return a copy with another {@code agent}} */
         public Init withAgent(String agent) {
-            return new Init(match, seat, instance, spec, lookahead, agent, seq);
+            return new Init(match, seat, instance, spec, lookahead, agent, seq, slots);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Init withSeq(long seq) {
-            return new Init(match, seat, instance, spec, lookahead, agent, seq);
+            return new Init(match, seat, instance, spec, lookahead, agent, seq, slots);
+        }
+
+        /** {@return a copy with another {@code slots}} */
+        public Init withSlots(long slots) {
+            return new Init(match, seat, instance, spec, lookahead, agent, seq, slots);
         }
 
         @Override
@@ -1405,6 +1681,7 @@ public sealed interface Message extends Encodable {
                     .put("lookahead", lookahead, false)
                     .put("agent", agent, "")
                     .put("seq", seq, 0L)
+                    .put("slots", slots, 0L)
                     .map();
         }
 
@@ -1417,7 +1694,8 @@ public sealed interface Message extends Encodable {
                     fields.required("spec", Spec::read),
                     fields.optional("lookahead", Reader.BOOLEAN, false),
                     fields.optional("agent", Reader.TEXT, ""),
-                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("slots", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
@@ -1867,6 +2145,370 @@ public sealed interface Message extends Encodable {
                     fields.optional("scene", Reader.ANY, null),
                     fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+        }
+    }
+
+    /**
+     * A batch of decisions for an instance in a group; answered with {@code actions}.
+     *
+     * @param match The group.
+     * @param instance The instance that decides.
+     * @param batch The number of the batch in the group; the {@code actions} repeats it.
+     * @param slots Tensor int32 [rows]: the slot of each decision, rising.
+     * @param seats Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising.
+     * @param turns Tensor int32 [rows]: its turn.
+     * @param observations A tensor [rows, ...], or an array of one value per row: what is observed.
+     * @param legal Tensor uint8 [rows, bytes]: the bit mask of each; null allows the whole action space.
+     * @param afterstates If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+     *     row.
+     * @param rewards Tensor float64 [rows]: the sum of the seat's rewards since its last decision; null for 0.
+     * @param starts Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; null
+     *     for none.
+     * @param episodes Tensor int64 [first]: the broker's numbers of these episodes.
+     * @param seeds Tensor uint64 [first]: what seeds the seat's random choices in each of them.
+     * @param mode In {@code evaluate} the agent must not learn.
+     * @param clock The clock of each of these decisions; null if none runs.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     */
+    record AgentSteps(
+            long match,
+            long instance,
+            long batch,
+            Object slots,
+            Object seats,
+            Object turns,
+            Object observations,
+            Object legal,
+            Object afterstates,
+            Object rewards,
+            Object starts,
+            Object episodes,
+            Object seeds,
+            Mode mode,
+            Clock clock,
+            long seq) implements Message {
+        /** {@return {@code AgentSteps} with defaults in the other fields} */
+        public static AgentSteps of(long match, long instance, long batch, Object slots, Object seats, Object turns) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, null, null, null, null, null, null, null, Mode.LEARN,
+                    null, 0L);
+        }
+
+        /** {@return a copy with another {@code observations}} */
+        public AgentSteps withObservations(Object observations) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code legal}} */
+        public AgentSteps withLegal(Object legal) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code afterstates}} */
+        public AgentSteps withAfterstates(Object afterstates) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code rewards}} */
+        public AgentSteps withRewards(Object rewards) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code starts}} */
+        public AgentSteps withStarts(Object starts) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code episodes}} */
+        public AgentSteps withEpisodes(Object episodes) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code seeds}} */
+        public AgentSteps withSeeds(Object seeds) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code mode}} */
+        public AgentSteps withMode(Mode mode) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code clock}} */
+        public AgentSteps withClock(Clock clock) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public AgentSteps withSeq(long seq) {
+            return new AgentSteps(
+                    match, instance, batch, slots, seats, turns, observations, legal, afterstates, rewards, starts,
+                    episodes, seeds, mode, clock, seq);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "steps")
+                    .put("match", match)
+                    .put("instance", instance)
+                    .put("batch", batch)
+                    .put("slots", slots)
+                    .put("seats", seats)
+                    .put("turns", turns)
+                    .put("observations", observations, null)
+                    .put("legal", legal, null)
+                    .put("afterstates", afterstates, null)
+                    .put("rewards", rewards, null)
+                    .put("starts", starts, null)
+                    .put("episodes", episodes, null)
+                    .put("seeds", seeds, null)
+                    .put("mode", mode, Mode.LEARN)
+                    .put("clock", clock, null)
+                    .put("seq", seq, 0L)
+                    .map();
+        }
+
+        static AgentSteps read(Object value) {
+            Fields fields = Fields.of(value);
+            return new AgentSteps(
+                    fields.required("match", Reader.INTEGER),
+                    fields.required("instance", Reader.INTEGER),
+                    fields.required("batch", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.required("slots", Reader.ANY),
+                    fields.required("seats", Reader.ANY),
+                    fields.required("turns", Reader.ANY),
+                    fields.optional("observations", Reader.ANY, null),
+                    fields.optional("legal", Reader.ANY, null),
+                    fields.optional("afterstates", Reader.ANY, null),
+                    fields.optional("rewards", Reader.ANY, null),
+                    fields.optional("starts", Reader.ANY, null),
+                    fields.optional("episodes", Reader.ANY, null),
+                    fields.optional("seeds", Reader.ANY, null),
+                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
+                    fields.optional("clock", Reader.orNil(Clock::read), null),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+        }
+    }
+
+    /**
+     * Tells an instance in a group which of its seats' episodes are over; a column for each field of {@code end}.
+     *
+     * @param match The group.
+     * @param instance The instance.
+     * @param slots Tensor int32 [ended]: the slot of each seat.
+     * @param seats Tensor int32 [ended]: the seat.
+     * @param episodes Tensor int64 [ended]: the broker's number of the episode.
+     * @param rewards Tensor float64 [ended]: the sum of the seat's rewards since its last decision.
+     * @param totals Tensor float64 [ended]: the seat's return.
+     * @param decisions Tensor int32 [ended]: how many decisions the seat was given.
+     * @param reasons Why each episode ended.
+     * @param outcomes Tensor float64 [ended, seats]: the scores, NaN where there are none; null if there are none.
+     * @param blames Tensor int32 [ended]: the seat at fault, -1 if none is; null if none is anywhere.
+     * @param observations A tensor [ended, ...], or an array of one value each: the final observations.
+     * @param mode The mode of these episodes.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     */
+    record Ends(
+            long match,
+            long instance,
+            Object slots,
+            Object seats,
+            Object episodes,
+            Object rewards,
+            Object totals,
+            Object decisions,
+            List<Reason> reasons,
+            Object outcomes,
+            Object blames,
+            Object observations,
+            Mode mode,
+            long seq) implements Message {
+        /** {@return {@code Ends} with defaults in the other fields} */
+        public static Ends of(
+                long match, long instance, Object slots, Object seats, Object episodes, Object rewards, Object totals,
+                Object decisions, List<Reason> reasons) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, null, null, null,
+                    Mode.LEARN, 0L);
+        }
+
+        /** {@return a copy with another {@code outcomes}} */
+        public Ends withOutcomes(Object outcomes) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, outcomes, blames,
+                    observations, mode, seq);
+        }
+
+        /** {@return a copy with another {@code blames}} */
+        public Ends withBlames(Object blames) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, outcomes, blames,
+                    observations, mode, seq);
+        }
+
+        /** {@return a copy with another {@code observations}} */
+        public Ends withObservations(Object observations) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, outcomes, blames,
+                    observations, mode, seq);
+        }
+
+        /** {@return a copy with another {@code mode}} */
+        public Ends withMode(Mode mode) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, outcomes, blames,
+                    observations, mode, seq);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Ends withSeq(long seq) {
+            return new Ends(
+                    match, instance, slots, seats, episodes, rewards, totals, decisions, reasons, outcomes, blames,
+                    observations, mode, seq);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "ends")
+                    .put("match", match)
+                    .put("instance", instance)
+                    .put("slots", slots)
+                    .put("seats", seats)
+                    .put("episodes", episodes)
+                    .put("rewards", rewards)
+                    .put("totals", totals)
+                    .put("decisions", decisions)
+                    .put("reasons", reasons)
+                    .put("outcomes", outcomes, null)
+                    .put("blames", blames, null)
+                    .put("observations", observations, null)
+                    .put("mode", mode, Mode.LEARN)
+                    .put("seq", seq, 0L)
+                    .map();
+        }
+
+        static Ends read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Ends(
+                    fields.required("match", Reader.INTEGER),
+                    fields.required("instance", Reader.INTEGER),
+                    fields.required("slots", Reader.ANY),
+                    fields.required("seats", Reader.ANY),
+                    fields.required("episodes", Reader.ANY),
+                    fields.required("rewards", Reader.ANY),
+                    fields.required("totals", Reader.ANY),
+                    fields.required("decisions", Reader.ANY),
+                    fields.required("reasons", Reader.list(Reader.word(Reason.class))),
+                    fields.optional("outcomes", Reader.ANY, null),
+                    fields.optional("blames", Reader.ANY, null),
+                    fields.optional("observations", Reader.ANY, null),
+                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+        }
+    }
+
+    /**
+     * The answer to a batch of decisions: an action for every row, in their order.
+     *
+     * @param match The group.
+     * @param instance The instance.
+     * @param batch The batch that it answers.
+     * @param slots Tensor int32 [rows]: as in the {@code steps}.
+     * @param seats Tensor int32 [rows]: as in the {@code steps}.
+     * @param actions Tensor int64 [rows]: the action number of each.
+     * @param resigns The rows, from 0, that give their episode up instead.
+     * @param refused Tensor int32 [rows]: how many earlier answers were illegal, as in {@code action}; null for
+     *     none.
+     * @param measures An array with a map for each row: what the agent measured since its last answer; null for
+     *     nothing.
+     * @param faults The decisions at which the agent failed, instead of their action.
+     */
+    record Actions(
+            long match,
+            long instance,
+            long batch,
+            Object slots,
+            Object seats,
+            Object actions,
+            long[] resigns,
+            Object refused,
+            Object measures,
+            List<Fault> faults) implements Message {
+        /** {@return {@code Actions} with defaults in the other fields} */
+        public static Actions of(long match, long instance, long batch, Object slots, Object seats, Object actions) {
+            return new Actions(match, instance, batch, slots, seats, actions, new long[0], null, null, List.of());
+        }
+
+        /** {@return a copy with another {@code resigns}} */
+        public Actions withResigns(long... resigns) {
+            return new Actions(match, instance, batch, slots, seats, actions, resigns, refused, measures, faults);
+        }
+
+        /** {@return a copy with another {@code refused}} */
+        public Actions withRefused(Object refused) {
+            return new Actions(match, instance, batch, slots, seats, actions, resigns, refused, measures, faults);
+        }
+
+        /** {@return a copy with another {@code measures}} */
+        public Actions withMeasures(Object measures) {
+            return new Actions(match, instance, batch, slots, seats, actions, resigns, refused, measures, faults);
+        }
+
+        /** {@return a copy with another {@code faults}} */
+        public Actions withFaults(List<Fault> faults) {
+            return new Actions(match, instance, batch, slots, seats, actions, resigns, refused, measures, faults);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "actions")
+                    .put("match", match)
+                    .put("instance", instance)
+                    .put("batch", batch)
+                    .put("slots", slots)
+                    .put("seats", seats)
+                    .put("actions", actions)
+                    .put("resigns", resigns, new long[0])
+                    .put("refused", refused, null)
+                    .put("measures", measures, null)
+                    .put("faults", faults, List.of())
+                    .map();
+        }
+
+        static Actions read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Actions(
+                    fields.required("match", Reader.INTEGER),
+                    fields.required("instance", Reader.INTEGER),
+                    fields.required("batch", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.required("slots", Reader.ANY),
+                    fields.required("seats", Reader.ANY),
+                    fields.required("actions", Reader.ANY),
+                    fields.optional("resigns", Reader.INTEGERS, new long[0]),
+                    fields.optional("refused", Reader.ANY, null),
+                    fields.optional("measures", Reader.ANY, null),
+                    fields.optional("faults", Reader.list(Fault::read), List.of()));
         }
     }
 
@@ -2323,6 +2965,8 @@ public sealed interface Message extends Encodable {
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
      * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
+     * @param stacked Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
+     *     Stacked turns.
      */
     record Run(
             long id,
@@ -2354,13 +2998,14 @@ public sealed interface Message extends Encodable {
             long saveEvery,
             boolean thoughts,
             boolean texts,
-            String peer) implements Message {
+            String peer,
+            boolean stacked) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false, true, null);
+                    AgentLost.FAIL, 0L, false, true, null, false);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -2368,7 +3013,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -2376,7 +3022,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -2384,7 +3031,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -2392,7 +3040,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -2400,7 +3049,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -2408,7 +3058,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -2416,7 +3067,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -2424,7 +3076,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -2432,7 +3085,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -2440,7 +3094,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -2448,7 +3103,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -2456,7 +3112,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -2464,7 +3121,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -2472,7 +3130,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -2480,7 +3139,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -2488,7 +3148,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -2496,7 +3157,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -2504,7 +3166,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -2512,7 +3175,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -2520,7 +3184,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -2528,7 +3193,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -2536,7 +3202,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -2544,7 +3211,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -2552,7 +3220,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -2560,7 +3229,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code texts}} */
@@ -2568,7 +3238,8 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         /** {@return a copy with another {@code peer}} */
@@ -2576,7 +3247,17 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer);
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
+        }
+
+        /** {@return a copy with another {@code stacked}} */
+        public Run withStacked(boolean stacked) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked);
         }
 
         @Override
@@ -2613,6 +3294,7 @@ public sealed interface Message extends Encodable {
                     .put("thoughts", thoughts, false)
                     .put("texts", texts, true)
                     .put("peer", peer, null)
+                    .put("stacked", stacked, false)
                     .map();
         }
 
@@ -2648,7 +3330,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("thoughts", Reader.BOOLEAN, false),
                     fields.optional("texts", Reader.BOOLEAN, true),
-                    fields.optional("peer", Reader.orNil(Reader.TEXT), null));
+                    fields.optional("peer", Reader.orNil(Reader.TEXT), null),
+                    fields.optional("stacked", Reader.BOOLEAN, false));
         }
     }
 
@@ -3218,6 +3901,43 @@ public sealed interface Message extends Encodable {
     }
 
     /**
+     * Results of a run that plays in groups, together.
+     *
+     * @param run The run.
+     * @param results What would otherwise be an {@code episode} each, in the same order.
+     * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
+     */
+    record Episodes(long run, List<Episode> results, long seq) implements Message {
+        /** {@return {@code Episodes} with defaults in the other fields} */
+        public static Episodes of(long run, List<Episode> results) {
+            return new Episodes(run, results, 0L);
+        }
+
+        /** {@return a copy with another {@code seq}} */
+        public Episodes withSeq(long seq) {
+            return new Episodes(run, results, seq);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("type", "episodes")
+                    .put("run", run)
+                    .put("results", results)
+                    .put("seq", seq, 0L)
+                    .map();
+        }
+
+        static Episodes read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Episodes(
+                    fields.required("run", Reader.INTEGER),
+                    fields.required("results", Reader.list(Episode::read)),
+                    fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L));
+        }
+    }
+
+    /**
      * Reports how far a run is.
      *
      * @param run The run.
@@ -3506,6 +4226,7 @@ public sealed interface Message extends Encodable {
      * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
      * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
      * @param seats For environments: the possible numbers of seats.
+     * @param stacked Whether it can play in groups; see SPEC.md, Stacked turns.
      */
     record Offer(
             String name,
@@ -3514,40 +4235,46 @@ public sealed interface Message extends Encodable {
             List<Want> wants,
             long capacity,
             boolean instance,
-            int[] seats) implements Encodable {
+            int[] seats,
+            boolean stacked) implements Encodable {
         /** {@return {@code Offer} with defaults in the other fields} */
         public static Offer of(String name) {
-            return new Offer(name, "", Map.of(), List.of(), 1L, false, null);
+            return new Offer(name, "", Map.of(), List.of(), 1L, false, null, false);
         }
 
         /** {@return a copy with another {@code description}} */
         public Offer withDescription(String description) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public Offer withParameters(Map<String, Object> parameters) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         /** {@return a copy with another {@code wants}} */
         public Offer withWants(List<Want> wants) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         /** {@return a copy with another {@code capacity}} */
         public Offer withCapacity(long capacity) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         /** {@return a copy with another {@code instance}} */
         public Offer withInstance(boolean instance) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Offer withSeats(int... seats) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+        }
+
+        /** {@return a copy with another {@code stacked}} */
+        public Offer withStacked(boolean stacked) {
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
         }
 
         @Override
@@ -3560,6 +4287,7 @@ public sealed interface Message extends Encodable {
                     .put("capacity", capacity, 1L)
                     .put("instance", instance, false)
                     .put("seats", seats, null)
+                    .put("stacked", stacked, false)
                     .map();
         }
 
@@ -3572,7 +4300,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("wants", Reader.list(Reader.word(Want.class)), List.of()),
                     fields.optional("capacity", Reader.atLeast(Reader.INTEGER, 0), 1L),
                     fields.optional("instance", Reader.BOOLEAN, false),
-                    fields.optional("seats", Reader.orNil(Reader.INDEXES), null));
+                    fields.optional("seats", Reader.orNil(Reader.INDEXES), null),
+                    fields.optional("stacked", Reader.BOOLEAN, false));
         }
     }
 
@@ -3653,6 +4382,45 @@ public sealed interface Message extends Encodable {
             return new Symmetry(
                     fields.required("observation", Reader.INTEGERS),
                     fields.optional("actions", Reader.INTEGERS, new long[0]));
+        }
+    }
+
+    /**
+     * What failed in one slot of a batch, while the others continue.
+     *
+     * @param slot The slot.
+     * @param code {@code illegal} if the rules refuse an action, {@code crashed} for anything else.
+     * @param message One line for a person: what is wrong.
+     * @param seat The seat at fault, if it is a seat's.
+     */
+    record Fault(long slot, String code, String message, Integer seat) implements Encodable {
+        /** {@return {@code Fault} with defaults in the other fields} */
+        public static Fault of(long slot, String code, String message) {
+            return new Fault(slot, code, message, null);
+        }
+
+        /** {@return a copy with another {@code seat}} */
+        public Fault withSeat(Integer seat) {
+            return new Fault(slot, code, message, seat);
+        }
+
+        @Override
+        public Map<String, Object> toWire() {
+            return Fields.writer()
+                    .put("slot", slot)
+                    .put("code", code)
+                    .put("message", message)
+                    .put("seat", seat, null)
+                    .map();
+        }
+
+        static Fault read(Object value) {
+            Fields fields = Fields.of(value);
+            return new Fault(
+                    fields.required("slot", Reader.atLeast(Reader.INTEGER, 0)),
+                    fields.required("code", Reader.TEXT),
+                    fields.required("message", Reader.TEXT),
+                    fields.optional("seat", Reader.orNil(Reader.INDEX), null));
         }
     }
 

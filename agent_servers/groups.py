@@ -1,0 +1,327 @@
+"""The groups that a program's agents play in (SPEC.md, Stacked turns).
+
+A ``VectorAgent`` gets the columns; for any other agent the rows are decisions as ever.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
+from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.legal import unmask
+
+Describe = Callable[[Exception, str], str]
+
+
+class _Play:
+    """A seat's episode in a slot."""
+
+    __slots__ = ("episode", "memory", "mode", "rng", "seed")
+
+    def __init__(self, agent: Agent, episode: int, seed: int, mode: m.Mode) -> None:
+        self.episode = episode
+        self.seed = seed
+        self.mode = mode
+        self.rng = random.Random(seed)
+        self.memory = agent.Memory()
+
+
+class Group:
+    """The seats of an instance in a group."""
+
+    def __init__(self, agent: Agent, match: int, slots: int, describe: Describe) -> None:
+        self.agent = agent
+        self.match = match
+        self.slots = slots
+        self.seats: dict[int, Seat] = {}
+        self.before = 0
+        """The ``seq`` of the last batch that was answered."""
+        self._describe = describe
+        self._plays: dict[tuple[int, int], _Play] = {}
+        self._memory: Any = None
+        """Of a ``VectorAgent`` that takes columns."""
+        self._opened = False
+
+    def forget(self) -> None:
+        """Let the agent remember nothing of the episodes in progress: it is another one."""
+        self._opened = False
+        for play in self._plays.values():
+            play.memory = self.agent.Memory()
+
+    def steps(self, message: m.AgentSteps) -> m.Actions:
+        """Answer a batch of decisions.
+
+        Raises:
+            ProtocolError: code ``invalid``: its columns are not what they must be.
+        """
+        rows = self._read(message)
+        answer = m.Actions(
+            *(message.match, message.instance, message.batch, rows.slots, rows.seats, rows.slots)
+        )
+        vector = self._vector()
+        if vector is not None:
+            actions = np.asarray(vector.step_rows(rows, self._memory), np.int64)
+            if actions.shape != rows.slots.shape:
+                raise DovetailError(f"{actions.shape} actions for {len(rows.slots)} decisions")
+            answer.actions = actions
+            return answer
+        for row, slot in zip(rows.starts.tolist(), rows.slots[rows.starts].tolist(), strict=True):
+            first = int(np.searchsorted(rows.starts, row))
+            begun = _Play(
+                *(self.agent, int(rows.episodes[first]), int(rows.seeds[first]), message.mode)
+            )
+            self._plays[slot, int(rows.seats[row])] = begun
+        self._answer(self._decisions(rows, message.clock), {*rows.starts.tolist()}, answer)
+        return answer
+
+    def _vector(self) -> VectorAgent | None:
+        """Return the agent if it takes columns."""
+        if not isinstance(self.agent, VectorAgent):
+            return None
+        if not self._opened:
+            self._opened = True
+            self._memory = self.agent.open_group(self.seats, self.slots)
+        return None if self._memory is None else self.agent
+
+    def _read(self, message: m.AgentSteps) -> Rows:
+        slots = columns.read("slots", message.slots, np.int32, -1)
+        count = len(slots)
+        starts = columns.read("starts", message.starts, np.int32, -1)
+        rewards = message.rewards
+        legal = message.legal
+        rows = Rows(
+            slots,
+            columns.read("seats", message.seats, np.int32, count),
+            columns.read("turns", message.turns, np.int32, count),
+            columns.values("observations", message.observations, count),
+            None if legal is None else columns.read("legal", legal, np.uint8, count, -1),
+            np.zeros(count) if rewards is None else columns.read("rewards", rewards, "f8", count),
+            starts,
+            columns.read("episodes", message.episodes, np.int64, len(starts)),
+            columns.read("seeds", message.seeds, np.uint64, len(starts)),
+            message.mode,
+            message.afterstates,
+        )
+        if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < count:
+            raise ProtocolError("invalid", f"`starts` names a row beyond {count - 1}")
+        if any(int(seat) not in self.seats for seat in np.unique(rows.seats)):
+            raise ProtocolError("invalid", "`seats` has one that this instance does not hold")
+        return rows
+
+    def _decisions(self, rows: Rows, clock: m.Clock | None) -> list[Decision]:
+        """Return the rows as single decisions.
+
+        Raises:
+            ProtocolError: code ``invalid``: an episode has not begun.
+        """
+        found = []
+        after = 0
+        observations = rows.observations
+        if observations is None:
+            observations = [None] * len(rows.slots)
+        elif isinstance(observations, np.ndarray) and observations.ndim == 1:
+            observations = observations.tolist()  # numbers
+        masks = None if rows.legal is None else [each.tobytes() for each in rows.legal]
+        named = zip(
+            *(rows.slots.tolist(), rows.seats.tolist(), rows.turns.tolist()),
+            *(observations, rows.rewards.tolist()),
+            strict=True,
+        )
+        for row, (slot, seat, turn, seen, reward) in enumerate(named):
+            play = self._plays.get((slot, seat))
+            if play is None:
+                raise ProtocolError("invalid", f"no episode has begun in slot {slot}, seat {seat}")
+            legal = None if masks is None else unmask(masks[row])
+            decision = Decision(
+                *(self.seats[seat], play.episode, turn, seen, legal, reward, play.mode, play.rng),
+                clock=clock,
+                seed=play.seed,
+                memory=play.memory,
+            )
+            if rows.afterstates is not None and legal is not None:
+                decision.afterstates = rows.afterstates[after : after + len(legal)]
+                after += len(legal)
+            found.append(decision)
+        return found
+
+    def _answer(self, decisions: list[Decision], first: set[int], answer: m.Actions) -> None:
+        agent = self.agent
+        slots = answer.slots.tolist()
+        actions = np.full(len(decisions), columns.NO_NUMBER, np.int64)
+        measures: list[dict[str, float]] = []
+        refused = np.zeros(len(decisions), np.int32)
+        chosen: list[Any] = []
+        if isinstance(agent, BatchAgent):
+            try:
+                chosen = list(agent.step_batch(decisions))
+                if len(chosen) != len(decisions):
+                    raise DovetailError(f"{len(chosen)} answers to {len(decisions)} decisions")
+            except Exception as error:
+                chosen = [error] * len(decisions)
+        for row, decision in enumerate(decisions):
+            try:
+                missing = agent.needs.missing(decision.legal, decision.afterstates)
+                if missing:
+                    game = decision.seat.spec.name
+                    raise DovetailError(f"{type(agent).__name__} needs {missing}; {game} sent none")
+                if isinstance(agent, BatchAgent):
+                    action = chosen[row]
+                else:
+                    action = agent.start(decision) if row in first else agent.step(decision)
+                if isinstance(action, Exception):
+                    raise action
+                if isinstance(action, GeneratorType):
+                    action.close()
+                    raise DovetailError("an agent that asks with Lookahead cannot play in a group")
+            except Exception as error:
+                where = f"{type(agent).__name__} in turn {decision.turn}"
+                text = self._describe(error, where)
+                answer.faults.append(m.Fault(slots[row], "crashed", text, decision.seat.seat))
+                continue
+            if action is RESIGN:
+                answer.resigns.append(row)
+            elif isinstance(action, int | np.integer) and not isinstance(action, bool | np.bool_):
+                actions[row] = action
+            refused[row] = decision.refused
+            if "_reported" in agent.__dict__:
+                measures += [{}] * (row - len(measures))
+                measures.append(agent.reported())
+        answer.actions = actions
+        if refused.any():
+            answer.refused = refused
+        if measures:
+            answer.measures = measures + [{}] * (len(decisions) - len(measures))
+
+    def ends(self, message: m.Ends) -> None:
+        """Hear which seats' episodes are over."""
+        slots = columns.read("slots", message.slots, np.int32, -1)
+        count, total = len(slots), -1
+        seats = columns.read("seats", message.seats, np.int32, count)
+        outcomes = message.outcomes
+        if outcomes is not None:
+            outcomes = columns.read("outcomes", outcomes, np.float64, count, total)
+        blames = message.blames
+        if blames is not None:
+            blames = columns.read("blames", blames, np.int32, count)
+        ends = Ends(
+            *(slots, seats, columns.read("episodes", message.episodes, np.int64, count)),
+            columns.read("rewards", message.rewards, np.float64, count),
+            columns.read("totals", message.totals, np.float64, count),
+            columns.read("decisions", message.decisions, np.int32, count),
+            message.reasons,
+            *(outcomes, blames),
+            columns.values("observations", message.observations, count),
+            message.mode,
+        )
+        vector = self._vector()
+        if vector is not None:
+            self._tell(lambda: vector.end_rows(ends, self._memory))
+            return
+        for row in range(count):
+            self._end(ends, row)
+
+    def _end(self, ends: Ends, row: int) -> None:
+        slot, number = int(ends.slots[row]), int(ends.seats[row])
+        play = self._plays.pop((slot, number), None)
+        seat = self.seats.get(number)
+        if seat is None:
+            return
+        outcome: list[float] | None = None
+        if ends.outcomes is not None and not np.isnan(ends.outcomes[row]).all():
+            outcome = ends.outcomes[row].tolist()
+        blame = None if ends.blames is None or ends.blames[row] < 0 else int(ends.blames[row])
+        seen = None if ends.observations is None else ends.observations[row]
+        end = End(
+            seat,
+            int(ends.episodes[row]),
+            float(ends.rewards[row]),
+            seen.item() if isinstance(seen, np.generic) else seen,
+            outcome,
+            ends.reasons[row],
+            blame,
+            float(ends.totals[row]),
+            int(ends.decisions[row]),
+            ends.mode,
+        )
+
+        def tell() -> None:
+            end.memory = self.agent.Memory() if play is None else play.memory
+            self.agent.end(end)
+
+        self._tell(tell)
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        except Exception as error:
+            self._describe(error, f"{type(self.agent).__name__} at the end of an episode")
+
+    def close(self) -> None:
+        """End what is in progress: the session is over."""
+        for (slot, number), play in sorted(self._plays.items()):
+            one, none = np.ones(1, np.int32), np.zeros(1)
+            ends = Ends(
+                one * slot,
+                one * number,
+                np.array([play.episode]),
+                none,
+                none,
+                np.zeros(1, np.int32),
+                ["disconnected"],
+                None,
+                None,
+                None,
+                play.mode,
+            )
+            self._end(ends, 0)
+
+
+class Groups:
+    """All groups of a program's instances, by match and instance.
+
+    Args:
+        describe: returns one line about an exception, and logs what is a surprise.
+    """
+
+    def __init__(self, describe: Describe) -> None:
+        self._all: dict[tuple[int, int], Group] = {}
+        self._describe = describe
+
+    def init(self, agent: Agent, seat: Seat, message: m.Init) -> None:
+        """Give an instance a seat in a group."""
+        key = message.match, message.instance
+        group = self._all.get(key)
+        if group is None:
+            made = Group(agent, message.match, message.slots, self._describe)
+            group = self._all[key] = made
+        group.seats[message.seat] = seat
+
+    def get(self, match: int, instance: int) -> Group | None:
+        """Return the group of an instance."""
+        return self._all.get((match, instance))
+
+    def forget(self, agent: Agent) -> None:
+        """Let an agent remember nothing of the episodes in progress: it is another one."""
+        for group in self._all.values():
+            if group.agent is agent:
+                group.forget()
+
+    def leave(self, match: int) -> None:
+        """Forget a group that is over."""
+        for key in [key for key in self._all if key[0] == match]:
+            del self._all[key]
+
+    def reset(self) -> None:
+        """Forget all: the session is over."""
+        for group in self._all.values():
+            group.close()
+        self._all.clear()

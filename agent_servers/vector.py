@@ -1,0 +1,91 @@
+"""``VectorAgent``: an agent that decides for many episodes at once, arrays in and arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from dovetail.agent_servers.agent import Agent, P, Seat
+from dovetail.protocol.messages import Mode, Reason
+
+Column = NDArray[Any]
+
+
+class Rows(Struct):
+    """Decisions, one in each row; a slot and a seat say whose it is."""
+
+    slots: Column
+    """int32 [rows], rising."""
+    seats: Column
+    """int32 [rows]."""
+    turns: Column
+    """int32 [rows]."""
+    observations: Any
+    """An array [rows, ...], or a list."""
+    legal: Column | None
+    """uint8 [rows, bytes]: bit masks, action ``a`` at bit ``a % 8`` of byte ``a // 8``; None allows all."""
+    rewards: Column
+    """float64 [rows]: what each seat earned since its last decision."""
+    starts: Column
+    """int32 [first]: which rows are the first of their seat in an episode."""
+    episodes: Column
+    """int64 [first]: the numbers of these episodes."""
+    seeds: Column
+    """uint64 [first]: for random choices in each of them."""
+    mode: Mode
+    """In ``evaluate`` an agent must not change."""
+    afterstates: Any = None
+    """An array [legal actions, ...], row by row (if ``needs`` asks)."""
+
+
+class Ends(Struct):
+    """Ends of episodes, one of a seat in each row."""
+
+    slots: Column
+    """int32 [ended]."""
+    seats: Column
+    """int32 [ended]."""
+    episodes: Column
+    """int64 [ended]."""
+    rewards: Column
+    """float64 [ended]: what each seat earned since its last decision."""
+    totals: Column
+    """float64 [ended]: the returns."""
+    decisions: Column
+    """int32 [ended]."""
+    reasons: list[Reason]
+    outcomes: Column | None
+    """float64 [ended, seats], NaN for none."""
+    blames: Column | None
+    """int32 [ended]: the seat at fault, -1 for none."""
+    observations: Any
+    """An array [ended, ...], or a list: the last observations; None if there are none."""
+    mode: Mode
+
+
+class VectorAgent(Agent[P]):
+    """An agent that answers all decisions of a group with one call.
+
+    In single matches it is asked through ``start`` and ``step``, as any other, and must act the same.
+    """
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
+        """Return what the agent keeps of a group; it is handed out with every call.
+
+        None has it asked row by row instead, through ``start`` and ``step``.
+
+        Args:
+            seats: that it holds in each slot, by number.
+            slots: how many episodes are played at once.
+        """
+        raise NotImplementedError
+
+    def step_rows(self, rows: Rows, memory: Any) -> Column:
+        """Return the action number of each row: int64 [rows]."""
+        raise NotImplementedError
+
+    def end_rows(self, ends: Ends, memory: Any) -> None:
+        """Hear that episodes are over."""

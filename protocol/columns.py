@@ -1,0 +1,116 @@
+"""Columns of stacked messages: tensors with a row for each slot, seat or episode (SPEC.md, Stacked turns)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dovetail.protocol import codec
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.spaces import Discrete, Space
+
+Column = NDArray[Any]
+
+NO_NUMBER = int(np.iinfo(np.int64).min)
+"""In a column of actions: an answer that is not an action number, and so not legal."""
+_BITS = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+
+_decoder = msgspec.msgpack.Decoder(Any, ext_hook=codec.extension)
+
+
+def read(name: str, value: Any, dtype: DTypeLike, *shape: int) -> Column:
+    """Return a column, after checking that it is one; nil is an empty column if that is its length.
+
+    Args:
+        name: of the field.
+        value: what came in it.
+        dtype: what it must have.
+        shape: its lengths; -1 for any.
+
+    Raises:
+        ProtocolError: code ``invalid``: it is something else.
+    """
+    if value is None and shape[0] <= 0:
+        return np.zeros([max(0, length) for length in shape], dtype)
+    if isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == len(shape):
+        for length, asked in zip(value.shape, shape, strict=True):
+            if asked not in (-1, length):
+                break
+        else:
+            return value
+    wanted = ", ".join("n" if length < 0 else str(length) for length in shape)
+    found = f"{value.dtype.name} {list(value.shape)}" if isinstance(value, np.ndarray) else None
+    text = f"a tensor {found}" if found else f"a {type(value).__name__}"
+    raise ProtocolError("invalid", f"`{name}` is {text}, not a tensor {np.dtype(dtype)} [{wanted}]")
+
+
+def opened(value: Any) -> Any:
+    """Return a payload of a frame within its limits as an object: nil, a tensor or a list.
+
+    Raises:
+        ProtocolError: code ``malformed``.
+    """
+    if not isinstance(value, msgspec.Raw):
+        return value
+    try:
+        return _decoder.decode(value)
+    except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
+        raise ProtocolError("malformed", str(error) or type(error).__name__) from None
+
+
+def values(name: str, value: Any, rows: int) -> Any:
+    """Return a column of any values: a tensor or a list with so many rows, None if it is nil.
+
+    Raises:
+        ProtocolError: code ``invalid``: it is something else; ``malformed``.
+    """
+    found = opened(value)
+    if found is None or (isinstance(found, np.ndarray | list) and _length(found) == rows):
+        return found
+    what = f"{_length(found)} rows" if isinstance(found, np.ndarray | list) else "no column"
+    raise ProtocolError("invalid", f"`{name}` has {what}; it must have {rows}")
+
+
+def _length(found: Column | list[Any]) -> int:
+    return -1 if isinstance(found, np.ndarray) and found.ndim == 0 else len(found)
+
+
+def part(column: Any, rows: Column) -> Any:
+    """Return some rows of a column of any values."""
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    return None if column is None else [column[row] for row in rows.tolist()]
+
+
+def stacked(rows: list[Any]) -> Any:
+    """Return values as one column: a tensor if they are arrays of one kind, a list otherwise."""
+    first = rows[0] if rows else None
+    if isinstance(first, np.ndarray | np.generic):
+        kind = first.dtype, first.shape
+        if all(isinstance(r, np.ndarray | np.generic) and (r.dtype, r.shape) == kind for r in rows):
+            return np.stack(rows)
+    return None if all(row is None for row in rows) else rows
+
+
+def width(space: Space) -> int:
+    """Return the bytes of a mask of a ``Discrete`` space."""
+    assert isinstance(space, Discrete)
+    return -(-max(0, space.start + space.n) // 8)
+
+
+def counts(legal: Column) -> Column:
+    """Return how many actions each row of bit masks allows."""
+    found: Column = _BITS[legal].sum(axis=1, dtype=np.int64)
+    return found
+
+
+def allows(legal: Column, actions: Column) -> Column:
+    """Return for each row whether its bit mask has its action."""
+    inside = (actions >= 0) & (actions < 8 * legal.shape[1])
+    safe = np.where(inside, actions, 0)
+    bits = legal[np.arange(len(legal)), safe >> 3] >> (safe & 7).astype(np.uint8)
+    found: Column = inside & (bits & 1).astype(bool)
+    return found

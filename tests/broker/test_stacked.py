@@ -1,0 +1,339 @@
+"""Groups at the broker: one whole exchange, and what wrong columns cost whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.broker import snapshot
+from dovetail.broker.core import Core, Settings
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.spaces import Discrete, Text
+
+
+def i4(*values: int) -> Any:
+    return np.array(values, np.int32)
+
+
+class Stack(Conversation):
+    """An environment and two agents that play in groups of three slots."""
+
+    def __init__(self, spec: Any = None, offers: Any = None, **run: Any) -> None:
+        self.core, self.now, self.seats = Core(Settings(), b""), 0.0, 2
+        self.voices, self.records = [], []
+        more = {"stacked": True, "capacity": 0, **(offers or {})}
+        self.environment = Voice(self, "environment", "rules", m.Offer("game", stacked=True))
+        self.agents = [
+            Voice(self, "agent", name, m.Offer(name, instance=True, **more))
+            for name in ("p0", "p1")
+        ]
+        self.experiment = Voice(self, "experiment", "trial")
+        asked = {"agents": ["p0", "p1"], "retries": 0, "episodes": 3, "concurrency": 3, **run}
+        self.experiment.says(m.Run(1, "game", stacked=True, **asked))
+        self.run = self.experiment.hears(m.Reply, id=1).body["run"]
+        self.opened = self.environment.hears(m.Open)
+        self.spec = m.Spec(
+            *(self.opened.match, "game", 2),
+            **{"action_spaces": [Discrete(3)], "observation_spaces": [Discrete(9)], **(spec or {})},
+        )
+
+    def begun(self) -> Stack:
+        """Have the first batch played: seat 0 must act in all slots, with actions 0 and 1."""
+        self.environment.says(self.spec)
+        for agent in self.agents:
+            agent.hears(m.Init, slots=3)
+        self.environment.hears(m.EnvironmentSteps, batch=0)
+        self.turns(0)
+        return self
+
+    def turns(self, batch: int, *slots: int, seat: int = 0, **columns: Any) -> None:
+        named = i4(*(slots or (0, 1, 2)))
+        fields = {
+            **{
+                "rows": named,
+                "seats": named * 0 + seat,
+                "legal": np.full((len(named), 1), 3, "u1"),
+            },
+            **{"observations": codec.encode(list(range(len(named))))},
+            **columns,
+        }
+        seen = fields.pop("observations")
+        turns = m.Turns(self.opened.match, batch, fields.pop("slots", named), **fields)
+        frame = codec.encode(turns)
+        read: Any = codec.Decoder(m.FromEnvironment).decode(frame)
+        read.observations = msgspec.Raw(seen)
+        self.environment.says(read)
+
+    def answers(self, agent: int, *actions: int, **columns: Any) -> None:
+        voice = self.agents[agent]
+        asked = voice.last
+        assert isinstance(asked, m.AgentSteps)
+        given: dict[str, Any] = {
+            "slots": asked.slots,
+            "seats": asked.seats,
+            "actions": np.array(actions, np.int64),
+            **columns,
+        }
+        match = given.pop("match", asked.match)
+        voice.says(m.Actions(match, asked.instance, given.pop("batch", asked.batch), **given))
+
+
+def reasons(voice: Voice) -> list[str]:
+    found = voice.hears(m.Episodes)
+    return [each.reason for each in found.results]
+
+
+@pytest.mark.rule("S16.3", "S16.4", "S16.7", "S16.10")
+def test_a_whole_group() -> None:
+    table = Stack().begun()
+    steps = table.agents[0].hears(m.AgentSteps, batch=0, instance=3)
+    assert steps.slots.tolist() == steps.starts.tolist() == [0, 1, 2]
+    assert steps.seats.tolist() == steps.turns.tolist() == [0, 0, 0]
+    assert len(set(steps.seeds.tolist())) == 3
+    table.answers(0, 0, 1, 1)
+    step = table.environment.hears(m.EnvironmentSteps, batch=1, restarts=None)
+    assert step.actions.tolist() == [0, 1, 1]
+    over = np.array([0, 1, 2], np.uint8)
+    rewards = np.array([[0, 0.5], [1, -1], [0, 0]])
+    table.turns(
+        1,
+        0,
+        1,
+        2,
+        rows=i4(0),
+        seats=i4(1),
+        legal=np.array([[1]], "u1"),
+        over=over,
+        rewards=rewards,
+        outcomes=np.array([[1.0, 0.0], [np.nan, np.nan]]),
+        observations=codec.encode(["only"]),
+    )
+    ends = table.agents[0].hears(m.Ends, reasons=["terminated", "truncated"])
+    assert ends.slots.tolist() == [1, 2]
+    assert ends.rewards.tolist() == [1.0, 0.0]
+    results = table.experiment.hears(m.Episodes, run=table.run).results
+    assert [(each.reason, each.outcome, each.turns) for each in results] == [
+        ("terminated", [1.0, 0.0], 1),
+        ("truncated", None, 1),
+    ]
+    assert len(table.records) == 2
+    table.agents[1].hears(m.Ends)
+    steps = table.agents[1].hears(m.AgentSteps, batch=1, instance=5)
+    assert steps.slots.tolist() == [0]
+    assert steps.rewards.tolist() == [0.5]
+    table.answers(1, 0)
+    table.environment.hears(m.EnvironmentSteps, batch=2)
+    table.turns(
+        2, 0, rows=None, seats=None, legal=None, over=np.array([1], np.uint8), observations=b"\xc0"
+    )
+    assert reasons(table.experiment) == ["terminated"]
+    table.experiment.hears(m.Done, reason="finished", finished=3)
+    table.environment.hears(m.Close)
+
+
+NARROW = {"legal": np.full((3, 2), 3, "u1")}
+
+
+@pytest.mark.rule("S16.6")
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"slots": i4(0, 1, 1)}, "slot 2 missing"),
+        ({"slots": i4(0, 1, 7)}, "slot 7 foreign"),
+        ({"slots": i4(0, 2, 1)}, "out of order"),
+        ({"rows": i4(0, 1, 1)}, "slot 1, seat 0 is twice"),
+        ({"rows": i4(0, 1, 7)}, "slot 7 foreign"),
+        ({"rows": i4(0, 1), "seats": i4(0, 0)}, "slot 2 missing"),
+        ({"seats": i4(0, 0, 2)}, "not 0 to 1"),
+        ({"rows": np.array([0, 1, 2], np.int64)}, "int64 [3], not a tensor int32 [n]"),
+        (NARROW, "uint8 [3, 2], not a tensor uint8 [3, 1]"),
+        ({"observations": codec.encode([1, 2])}, "`observations` has 2 rows; it must have 3"),
+        ({"over": np.array([0, 0, 9], np.uint8)}, "`over` has a 9"),
+        ({"over": np.array([0, 0, 1], np.uint8)}, "slot 2 foreign"),
+        ({"over": np.array([0, 0, 3], np.uint8), "rows": i4(0, 1), "seats": i4(0, 0)}, "faults"),
+    ],
+)
+def test_wrong_turns_end_their_batch(columns: dict[str, Any], text: str) -> None:
+    table = Stack()
+    table.environment.says(table.spec)
+    table.environment.hears(m.EnvironmentSteps, batch=0)
+    if text == "faults":
+        columns = {**columns, "legal": None, "observations": codec.encode([1, 2])}
+    table.turns(0, **columns)
+    assert text in table.environment.hears(m.Error, code="invalid").message
+    found = table.experiment.hears(m.Episodes).results
+    assert [each.reason for each in found] == ["environment-failed"] * 3
+    assert text in found[0].message
+    table.experiment.hears(m.Done, reason="finished")
+
+
+@pytest.mark.rule("S16.6")
+@pytest.mark.parametrize("what", ["reward", "no action"])
+def test_a_wrong_value_ends_its_own_slot(what: str) -> None:
+    table = Stack()
+    table.environment.says(table.spec)
+    table.environment.hears(m.EnvironmentSteps, batch=0)
+    if what == "reward":
+        rewards = np.zeros((3, 2))
+        rewards[1, 0] = np.nan
+        table.turns(0, rewards=rewards)
+    else:
+        table.turns(0, legal=np.array([[1], [0], [3]], "u1"))
+    [found] = table.experiment.hears(m.Episodes).results
+    assert (found.reason, found.index) == ("environment-failed", 1)
+    for _ in range(2):
+        table.agents[0].heard.popleft()  # init, and the end of the slot
+    assert table.agents[0].hears(m.AgentSteps).slots.tolist() == [0, 2]
+
+
+@pytest.mark.rule("S16.8")
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"slots": i4(0, 1, 1)}, "slot 2 missing"),
+        ({"slots": i4(0, 1, 7)}, "slot 7 foreign"),
+        ({"slots": i4(0, 1)}, "slot 2 missing"),
+        ({"slots": i4(2, 1, 0)}, "out of order"),
+        ({"seats": i4(0, 1, 0)}, "not those of the decisions"),
+        ({"actions": np.zeros(2, np.int64)}, "int64 [2], not a tensor int64 [3]"),
+        ({"actions": np.zeros(3)}, "float64 [3]"),
+        ({"resigns": [3]}, "beyond 2"),
+        ({"faults": [m.Fault(7, "crashed", "x", 0)]}, "slot 7, seat 0, which has no row"),
+    ],
+)
+def test_wrong_actions_end_their_batch(columns: dict[str, Any], text: str) -> None:
+    table = Stack().begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, **columns)
+    assert text in table.agents[0].hears(m.Error, code="invalid").message
+    found = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.blame) for each in found] == [("crashed", 0)] * 3
+    table.experiment.hears(m.Done)
+    table.agents[1].hears(m.Ends)
+
+
+@pytest.mark.rule("S16.8")
+def test_a_batch_that_is_late_doubled_or_anothers_is_ignored() -> None:
+    table = Stack().begun()
+    steps = table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, batch=5)
+    table.answers(0, 0, 0, 0, match=99)
+    assert table.core.tables.counters["ignored"] == 2
+    table.agents[1].last = steps
+    table.answers(1, 0, 0, 0)
+    table.agents[1].hears(m.Error, code="illegal")
+    table.answers(0, 0, 0, 0)
+    table.answers(0, 1, 1, 1)
+    assert table.core.tables.counters["ignored"] == 4
+    table.environment.hears(m.EnvironmentSteps, batch=1)
+    assert not table.experiment.heard
+
+
+@pytest.mark.rule("S16.8")
+def test_what_is_wrong_in_a_row_is_its_own_matter() -> None:
+    table = Stack(on_illegal="forfeit").begun()
+    table.agents[0].hears(m.AgentSteps)
+    fault = m.Fault(2, "crashed", "no idea", 0)
+    table.answers(0, 1, 2, 0, faults=[fault])
+    found = table.experiment.hears(m.Episodes).results
+    assert [(e.index, e.reason) for e in found] == [(1, "illegal-action"), (2, "crashed")]
+    assert table.environment.hears(m.EnvironmentSteps, batch=1).slots.tolist() == [0]
+
+
+@pytest.mark.rule("S16.9")
+@pytest.mark.parametrize(
+    ("clock", "reason"), [(m.ClockRule(decision=1.0), "timeout"), (m.ClockRule(), "stalled")]
+)
+def test_a_clock_runs_for_the_batch(clock: m.ClockRule, reason: str) -> None:
+    table = Stack(clock=clock, answer_timeout=5.0).begun()
+    steps = table.agents[0].hears(m.AgentSteps)
+    assert (steps.clock is None) == (clock.decision is None)
+    table.at(1.1 if clock.decision else 5.1)
+    assert reasons(table.experiment) == [reason] * 3
+
+
+def test_an_environment_that_is_silent_is_given_up() -> None:
+    table = Stack(answer_timeout=5.0)
+    table.environment.says(table.spec)
+    table.environment.hears(m.EnvironmentSteps)
+    table.at(5.1)
+    assert reasons(table.experiment) == ["environment-failed"] * 3
+
+
+@pytest.mark.rule("S16.2")
+@pytest.mark.parametrize(
+    ("run", "offers"),
+    [
+        ({"lookahead": True}, {}),
+        ({"check": True}, {}),
+        ({"opening_turns": 1}, {}),
+        ({"openings": [[[0]]]}, {}),
+        ({"clock": m.ClockRule(episode=9.0)}, {}),
+        ({"save_every": 2}, {}),
+        ({"on_agent_lost": "wait"}, {}),
+        ({"concurrency": 1}, {}),
+        ({}, {"stacked": False}),
+        ({}, {"capacity": 1}),
+        ({}, {"wants": ["text"]}),
+        ({"agents": ["p0", "p0"], "modes": ["learn", "evaluate"]}, {}),
+    ],
+)
+def test_what_does_not_fit_is_played_singly(run: Any, offers: Any) -> None:
+    table = Stack(offers=offers, **run)
+    assert table.opened.slots == 0
+
+
+@pytest.mark.rule("S16.2")
+@pytest.mark.parametrize("spaces", [[Text(3)], [Discrete(3), Discrete(4)], [Discrete(40_000)]])
+def test_a_game_that_does_not_fit_is_opened_again(spaces: Any) -> None:
+    table = Stack({"action_spaces": spaces})
+    assert table.opened.slots == 3
+    table.environment.says(table.spec)
+    table.environment.hears(m.Close)
+    for _ in range(3):
+        table.environment.hears(m.Open, slots=0)
+
+
+@pytest.mark.rule("S16.1")
+def test_an_environment_that_does_not_offer_it_plays_singly() -> None:
+    table = Conversation(stacked=True, concurrency=2, episodes=2)
+    assert table.environment.last.slots == 0  # type: ignore[attr-defined]
+
+
+def test_an_agent_that_leaves_ends_its_run() -> None:
+    table = Stack(on_agent_lost="forfeit").begun()
+    table.agents[1].says(m.Bye())
+    found = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.blame) for each in found] == [("stalled", 1)] * 3
+    table.experiment.hears(m.Done, reason="failed")
+    table.agents[0].hears(m.AgentSteps)
+    table.agents[0].hears(m.Ends)
+    table.agents[0].hears(m.Leave)
+
+
+def test_a_cancelled_run_ends_its_groups() -> None:
+    table = Stack().begun()
+    table.experiment.says(m.Cancel(2, table.run))
+    table.experiment.hears(m.Reply)
+    assert reasons(table.experiment) == ["cancelled"] * 3
+    table.environment.hears(m.Close)
+    assert table.core.idle
+
+
+def test_another_core_continues_a_group() -> None:
+    table = Stack().begun()
+    names = {str(address): address for address in range(len(table.voices))}
+    data = snapshot.write(table.core, names)
+    other = Core(Settings(), b"")
+    snapshot.read(data, other, lambda name: names[name])
+    table.core = other
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 1)
+    assert table.environment.hears(m.EnvironmentSteps, batch=1).actions.tolist() == [0, 0, 1]
+    table.turns(1, seat=1)
+    assert table.agents[1].heard[-1].slots.tolist() == [0, 1, 2]
