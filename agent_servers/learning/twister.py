@@ -68,7 +68,7 @@ def _draw(state: Array, at: Array, which: int) -> int:
     y ^= (y << np.uint32(7)) & np.uint32(0x9D2C5680)
     y ^= (y << np.uint32(15)) & np.uint32(0xEFC60000)
     y ^= y >> np.uint32(18)
-    return np.int64(y)
+    return int(y)
 
 
 @njit(cache=True)
