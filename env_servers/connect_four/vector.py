@@ -10,7 +10,7 @@ from numba import njit
 from dovetail.env_servers.environment import Spec
 from dovetail.env_servers.vector import Column, Transitions, VectorEnvironment
 
-NOBODY, DRAW = -1, 2
+OPEN, DRAW = -1, 2
 
 
 @njit(cache=True)
@@ -75,7 +75,7 @@ def _look(
     row = end = 0
     for k in range(len(slots)):
         slot = slots[k]
-        if winner[slot] == NOBODY:
+        if winner[slot] == OPEN:
             mover = moves[slot] & 1
             rows[row], seats[row] = slot, mover
             seen[row, 0], seen[row, 1] = discs[slot, mover], discs[slot, 1 - mover]
@@ -120,7 +120,7 @@ class ConnectFours(VectorEnvironment):
         self._discs = np.zeros((slots, 2, *self._shape), np.uint8)
         self._heights = np.zeros((slots, configuration.columns), np.int32)
         self._moves = np.zeros(slots, np.int32)
-        self._winner = np.full(slots, NOBODY, np.int32)
+        self._winner = np.full(slots, OPEN, np.int32)
 
     def init(self) -> Spec:
         return self._spec
@@ -129,7 +129,7 @@ class ConnectFours(VectorEnvironment):
         self._discs[slots] = 0
         self._heights[slots] = 0
         self._moves[slots] = 0
-        self._winner[slots] = NOBODY
+        self._winner[slots] = OPEN
 
     def step(self, slots: Column, seats: Column, actions: Column) -> None:
         connect = self.configuration.connect
@@ -139,7 +139,7 @@ class ConnectFours(VectorEnvironment):
         )
 
     def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
-        ended = int((self._winner[slots] != NOBODY).sum())
+        ended = int((self._winner[slots] != OPEN).sum())
         count = len(slots) - ended
         rows, seats = np.empty(count, np.int32), np.empty(count, np.int32)
         seen = np.empty((count, 2, *self._shape), np.uint8)
