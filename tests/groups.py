@@ -66,6 +66,7 @@ PLACES = {
     "tests/experiments/test_statistics_figures.py": "fast",
     "tests/peer": "fast",
     "tests/peer/test_session.py": "processes",
+    "tests/fuzz": "fast",
     "tests/playthroughs": "learners",
     "tests/protocol": "fast",
     "tests/testing": "fast",

@@ -1,0 +1,87 @@
+"""Fuzz by coverage: `make fuzz` runs each target for a time, and keeps what reaches new code.
+
+What was found before stands in `corpus/TARGET`, few and small, and is replayed by `make test`. An input
+that fails is written to `crash-...` in the present folder; put it into the corpus with its mend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CORPUS = Path(__file__).with_name("corpus")
+TIMEOUT, MEMORY = 60, 1024
+"""Seconds, on a machine that has other work, and MB that no input may take."""
+LONGEST = {"decoder": 300, "wire": 500, "core": 4096}
+"""Bytes of an input."""
+
+
+def fuzz(target: str, flags: list[str]) -> None:
+    """Run libFuzzer in this process; it ends the process."""
+    import atheris
+
+    with atheris.instrument_imports(
+        include=["dovetail.protocol", "dovetail.broker", "dovetail.transport"]
+    ):
+        from tests.fuzz import targets
+    options = {}
+    if target == "core":
+
+        def mutator(data: bytes, most: int, seed: int) -> bytes:
+            return targets.mutated(data, most, seed, atheris.Mutate)
+
+        options["custom_mutator"] = mutator
+    atheris.Setup([os.environ["FUZZ_PROGRAM"], *flags], targets.TARGETS[target], **options)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="for each target")
+    parser.add_argument("--target", choices=sorted(LONGEST), action="append")
+    parser.add_argument("--one", choices=sorted(LONGEST), help=argparse.SUPPRESS)
+    given, flags = parser.parse_known_args()
+    if given.one:
+        fuzz(given.one, flags)
+    failed = [each for each in given.target or sorted(LONGEST) if campaign(each, given.minutes)]
+    return 1 if failed else 0
+
+
+def campaign(target: str, minutes: float) -> int:
+    """Fuzz one target in another process; keep the fewest inputs that reach what was reached."""
+    from tests.fuzz import targets
+
+    kept = CORPUS / target
+    kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        found, small = Path(folder, "found"), Path(folder, "small")
+        found.mkdir()
+        small.mkdir()
+        for number, seed in enumerate(targets.seeds(target)):
+            Path(found, f"seed{number}").write_bytes(seed)
+        # libFuzzer starts this again by its name, to merge.
+        program = Path(folder, "fuzz")
+        program.write_text(
+            f'#!/bin/sh\nFUZZ_PROGRAM=$0 exec {sys.executable} -m tests.fuzz.run --one {target} "$@"\n'
+        )
+        program.chmod(0o755)
+        limits = [f"-timeout={TIMEOUT}", f"-rss_limit_mb={MEMORY}", f"-max_len={LONGEST[target]}"]
+        seconds = f"-max_total_time={round(60 * minutes)}"
+        command = [str(program), *limits, seconds, "-print_final_stats=1", str(found), str(kept)]
+        ended = subprocess.run(command, check=False)
+        merge = [str(program), "-set_cover_merge=1", str(small), str(kept), str(found)]
+        subprocess.run(merge, check=True)
+        for old in kept.iterdir():
+            old.unlink()
+        for new in sorted(small.iterdir()):
+            shutil.move(new, kept)
+    return ended.returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

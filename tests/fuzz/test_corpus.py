@@ -1,0 +1,44 @@
+"""What the fuzzer found that reaches the most code, replayed; and that the targets do catch faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.fuzz import targets
+from tests.fuzz.run import CORPUS
+
+from dovetail.broker.outbox import Outbox
+from dovetail.protocol import messages as m
+
+
+@pytest.mark.parametrize("target", sorted(targets.TARGETS))
+def test_every_input_of_the_corpus_passes(target: str) -> None:
+    inputs = sorted(Path(CORPUS, target).iterdir())
+    assert len(inputs) > 10
+    for path in inputs:
+        try:
+            targets.TARGETS[target](path.read_bytes())
+        except Exception as error:
+            error.add_note(f"the input: {path}")
+            raise
+
+
+def test_the_target_of_the_core_finds_a_broker_that_forgets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deliver = Outbox.deliver
+
+    def forgetful(box: Outbox, message: m.Delivered) -> None:
+        if not isinstance(message, m.End):
+            deliver(box, message)
+
+    monkeypatch.setattr(Outbox, "deliver", forgetful)
+    begun = next(iter(targets.seeds("core")))
+    with pytest.raises(AssertionError, match="never heard its end"):
+        targets.core(begun)
+
+
+def test_steps_are_read_as_they_were_written() -> None:
+    for data in targets.seeds("core"):
+        assert targets.written(list(targets.steps(data))) == data
