@@ -3,7 +3,10 @@
 Each party is its own process, on loopback: a broker, an environment, an agent, the experiment here, and
 the attacker.  Episodes must be the same as without an attack.
 
-    python bench/attacks.py [ATTACK ...]
+The machine's other work shows in the speed; the processor time that the broker needs for a turn of the
+honest match hardly feels it.
+
+    python -m bench.attacks [ATTACK ...]
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.measure import processor
 from dovetail import Experiment
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -121,24 +125,34 @@ def memory(process: int) -> float:
     raise RuntimeError("the system does not say how much memory a process used")
 
 
-def speed(experiment: Experiment, player: int) -> tuple[float, set[tuple[Any, ...]]]:
-    """Return turns per second, and the runs that were played, each as its episodes."""
+def speed(
+    experiment: Experiment, player: int, broker: int
+) -> tuple[float, float, set[tuple[Any, ...]]]:
+    """Return turns per second, the broker's processor time per turn in microseconds, and the runs.
+
+    Each run is given as its episodes.
+    """
     turns = 0
     seen = set()
-    start = time.monotonic()
+    start, used = time.monotonic(), processor(broker)
     while time.monotonic() < start + SECONDS:
         run = experiment.run("connect_four", [player, player], episodes=EPISODES, seed=1)
         played = sorted(run.wait(), key=lambda each: each.index)
         turns += sum(each.turns for each in played)
         seen.add(tuple((each.index, each.digest, each.reason) for each in played))
-    return turns / (time.monotonic() - start), seen
+    cost = (processor(broker) - used) / turns * 1e6
+    return turns / (time.monotonic() - start), cost, seen
 
 
 def main(names: list[str]) -> None:
     """Print a line for each attack."""
     if names[:1] == ["--attack"]:
         ATTACKS[names[1]](names[2])
-    print(f"{'attack':18} {'before':>8} {'during':>8} {'after':>8} turns/s   {'peak':>7}  episodes")
+    print(f"{'':18} {'turns/s':>8} {'during':>8} {'after':>8} {'broker, µs/turn':>24}")
+    print(
+        f"{'attack':18} {'before':>8} {'/before':>8} {'/before':>8} {'before':>8}"
+        f"{'during':>8}{'after':>8} {'peak':>9}  episodes"
+    )
     for name in names or ATTACKS:
         with tempfile.TemporaryDirectory() as folder:
             address = f"ipc://{folder}/broker"
@@ -151,18 +165,18 @@ def main(names: list[str]) -> None:
             ):
                 experiment.expect(["connect_four"], ["random"])
                 player = experiment.create("random", seed=1)
-                speed(experiment, player)
-                before, expected = speed(experiment, player)
-                with program(__file__, "--attack", name, address):
+                speed(experiment, player, served.pid)
+                before, cost, expected = speed(experiment, player, served.pid)
+                with program("-m", "bench.attacks", "--attack", name, address):
                     time.sleep(1.0)
-                    during, seen = speed(experiment, player)
+                    during, cost_during, seen = speed(experiment, player, served.pid)
                 time.sleep(RECOVERY)
-                after, again = speed(experiment, player)
+                after, cost_after, again = speed(experiment, player, served.pid)
                 same = "the same" if seen == again == expected else "DIFFERENT"
                 peak = memory(served.pid)
             print(
                 f"{name:18} {before:8.0f} {during / before:8.2f} {after / before:8.2f} "
-                f"{'':9} {peak:4.0f} MB  {same}",
+                f"{cost:8.0f}{cost_during:8.0f}{cost_after:8.0f} {peak:6.0f} MB  {same}",
                 flush=True,
             )
 

@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.measure import processor
 from dovetail import Experiment
 
 WAYS: dict[str, list[str]] = {
@@ -51,18 +52,13 @@ class Running:
 
     def measure(self, episodes: int, matches: int) -> tuple[float, float]:
         """Return turns per second, and the broker's microseconds of processor time per turn."""
-        before, begun = self._processor(), time.perf_counter()
+        before, begun = processor(self.broker.pid), time.perf_counter()
         run = self.experiment.run(
             "connect_four", self.agents, episodes=episodes, seed=3, concurrency=matches
         )
         turns = sum(episode.turns for episode in run)
         took = time.perf_counter() - begun
-        return turns / took, (self._processor() - before) / turns * 1e6
-
-    def _processor(self) -> float:
-        """Return the processor time that the broker has used, in seconds (Linux)."""
-        fields = Path(f"/proc/{self.broker.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
+        return turns / took, (processor(self.broker.pid) - before) / turns * 1e6
 
 
 def main() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -125,6 +127,12 @@ def steady(
         if now - begun > warm_up + seconds + PATIENCE:
             raise BenchError("too slow to measure")
     raise BenchError("the episodes ended before the time was over")
+
+
+def processor(process: int) -> float:
+    """Return the processor time that a process has used, in seconds (Linux)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def alternate(

@@ -19,7 +19,7 @@ from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.commands import Commands
 from dovetail.broker.instances import Instances
-from dovetail.broker.outbox import Address, Said
+from dovetail.broker.outbox import Address, Said, spread
 from dovetail.broker.peers import Peer
 from dovetail.broker.remake import Remaking
 from dovetail.broker.requests import Requests
@@ -49,7 +49,7 @@ class Core:
         self._connections = tables.connections
         self._timers = tables.timers
         self.instances = instances = Instances()
-        self._watching = Watching()
+        self._watching = Watching(tables.out)
         self.runs = runs = Runs(tables, instances, self._watching)
         self._episodes = episodes = runs.episodes
         self._requests = requests = Requests(tables, instances, runs)
@@ -263,13 +263,13 @@ class Core:
 
     # -- what there is to do ---------------------------------------------------------------------
 
-    def take(self) -> tuple[list[AnyRecord], Said]:
-        """Return what to write down, then who is to be sent what."""
+    def take(self, *, shared: bool = False) -> tuple[list[AnyRecord], Said]:
+        """Return what to write down, then who is to be sent what; if ``shared``, also an ``Audience``."""
         tables = self.tables
         out = tables.out
         records, tables.records = tables.records, []
         messages, out.messages = out.messages, []
-        return records, messages
+        return records, messages if shared else spread(messages)
 
     # -- its state, to continue elsewhere ---------------------------------------------------------
 

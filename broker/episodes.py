@@ -115,7 +115,7 @@ class Episodes:
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
         if self._watching.peers or run.request is not None:
-            self._show(run, play, ending, self._watching.of(run))
+            self._show(run, play, ending)
             episode.thoughts.clear()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -124,9 +124,8 @@ class Episodes:
 
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
-        watchers = self._watching.of(run)
-        if watchers:
-            self._watching.show(run, shown(run, play, None), watchers)
+        if self._watching.of(run):
+            self._watching.show(run, shown(run, play, None))
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -199,7 +198,7 @@ class Episodes:
                 play.late = True
             play.episode.think = self._watching.thoughts(run)
             if peer.scenes and play.episode.latest.turn >= 0:
-                self._watching.show(run, shown(run, play, None), [peer])
+                self._watching.show_one(peer, run, shown(run, play, None))
 
     # -- when the broker was started again --------------------------------------------------------
 
@@ -264,13 +263,10 @@ class Episodes:
             )
         )
         run.experiment.outbox.deliver(replace(result))
-        watchers = self._watching.of(run)
         ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
         if not ruled and episode.latest.turn >= 0:
-            self._show(run, play, ending, watchers)
-        for peer in watchers:
-            if peer is not run.experiment:
-                peer.outbox.tell(result)
+            self._show(run, play, ending)
+        self._watching.tell(run, result)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
@@ -291,12 +287,12 @@ class Episodes:
         if ending is not None:
             self._end(run, play, ending, now)
 
-    def _show(self, run: Run, play: Play, ending: Ending | None, watchers: list[Peer]) -> None:
+    def _show(self, run: Run, play: Play, ending: Ending | None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
-        if not watchers and run.request is None:
+        if not self._watching.of(run) and run.request is None:
             return
         turn = shown(run, play, ending)
-        self._watching.show(run, turn, watchers)
+        self._watching.show(run, turn)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.reply(number, turn)

@@ -6,7 +6,7 @@ a replay of what is kept.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from dovetail.protocol import messages as m
 
@@ -14,6 +14,7 @@ Address = Hashable
 """Whatever the shell calls a connection; it changes when a peer reconnects."""
 
 Said = list[tuple[Address, m.Message]]
+"""Who is sent what, in order; who may be an ``Audience``."""
 
 
 class Out:
@@ -113,3 +114,29 @@ class Outbox:
         self.reliable = True
         self._kept.clear()
         self.asked.clear()
+
+
+class Audience:
+    """Those who are sent the same messages, each of which may be lost."""
+
+    __slots__ = ("_boxes",)
+
+    def __init__(self, boxes: Iterable[Outbox]) -> None:
+        self._boxes = tuple(boxes)
+
+    def addresses(self) -> list[Address]:
+        """Return the connections of those who are present."""
+        return [box.address for box in self._boxes if box.present]
+
+    def has(self, address: Address) -> bool:
+        """Whether one of them has a connection."""
+        return any(box.address == address and box.present for box in self._boxes)
+
+
+def spread(out: Said) -> Said:
+    """Return what is sent with each of an audience named for itself."""
+    return [
+        (address, message)
+        for to, message in out
+        for address in (to.addresses() if type(to) is Audience else [to])
+    ]

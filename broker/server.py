@@ -15,17 +15,19 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.core import Core, Settings
-from dovetail.broker.frames import Frames
+from dovetail.broker.feed import Feed, encode
 from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
-from dovetail.broker.outbox import Address
+from dovetail.broker.local import Local
+from dovetail.broker.outbox import Address, Audience
 from dovetail.peer.serving import Host
-from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 log = logging.getLogger("dovetail.broker")
 
+AT_ONCE = 16
+"""Frames taken from a stranger before it is seen whether it is sent away."""
 BEHIND = 1 << 18
 """Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
 RETRY_JOURNAL = 1.0
@@ -35,24 +37,6 @@ STALL = 1.0
 """Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
 WAIT = 0.5
 """The longest wait for something to happen."""
-
-
-class Local:
-    """A peer in this program.
-
-    Args:
-        host: what answers; None for a peer that reads its ``inbox``.
-        encoded: whether its messages are encoded and read like those of a remote peer, and so get
-            every check that those get.
-    """
-
-    reliable = True
-
-    def __init__(self, host: Host | None = None, *, encoded: bool = False) -> None:
-        self.host = host
-        self.encoded = encoded
-        self.inbox: deque[m.Message] = deque()
-        """What a peer without a host has received."""
 
 
 class Server:
@@ -81,7 +65,7 @@ class Server:
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
-        self._frames = Frames()
+        self._feed = Feed(self._show, self._behind)
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
@@ -129,12 +113,14 @@ class Server:
         if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
-            self._read(self._router, timeout, now)
+            self._read(self._router, min(timeout, self._feed.wait), now)
         elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline():
             self._tick(now)
         self._commit(now)
+        if self._feed.wait <= 0:
+            self._feed.flush()
         if core.tables.dropped:
             self._drop()
         if live is not None and live.full and not self._held:
@@ -151,7 +137,7 @@ class Server:
             for _ in range(len(said)):
                 local, messages = said.popleft()
                 if self._live is not None or local.encoded:
-                    frames = [self._frame(local, message) for message in messages]
+                    frames = [local.frame(message, core) for message in messages]
                     if self._live is not None:
                         self._live.events.append((now, [self._live.name(local), *frames]))
                     if local.encoded:
@@ -164,23 +150,6 @@ class Server:
             self._commit(now)
             now = self._last = time.monotonic() + self._offset  # what hosts took counts
         return now
-
-    def _frame(self, local: Local, message: m.Message) -> bytes:
-        """Return the frame of a message from a peer in this program, or of what goes in its place."""
-        if local.host is None or not local.encoded:
-            return codec.encode(message)
-        try:
-            frame = codec.encode(message)
-            most = self.settings.limits.frame
-            if len(frame) <= most:
-                return frame
-            text = f"{len(frame):,} bytes in a message; the broker accepts at most {most:,}"
-        except codec.UNSENDABLE as error:
-            text = str(error)
-        instead = local.host.unsendable(message, f"the answer cannot travel: {text}")
-        if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
-            instead.answers = self.core.answered(local, message)
-        return codec.encode(instead)
 
     def _tick(self, now: float) -> None:
         if self._live is not None:
@@ -200,10 +169,14 @@ class Server:
         core = self.core
         if timeout > 0:
             timeout = max(0.0, min(timeout, core.deadline() - now, WAIT))
+        router.relax(core.idle)
         events = router.receive(timeout)
         arrived = self._now()
         live = self._live
         for connection, frames in events:
+            if core.role(connection) is None:
+                self._meet(router, connection, frames, arrived)
+                continue
             if frames is None:
                 if live is not None:
                     live.events.append((arrived, connection, None))
@@ -217,12 +190,29 @@ class Server:
                     router.pause(each, seconds)
                 core.tables.slowed.clear()
 
+    def _meet(
+        self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
+    ) -> None:
+        """Take what came from a stranger; it is written down only if it is one no more."""
+        if frames is None:
+            self.core.lost(connection, now)
+            return
+        begun = time.thread_time()
+        for start in range(0, len(frames), AT_ONCE):
+            if connection not in self.core.tables.dropped:
+                self._intake.take(connection, frames[start : start + AT_ONCE], now)
+        router.spend(time.thread_time() - begun)
+        if self.core.role(connection) is not None:
+            router.admit(connection)
+            if self._live is not None:
+                self._live.events.append((now, [connection, *frames]))
+
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
         tables = self.core.tables
         if not (tables.out.messages or tables.records or self._held):
             return
-        records, out = self.core.take()
+        records, out = self.core.take(shared=True)
         if self.journal is not None:
             if self._held:
                 if now < self._retry and not records:
@@ -265,27 +255,40 @@ class Server:
         self._retry = now + RETRY_JOURNAL
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
-        if len(out) == 1:
-            connection, message = out[0]
-            if type(connection) is Local:
-                self._deliver(connection, [message])
-            else:
-                self._transmit(connection, [message])
-                self._frames.sent()
+        feed = self._feed
+        if len(out) == 1 and type(out[0][0]) is Local and not feed.gathered:
+            self._deliver(out[0][0], [out[0][1]])
             return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
+            if type(connection) is Audience:
+                feed.add(connection, message)
+                continue
             bundle = bundles.get(connection)
             if bundle is None:
-                bundles[connection] = [message]
-            else:
-                bundle.append(message)
+                bundle = bundles[connection] = []
+            if feed.gathered:
+                bundle += feed.catch_up(connection)
+            bundle.append(message)
         for connection, bundle in bundles.items():
             if type(connection) is Local:
                 self._deliver(connection, bundle)
             else:
-                self._transmit(connection, bundle)
-        self._frames.sent()
+                self._transmit(connection, encode(bundle))
+
+    def _show(
+        self, addresses: list[Address], messages: list[m.Message], frames: list[bytes]
+    ) -> None:
+        """Send watchers what was gathered for them."""
+        remote = []
+        for address in addresses:
+            if type(address) is Local:
+                self._deliver(address, messages)
+            else:
+                remote.append(address)
+        if remote:
+            assert self._router is not None
+            self._router.spread(remote, frames)
 
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
         if local.host is None:
@@ -296,12 +299,14 @@ class Server:
         if answers:
             self._local.append((local, answers))
 
-    def _transmit(self, connection: Address, messages: list[m.Message]) -> None:
+    def _transmit(self, connection: Address, frames: list[bytes]) -> None:
         assert self._router is not None
-        behind = self._router.waiting(connection) > BEHIND
-        frames = self._frames.of(messages, behind=behind)
         if frames:
             self._router.send(connection, frames)
+
+    def _behind(self, connection: Address) -> bool:
+        """Whether a watcher reads too slowly."""
+        return self._router is not None and self._router.waiting(connection) > BEHIND
 
     def _drop(self) -> None:
         """Close the connections of peers that were sent away."""
@@ -326,6 +331,7 @@ class Server:
         self.core.close(now)
         self._retry = 0.0
         self._commit(now)
+        self._feed.flush()
         if self._live is not None:
             self._live.close(discard=not self._held)
         if self._router is not None:

@@ -67,24 +67,21 @@ class Sessions:
         try:
             self._check(known, hello)
             peer = self._resumed(hello)
-            if peer is not None and peer.away and hello.seen > peer.outbox.seq:
-                # A loss of power took what this broker knew last; it cannot continue where the peer is.
-                self._forget(
-                    peer,
-                    "grace over",
-                    "knows more than the broker, whose journal lost its end",
-                    now,
-                )
-                peer = None
-            if peer is not None:
+            # A loss of power may have taken what this broker knew last; it cannot continue where the peer is.
+            ahead = peer is not None and peer.away and hello.seen > peer.outbox.seq
+            if peer is not None and not ahead:
                 self._resume(address, peer, hello.seen, now)
                 return
-            holders = self._holders(hello)
+            holders = self._holders(hello)  # nothing has changed if this refuses; see Server._meet
         except ProtocolError as error:
             self._tables.out.messages.append((address, m.Error(error.code, str(error))))
             return
+        if peer is not None:
+            text = "knows more than the broker, whose journal lost its end"
+            self._forget(peer, "grace over", text, now)
         for holder in holders:
-            self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
+            if holder is not peer:
+                self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
         self._begin(address, hello, now)
 
     def _check(self, known: Peer | None, hello: m.Hello) -> None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from dovetail.broker.episode import Ending
 from dovetail.broker.match import Play
+from dovetail.broker.outbox import Audience, Out, Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.protocol import messages as m
@@ -14,9 +15,16 @@ from dovetail.protocol import messages as m
 class Watching:
     """The peers that watch; nothing else changes what they see."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: Out) -> None:
+        self._out = out
         self.peers: list[Peer] = []
         """Those who watch any run."""
+        self._of: dict[int, list[Peer]] = {}
+        """Who watches a run, by its number; as far as it was asked since that changed."""
+        self._audiences: dict[tuple[int, bool, bool], list[tuple[bool, bool, Audience]]] = {}
+        """Who is shown scenes or thoughts where there are any, by the run and what there is."""
+        self._others: dict[int, Audience] = {}
+        """Who watches a run, but its own experiment."""
 
     def watch(self, peer: Peer, asked: m.Watch) -> None:
         """Begin or end to send a peer the turns of a run, or of all runs."""
@@ -28,13 +36,18 @@ class Watching:
                 self.peers.append(peer)
         else:
             peer.watching.discard(run)
-            self._leave()
+        self._changed()
 
     def of(self, run: Run) -> list[Peer]:
         """Return who watches a run."""
         if not self.peers or run.asked.secret:
             return []
-        return [peer for peer in self.peers if None in peer.watching or run.number in peer.watching]
+        found = self._of.get(run.number)
+        if found is None:
+            wanted = (None, run.number)
+            found = [peer for peer in self.peers if not peer.watching.isdisjoint(wanted)]
+            self._of[run.number] = found
+        return found
 
     def scenes(self, run: Run) -> bool:
         """Return whether anyone who watches a run wants scenes."""
@@ -44,41 +57,69 @@ class Watching:
         """Return whether anyone who watches a run wants thoughts and may see them."""
         return any(_thoughts_for(peer, run) for peer in self.of(run))
 
-    def show(self, run: Run, turn: m.WatchedTurn, watchers: list[Peer]) -> None:
+    def show(self, run: Run, turn: m.WatchedTurn) -> None:
         """Send each watcher what it asked for of a turn, and may see."""
-        made: dict[tuple[bool, bool], m.WatchedTurn] = {}
-        for peer in watchers:
-            kind = (
-                peer.scenes and turn.scene is not None,
-                bool(turn.thoughts) and _thoughts_for(peer, run),
-            )
-            if kind not in made:
-                made[kind] = replace(
-                    turn,
-                    scene=turn.scene if kind[0] else None,
-                    thoughts=turn.thoughts if kind[1] else [],
-                )
-            peer.outbox.tell(made[kind])
+        there = (run.number, turn.scene is not None, bool(turn.thoughts))
+        audiences = self._audiences.get(there)
+        if audiences is None:
+            kinds = _by_kind(run, self.of(run), *there[1:])
+            audiences = self._audiences[there] = kinds
+        for scene, thoughts, audience in audiences:
+            self._show(turn, scene, thoughts, audience)
 
-    def tell(self, run: Run, message: m.Progress | m.Done) -> None:
+    def show_one(self, peer: Peer, run: Run, turn: m.WatchedTurn) -> None:
+        """Send one of the watchers what it asked for of a turn, and may see."""
+        for scene, thoughts, audience in _by_kind(
+            run, [peer], turn.scene is not None, bool(turn.thoughts)
+        ):
+            self._show(turn, scene, thoughts, audience)
+
+    def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
+        shown = replace(
+            turn,
+            scene=turn.scene if scene else None,
+            thoughts=turn.thoughts if thoughts else [],
+        )
+        self._out.messages.append((audience, shown))
+
+    def tell(self, run: Run, message: m.Progress | m.Done | m.Episode) -> None:
         """Tell those who watch a run, but its own experiment; it may be lost."""
-        for peer in self.of(run):
-            if peer is not run.experiment:
-                peer.outbox.tell(message)
+        if not self.of(run):
+            return
+        others = self._others.get(run.number)
+        if others is None:
+            boxes = [peer.outbox for peer in self.of(run) if peer is not run.experiment]
+            others = self._others[run.number] = Audience(boxes)
+        self._out.messages.append((others, message))
 
     def over(self, run: Run) -> None:
         """Take a run off everybody's list."""
         for peer in self.peers:
             peer.watching.discard(run.number)
-        self._leave()
+        self._changed()
 
     def forget(self, peer: Peer) -> None:
         """Send a peer nothing any more."""
-        peer.watching.clear()
-        self._leave()
+        if peer.watching:
+            peer.watching.clear()
+            self._changed()
 
-    def _leave(self) -> None:
+    def _changed(self) -> None:
         self.peers = [peer for peer in self.peers if peer.watching]
+        self._of.clear()
+        self._audiences.clear()
+        self._others.clear()
+
+
+def _by_kind(
+    run: Run, peers: list[Peer], scene: bool, thoughts: bool
+) -> list[tuple[bool, bool, Audience]]:
+    """Return the peers that are shown the same of a turn that has a scene, or thoughts."""
+    kinds: dict[tuple[bool, bool], list[Outbox]] = {}
+    for peer in peers:
+        kind = (scene and peer.scenes, thoughts and _thoughts_for(peer, run))
+        kinds.setdefault(kind, []).append(peer.outbox)
+    return [(*kind, Audience(boxes)) for kind, boxes in kinds.items()]
 
 
 def _thoughts_for(peer: Peer, run: Run) -> bool:

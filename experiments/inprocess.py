@@ -20,7 +20,8 @@ from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
-from dovetail.broker.server import Local, Server
+from dovetail.broker.local import Local
+from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment

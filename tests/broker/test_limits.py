@@ -6,14 +6,19 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import limits
+from dovetail.broker.clocks import FOREVER
 from dovetail.broker.core import Settings
-from dovetail.broker.frames import WATCHED, Frames
+from dovetail.broker.feed import HELD, LONGEST, Feed
+from dovetail.broker.journal import Journal
+from dovetail.broker.live import Live
+from dovetail.broker.outbox import Audience, Out, Outbox
 from dovetail.broker.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -135,16 +140,62 @@ def test_requests_that_are_not_answered_are_limited() -> None:
     table.experiment.hears(m.Error, id=limits.UNANSWERED + 2, code="limit")
 
 
-def test_watchers_see_fewer_turns_beyond_what_the_broker_affords() -> None:
-    frames = Frames()
-    sent = 0
-    for number in range(3 * int(WATCHED)):
-        turn = m.WatchedTurn(1, 1, 0, 1, number, [0], [], [0.0], [], ["a"])
-        sent += len(frames.of([turn], behind=False))
-        frames.sent()
-    assert WATCHED <= sent < 2.5 * WATCHED
-    turn.reason = "terminated"
-    assert len(frames.of([turn], behind=False)) == 1
+def turn(number: int, reason: Any = None) -> m.WatchedTurn:
+    return m.WatchedTurn(1, 1, 0, 1, number, [0], [], [0.0], [], ["a"], reason=reason)
+
+
+def gathering(behind: bool = False) -> tuple[Feed, Outbox, list[tuple[list[Any], list[m.Message]]]]:
+    sent: list[tuple[list[Any], list[m.Message]]] = []
+    feed = Feed(lambda to, messages, frames: sent.append((to, messages)), lambda address: behind)
+    return feed, Outbox(Out(), "watcher"), sent
+
+
+def test_watchers_see_fewer_turns_than_are_played_between_two_sendings() -> None:
+    feed, watcher, sent = gathering()
+    audience = Audience([watcher])
+    size = len(codec.encode(turn(1000)))
+    for number in range(1000, 1000 + 4 * HELD // size):
+        feed.add(audience, turn(number))
+    feed.add(audience, turn(1, "terminated"))
+    feed.flush()
+    [(to, messages)] = sent
+    assert to == ["watcher"]
+    assert HELD // size < len(messages) < HELD // size + 5
+    assert messages[-1] == turn(1, "terminated")
+
+
+def test_a_watcher_that_is_behind_sees_the_ends_only() -> None:
+    feed, watcher, sent = gathering(behind=True)
+    for each in (turn(1), turn(2), turn(2, "truncated")):
+        feed.add(Audience([watcher]), each)
+    feed.flush()
+    assert sent == [(["watcher"], [turn(2, "truncated")])]
+
+
+def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all() -> None:
+    def slow(to: Any, messages: Any, frames: Any) -> None:
+        end = time.thread_time() + 0.01
+        while time.thread_time() < end:
+            pass
+
+    feed = Feed(slow, lambda address: False)
+    feed.add(Audience([Outbox(Out(), 1)]), turn(1))
+    assert feed.wait <= 0
+    feed.flush()
+    assert feed.wait == FOREVER
+    feed.add(Audience([Outbox(Out(), 1)]), turn(2))
+    assert 0.05 < feed.wait <= LONGEST
+
+
+def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> None:
+    feed, watcher, sent = gathering()
+    audience = Audience([watcher, Outbox(Out(), "other")])
+    feed.add(audience, turn(1))
+    assert feed.catch_up("watcher") == [turn(1)]
+    assert feed.catch_up("nobody") == []
+    feed.add(audience, turn(2))
+    feed.flush()
+    assert sent == [(["watcher"], [turn(2)]), (["other"], [turn(1), turn(2)])]
 
 
 # -- over sockets --------------------------------------------------------------------------------
@@ -211,3 +262,22 @@ def test_a_flood_is_read_later_and_others_are_answered(what: Any) -> None:
             until(lambda: not router._paused)  # it is read again
         finally:
             flood.close(0.0)
+
+
+def test_strangers_leave_no_trace_beside_the_journal(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "games")
+    live = Live(journal)
+    server = Server("tcp://127.0.0.1:*", Settings(), journal, live)
+    begun = live.path.stat().st_size
+    try:
+        assert server.address is not None
+        for frame in (b"\xc1" * 1000, codec.encode(hello(name="n" * 1000))):
+            stranger = Dealer(server.address, lambda frame=frame: frame)  # type: ignore[misc]
+            end = time.monotonic() + 20.0
+            while not stranger.receive(0.0):
+                assert time.monotonic() < end
+                server.pump(0.01)
+            stranger.close(0.0)
+        assert live.path.stat().st_size - begun < 300
+    finally:
+        server.close()

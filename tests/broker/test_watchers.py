@@ -10,7 +10,7 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker import frames as frames_module
+from dovetail.broker import feed
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -34,6 +34,19 @@ class Lines:
 
     def send(self, name: bytes, frames: Sequence[bytes]) -> None:
         self.sent[name] += frames
+
+    def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
+        for name in names:
+            self.send(name, frames)
+
+    def admit(self, name: bytes) -> None:
+        pass
+
+    def spend(self, seconds: float) -> None:
+        pass
+
+    def relax(self, relaxed: bool) -> None:
+        pass
 
     def waiting(self, name: bytes) -> int:
         return 1 << 30 if name == b"slow" else 0
@@ -66,13 +79,14 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
         def __getattr__(self, name: str) -> Any:
             return encode if name == "encode" else getattr(codec, name)
 
-    monkeypatch.setattr(frames_module, "codec", Counting())
+    monkeypatch.setattr(feed, "codec", Counting())
     lines = Lines([b"one", b"two", b"slow"])
     here = InProcess([ConnectFour], [Random])
     here.server._router = lines
     with here as experiment:
         player = experiment.create("random")
         results = experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
+    here.server.pump(feed.LONGEST)
     one = lines.turns(b"one")
     assert len(one) == sum(each.turns + 1 for each in results)
     assert lines.turns(b"two") == one

@@ -32,6 +32,10 @@ class AnyRouter(Protocol):
         """Send frames as one message; nothing happens if the connection has ended."""
         ...
 
+    def spread(self, connections: Sequence[Any], frames: Sequence[bytes]) -> None:
+        """Send frames as one message over each of some connections, as ``send`` does over one."""
+        ...
+
     def waiting(self, connection: Any) -> int:
         """Return how many bytes wait for a peer to read, as far as is known."""
         ...
@@ -42,6 +46,18 @@ class AnyRouter(Protocol):
 
     def drop(self, connection: Any, why: str) -> None:
         """Close a connection once it has taken what is to be sent, where the transport can do that."""
+        ...
+
+    def admit(self, connection: Any) -> None:
+        """Have a connection be a stranger's no more: strangers share a part of the time."""
+        ...
+
+    def spend(self, seconds: float) -> None:
+        """Count time of the processor that was spent on strangers."""
+        ...
+
+    def relax(self, relaxed: bool) -> None:
+        """Let strangers have all the time while no one else has work, or their share again."""
         ...
 
     def close(self, linger: float = 1.0) -> None:

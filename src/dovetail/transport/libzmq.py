@@ -102,6 +102,11 @@ class Router:
                 raise
             self._ended.append((connection, None))
 
+    def spread(self, connections: Sequence[bytes], frames: Sequence[bytes]) -> None:
+        """Send frames as one message over each of some connections."""
+        for connection in connections:
+            self.send(connection, frames)
+
     def waiting(self, connection: bytes) -> int:
         """Return 0: libzmq does not say how many bytes wait."""
         return 0
@@ -111,6 +116,15 @@ class Router:
 
     def drop(self, connection: bytes, why: str) -> None:
         """Do nothing: libzmq closes no single connection."""
+
+    def admit(self, connection: bytes) -> None:
+        """Do nothing: libzmq reads from strangers as from others."""
+
+    def spend(self, seconds: float) -> None:
+        """Do nothing, as ``admit``."""
+
+    def relax(self, relaxed: bool) -> None:
+        """Do nothing, as ``admit``."""
 
     def close(self, linger: float = 1.0) -> None:
         """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""

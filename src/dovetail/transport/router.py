@@ -43,6 +43,16 @@ SETTLE = 0.2
 """Seconds that a peer which has been sent everything has to close its end."""
 PAUSE = 1.0
 """Seconds without accepting after the system ran out of something."""
+SHARE = 0.1
+"""The part of the program's processor time that strangers get, all together, while others have work."""
+LEAST = 0.02
+"""The part of all time that they get besides."""
+PURSE = 0.1
+"""Seconds of the processor's time that strangers may have saved up."""
+REOPEN = 0.02
+"""Seconds until it is seen whether strangers can be heard again."""
+STRANGERS = 2
+"""Strangers that are heard in a turn."""
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _AGAIN = (BlockingIOError, InterruptedError)
@@ -51,10 +61,16 @@ _AGAIN = (BlockingIOError, InterruptedError)
 class Connection:
     """A peer's connection."""
 
-    __slots__ = ("backlog", "closing", "events", "name", "outbox", "sent", "socket", "wire")
+    __slots__ = (
+        *("backlog", "closing", "events", "name", "outbox", "selector", "sent", "socket", "wire"),
+    )
 
-    def __init__(self, made: socket.socket, name: bytes, most: int) -> None:
+    def __init__(
+        self, made: socket.socket, name: bytes, most: int, selector: selectors.BaseSelector
+    ) -> None:
         self.socket = made
+        self.selector = selector
+        """What waits for it: the selector of strangers, or that of the admitted."""
         self.name = name
         """What it is called outside: unique among the connections of all routers."""
         self.wire = Wire(b"ROUTER", most)
@@ -79,6 +95,10 @@ class Router:
     A peer that breaks the protocol, is too slow to greet, or does not read is closed with one line in
     the log; the others do not wait.  Not for more than one thread.
 
+    A connection is a stranger's until it is admitted.  Accepting strangers, reading from them and
+    what the caller spends on them comes out of one purse, so that however many connect they take
+    no more than a share of the time.
+
     Args:
         bind: the address.
         most: the bytes that a frame may have.
@@ -98,7 +118,18 @@ class Router:
         self._listener = Listener(bind)
         self.address = self._listener.address
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener.socket, _READ, None)
+        """Waits for the admitted, and, unless they have spent too much, for all strangers at once."""
+        self._strangers = selectors.DefaultSelector()
+        self._strangers.register(self._listener.socket, _READ, None)
+        self._selector.register(self._strangers, _READ, None)
+        self._turns: deque[tuple[selectors.SelectorKey, int]] = deque()
+        """Strangers that something came from and that were not heard yet."""
+        self._purse = PURSE
+        """Seconds that strangers may still use, at the time ``_counted``."""
+        self._counted, self._used = time.monotonic(), time.thread_time()
+        self._relaxed = False
+        self._shut = False
+        """Whether strangers have spent too much, and are not heard."""
         self._resume = 0.0
         """When to accept again, while that is paused."""
         self._open: dict[bytes, Connection] = {}
@@ -123,22 +154,26 @@ class Router:
     def receive(self, timeout: float) -> list[Event]:
         """Return what came, waiting up to ``timeout`` seconds; each connection has one turn."""
         events: list[Event] = []
-        if self._late or self._ended:
+        if self._shut:
+            self.spend(0.0)
+            timeout = min(timeout, REOPEN)
+        if self._late or self._ended or (self._turns and not self._shut):
             timeout = 0.0
             self._take_backlog(events)
         elif timeout > 0 and (self._greeting or self._silent or self._closing or self._resume):
             timeout = min(timeout, 0.1)
         if self._paused:
             timeout = min(timeout, self._unpause())
+        strangers = bool(self._turns)
         for key, mask in self._selector.select(timeout):
-            connection: Connection | None = key.data
-            if connection is None:
-                self._accept()
-                continue
-            if mask & _WRITE:
-                self._flush(connection)
-            if mask & _READ and (connection.name in self._open or connection in self._closing):
-                self._read(connection, events)
+            if key.data is None:
+                strangers = True
+            else:
+                self._serve(key.data, mask, events)
+        if strangers and not self._shut:
+            begun = time.thread_time()
+            self._hear_strangers(events)
+            self.spend(time.thread_time() - begun)
         if self._greeting or self._silent or self._closing or self._resume:
             now = time.monotonic()
             if now - self._swept >= 0.1:
@@ -147,6 +182,59 @@ class Router:
         while self._ended:
             events.append(self._ended.popleft())
         return events
+
+    def _serve(self, connection: Connection, mask: int, events: list[Event]) -> None:
+        if mask & _WRITE:
+            self._flush(connection)
+        if mask & _READ and (connection.name in self._open or connection in self._closing):
+            self._read(connection, events)
+
+    def _hear_strangers(self, events: list[Event]) -> None:
+        """Give some strangers their turn, each before any has another."""
+        if not self._turns:
+            self._turns += self._strangers.select(0.0)
+        for _ in range(min(STRANGERS, len(self._turns))):
+            key, mask = self._turns.popleft()
+            connection: Connection | None = key.data
+            if connection is None:
+                self._accept()
+            elif connection.selector is self._strangers and connection.events & mask:
+                self._serve(connection, mask, events)
+
+    # -- strangers ---------------------------------------------------------------------------------
+
+    def admit(self, name: bytes) -> None:
+        """Have a connection be a stranger's no more."""
+        connection = self._open.get(name)
+        if connection is not None:
+            self._admit(connection)
+
+    def _admit(self, connection: Connection) -> None:
+        if connection.selector is self._strangers:
+            if connection.events:
+                self._strangers.unregister(connection.socket)
+                self._selector.register(connection.socket, connection.events, connection)
+            connection.selector = self._selector
+
+    def spend(self, seconds: float) -> None:
+        """Take time of the processor from the strangers' purse; hear none while it is empty."""
+        now, used = time.monotonic(), time.thread_time()
+        passed = now - self._counted
+        earned = passed if self._relaxed else SHARE * max(0.0, used - self._used) + LEAST * passed
+        self._purse = min(PURSE, self._purse + earned) - seconds
+        self._counted, self._used = now, used
+        if (self._purse < 0.0) != self._shut:
+            self._shut = not self._shut
+            if self._shut:
+                self._selector.unregister(self._strangers)
+            else:
+                self._selector.register(self._strangers, _READ, None)
+
+    def relax(self, relaxed: bool) -> None:
+        """Let strangers have all the time while no one else has work, or their share again."""
+        if relaxed != self._relaxed:
+            self.spend(0.0)
+            self._relaxed = relaxed
 
     def _take_backlog(self, events: list[Event]) -> None:
         for connection in list(self._late):
@@ -207,7 +295,7 @@ class Router:
                         error.strerror,
                         len(self._open),
                     )
-                    self._selector.unregister(self._listener.socket)
+                    self._strangers.unregister(self._listener.socket)
                     self._resume = time.monotonic() + PAUSE
                 return
             made.setblocking(False)
@@ -217,9 +305,9 @@ class Router:
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
-            connection = self._open[name] = Connection(made, name, self._first)
+            connection = self._open[name] = Connection(made, name, self._first, self._strangers)
             self._greeting[connection] = time.monotonic() + HANDSHAKE
-            self._selector.register(made, _READ, connection)
+            self._strangers.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
             connection.wire.out.clear()
 
@@ -233,11 +321,11 @@ class Router:
         if len(self._closing) >= TURNED_AWAY:
             made.close()
             return
-        connection = Connection(made, b"", self._most)
+        connection = Connection(made, b"", self._most, self._strangers)
         connection.outbox += zmtp.GREETING + zmtp.error(text)
         connection.closing = now + FAREWELL
         self._closing[connection] = None
-        self._selector.register(made, _READ, connection)
+        self._strangers.register(made, _READ, connection)
         self._flush(connection)
 
     # -- sending -------------------------------------------------------------------------------------
@@ -245,8 +333,22 @@ class Router:
     def send(self, name: bytes, frames: Sequence[bytes]) -> None:
         """Send frames as one message; nothing happens if the connection has ended."""
         connection = self._open.get(name)
-        if connection is not None:
+        if connection is None:
+            return
+        if connection.selector is self._selector:
             self._write(connection, zmtp.pack(frames))
+            return
+        begun = time.thread_time()
+        self._write(connection, zmtp.pack(frames))
+        self.spend(time.thread_time() - begun)
+
+    def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
+        """Send frames as one message over each of some connections, as ``send`` does over one."""
+        data = zmtp.pack(frames)
+        for name in names:
+            connection = self._open.get(name)
+            if connection is not None:
+                self._write(connection, data)
 
     def waiting(self, name: bytes) -> int:
         """Return how many bytes wait for a peer to read."""
@@ -309,11 +411,11 @@ class Router:
             events |= _READ
         if events != connection.events:
             if not events:
-                self._selector.unregister(connection.socket)
+                connection.selector.unregister(connection.socket)
             elif not connection.events:
-                self._selector.register(connection.socket, events, connection)
+                connection.selector.register(connection.socket, events, connection)
             else:
-                self._selector.modify(connection.socket, events, connection)
+                connection.selector.modify(connection.socket, events, connection)
             connection.events = events
 
     def pause(self, name: bytes, seconds: float) -> None:
@@ -340,7 +442,10 @@ class Router:
         if connection is not None:
             connection.backlog = []
             self._late.pop(connection, None)
+            begun = time.thread_time()
             self._refuse(connection, why)
+            if connection.selector is self._strangers:
+                self.spend(time.thread_time() - begun)
 
     # -- the end of connections ------------------------------------------------------------------------
 
@@ -356,7 +461,7 @@ class Router:
                 self._forget(connection)
         if self._resume and now >= self._resume:
             self._resume = 0.0
-            self._selector.register(self._listener.socket, _READ, None)
+            self._strangers.register(self._listener.socket, _READ, None)
 
     def _refuse(self, connection: Connection, text: str) -> None:
         """Say why, then close; what the peer sends meanwhile is thrown away."""
@@ -395,7 +500,7 @@ class Router:
     def _forget(self, connection: Connection) -> None:
         self._closing.pop(connection, None)
         if connection.events:
-            self._selector.unregister(connection.socket)
+            connection.selector.unregister(connection.socket)
             connection.events = 0
         connection.socket.close()
         connection.outbox.clear()
@@ -405,7 +510,9 @@ class Router:
         """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
         end = time.monotonic() + linger
         if not self._resume:
-            self._selector.unregister(self._listener.socket)
+            self._strangers.unregister(self._listener.socket)
+        if not self._shut:
+            self._selector.unregister(self._strangers)
         self._listener.close()
         for connection in list(self._open.values()):
             self._forget_open(connection)
@@ -414,16 +521,16 @@ class Router:
             if not connection.outbox:
                 say_no_more(connection.socket)
             self._watch(connection)
+        for connection in self._closing:
+            self._admit(connection)
         # A peer that reads gets all of it, and closes its end; only then nothing can be lost on the way.
         while self._closing and (left := end - time.monotonic()) > 0:
             if left > SETTLE and not any(each.outbox for each in self._closing):
                 left = SETTLE
                 end = time.monotonic() + left
             for key, mask in self._selector.select(left):
-                if mask & _WRITE:
-                    self._flush(key.data)
-                if mask & _READ and key.data in self._closing:
-                    self._read(key.data, [])
+                self._serve(key.data, mask, [])
         for connection in list(self._closing):
             self._forget(connection)
         self._selector.close()
+        self._strangers.close()

@@ -1,0 +1,114 @@
+"""What watchers are sent: gathered for a moment, encoded once, and sent to all of them together."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from dovetail.broker.clocks import FOREVER
+from dovetail.broker.outbox import Address, Audience
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+
+log = logging.getLogger("dovetail.broker")
+
+SHARE = 0.1
+"""The part of the processor's time that sending to watchers may take."""
+LONGEST = 0.25
+"""Seconds that a watcher waits at most for what it is sent."""
+HELD = 1 << 16
+"""Bytes gathered from which on no turns are added but the last of each episode."""
+FULL = 4 * HELD
+"""Bytes gathered from which on nothing is added."""
+
+
+def encode(messages: Sequence[m.Message]) -> list[bytes]:
+    """Return the frames of messages; what cannot be encoded is logged and left out."""
+    frames = []
+    for message in messages:
+        try:
+            frames.append(codec.encode(message))
+        except codec.UNSENDABLE as error:
+            log.error("a %s could not be sent: %s", type(message).__name__, error)
+    return frames
+
+
+class Feed:
+    """Gathers what audiences are sent.
+
+    Args:
+        send: sends addresses messages, given with their frames.
+        behind: says whether an address reads too slowly; it then sees the ends of episodes only, and
+            new turns again once it has caught up.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[list[Address], list[m.Message], list[bytes]], None],
+        behind: Callable[[Address], bool],
+    ) -> None:
+        self._send = send
+        self._behind = behind
+        self.gathered: list[tuple[Audience, m.Message, bytes]] = []
+        """To whom, what, and its frame."""
+        self._size = 0
+        self._audiences: dict[Audience, None] = {}
+        """To whom that goes."""
+        self._ahead: dict[Address, int] = {}
+        """How much of it each address was sent already that was sent any."""
+        self._next = 0.0
+        """When to send again, by the system's clock."""
+
+    @property
+    def wait(self) -> float:
+        """The seconds until ``flush`` should be called; 0 or less if it is due."""
+        return self._next - time.monotonic() if self.gathered else FOREVER
+
+    def add(self, audience: Audience, message: m.Message) -> None:
+        """Gather a message for an audience."""
+        if self._size > (HELD if _spare(message) else FULL):
+            return
+        for frame in encode([message]):
+            self.gathered.append((audience, message, frame))
+            self._audiences[audience] = None
+            self._size += len(frame)
+
+    def catch_up(self, address: Address) -> list[m.Message]:
+        """Return what an address was not sent yet, since it is about to be sent something else."""
+        if not any(each.has(address) for each in self._audiences):
+            return []
+        start = self._ahead.get(address, 0)
+        self._ahead[address] = len(self.gathered)
+        return [message for to, message, _ in self.gathered[start:] if to.has(address)]
+
+    def flush(self) -> None:
+        """Send what was gathered; then wait, so that this takes no more than its share of the time."""
+        begun = time.thread_time()
+        audiences: dict[Address, list[Audience]] = {}
+        for audience in self._audiences:
+            for address in audience.addresses():
+                audiences.setdefault(address, []).append(audience)
+        alike: dict[tuple[int, bool, tuple[Audience, ...]], list[Address]] = {}
+        for address, of in audiences.items():
+            kind = (self._ahead.get(address, 0), self._behind(address), tuple(of))
+            alike.setdefault(kind, []).append(address)
+        for (start, behind, of_), addresses in alike.items():
+            chosen = [
+                (message, frame)
+                for audience, message, frame in self.gathered[start:]
+                if audience in of_ and not (behind and _spare(message))
+            ]
+            if chosen:
+                self._send(addresses, [each for each, _ in chosen], [each for _, each in chosen])
+        self.gathered.clear()
+        self._audiences.clear()
+        self._ahead.clear()
+        self._size = 0
+        took = time.thread_time() - begun
+        self._next = time.monotonic() + min(LONGEST, took / SHARE)
+
+
+def _spare(message: m.Message) -> bool:
+    """Whether a message may be left out for those who cannot follow."""
+    return type(message) is m.WatchedTurn and message.reason is None

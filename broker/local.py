@@ -1,0 +1,45 @@
+"""Peers in the broker's own program."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dovetail.broker.core import Core
+from dovetail.peer.serving import Host
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+
+
+class Local:
+    """A peer in this program.
+
+    Args:
+        host: what answers; None for a peer that reads its ``inbox``.
+        encoded: whether its messages are encoded and read like those of a remote peer, and so get
+            every check that those get.
+    """
+
+    reliable = True
+
+    def __init__(self, host: Host | None = None, *, encoded: bool = False) -> None:
+        self.host = host
+        self.encoded = encoded
+        self.inbox: deque[m.Message] = deque()
+        """What a peer without a host has received."""
+
+    def frame(self, message: m.Message, core: Core) -> bytes:
+        """Return the frame of a message from this peer, or of what goes in its place."""
+        if self.host is None or not self.encoded:
+            return codec.encode(message)
+        try:
+            frame = codec.encode(message)
+            most = core.tables.settings.limits.frame
+            if len(frame) <= most:
+                return frame
+            text = f"{len(frame):,} bytes in a message; the broker accepts at most {most:,}"
+        except codec.UNSENDABLE as error:
+            text = str(error)
+        instead = self.host.unsendable(message, f"the answer cannot travel: {text}")
+        if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
+            instead.answers = core.answered(self, message)
+        return codec.encode(instead)
