@@ -331,11 +331,8 @@ class Stacked:
         stack.live[[over.slot for over in overs]] = False
         self._tell(run, stack, overs)
         self._tables.counters["episodes"] += len(overs)
-        watchers = self._watching.of(run)
-        for peer in watchers:
-            if peer is not run.experiment:
-                for result in results:
-                    peer.outbox.tell(result)
+        for result in results:
+            self._watching.tell(run, result)
         run.experiment.outbox.deliver(m.Episodes(run.number, results))
 
     def _result(self, run: Run, stack: Stack, over: Over) -> m.Episode:
