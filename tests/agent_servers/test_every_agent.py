@@ -21,6 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
 """So that a decision takes milliseconds."""
 BOARDS: dict[str, dict[str, Any]] = {
     "amazons": {"rows": 5, "columns": 5},
+    "connect_four": {"rows": 5, "columns": 5},
     "rlgame": {"size": 5, "pawns": 3},
     "dots": {"rows": 3, "columns": 3},
 }
@@ -38,6 +39,8 @@ PLAYS = {
     "amazons-player": {"amazons"},
     "dots-player": {"dots"},
     "rlgame-minimax": {"rlgame"},
+    "dots-perfect": {"dots"},
+    "connect-four-solver": {"connect_four"},
     "tetris-player": {"tetris"},
     "ntuple-2048": {"2048"},
     "dominion-q": {"dominion"},

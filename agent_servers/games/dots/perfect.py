@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numba import njit
 from numpy.typing import NDArray
 
@@ -87,10 +87,12 @@ def keeping(shape: Grid, drawn: int) -> list[int]:
 
 
 class DotsPerfectParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """``DotsPerfect`` has no parameters but the shape of boards that are not square."""
+    """The parameters of ``DotsPerfect``."""
 
-    rows: int = 0
-    """Rows of dots, where a board is not square."""
+    rows: Annotated[
+        int,
+        Meta(ge=0, description="Rows of dots, where a board is not square; 0 for a square one."),
+    ] = 0
 
 
 class DotsPerfect(Agent[DotsPerfectParameters]):

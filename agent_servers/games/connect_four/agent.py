@@ -1,0 +1,53 @@
+"""The agent that plays Connect Four perfectly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
+from dovetail.agent_servers.games.connect_four.solver import Solver, solver
+from dovetail.agent_servers.learning.sampling import pick
+from dovetail.env_servers.connect_four.rules import Board
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box
+
+
+class ConnectFourSolverParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """``ConnectFourSolver`` has no parameters."""
+
+
+class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
+    """Connect Four: plays perfectly on boards of up to 42 squares; equal columns at random.
+
+    It wins as soon as it can and loses as late as it can.  It supposes that four in a row win.
+    """
+
+    name = "connect-four-solver"
+    needs = Needs(game="connect_four", seats=2, legal="list")
+    capacity = 0
+
+    def __init__(
+        self, parameters: ConnectFourSolverParameters | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(parameters, seed)
+        self._solvers: dict[int, Solver] = {}
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        if not isinstance(space, Box) or len(space.shape) != 3:
+            raise DovetailError("connect-four-solver: this is not the observation of connect_four")
+        self._solvers[seat.match] = solver(*space.shape[1:])
+
+    def step(self, decision: Decision) -> int:
+        scores = self._solvers[decision.seat.match].scores(position(decision.observation))
+        return pick(list(scores), [float(each) for each in scores.values()], decision.rng)
+
+
+def position(observation: Any) -> Board:
+    """Return the board that the seat to move sees: shape (2, rows, columns), its own discs first."""
+    planes = np.asarray(observation)
+    own, other = planes.reshape(2, -1).sum(axis=1)
+    return Board.of(planes if own == other else planes[::-1], 4)
