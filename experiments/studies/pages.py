@@ -193,13 +193,14 @@ def write(name: str, out: Path = OUT, docs: Path = DOCS) -> Path:
     all_found = [find(whole, row, out, kept) for row in whole.rows]
     for found in all_found:
         if found.size is not None:
-            _keep(file(kept, name, found.row, found.size), found.records)
+            keep(file(kept, name, found.row, found.size), found.records)
     path = docs / f"{name}.md"
     path.write_text(page(whole, all_found), encoding="utf-8")
     (docs / "README.md").write_text(summary(out, kept), encoding="utf-8")
     return path
 
 
-def _keep(path: Path, records: Sequence[Record]) -> None:
+def keep(path: Path, records: Sequence[Record]) -> None:
+    """Write results to a file of the repository, in place of what it has."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))

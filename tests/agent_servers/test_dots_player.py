@@ -268,3 +268,16 @@ def test_it_says_what_it_cannot_play() -> None:
             experiment.run("dots", [player, player], configuration=large).wait()
         oblong = experiment.create("dots-player", parameters={"rows": 3})
         experiment.run("dots", [oblong, oblong], configuration={"rows": 3}).wait()
+
+
+def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing() -> None:
+    environment = game(6, 6, 40, 3)
+    position = seen(environment)
+    limited = Search(END, most=2_000)
+    lines, values = limited.root(position, 3)
+    assert len(lines) == len(values) == 20
+    # Positions that are under way when the limit is reached still value their lines; without it
+    # this search takes minutes.
+    assert limited.nodes < 20_000
+    small = seen(game(3, 3, 4, 1))
+    assert Search(END, most=10**9).root(small, 3) == Search(END).root(small, 3)

@@ -67,6 +67,14 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
             description="Turns to look ahead; who completes a box draws again within a turn.",
         ),
     ] = 4
+    most_positions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Value at most so many positions a decision, and look less far ahead in the rest; "
+            "0 for no limit. On 5 x 5 dots and more a turn can take boxes in millions of ways.",
+        ),
+    ] = 0
     rows: Annotated[
         int, Meta(ge=0, le=20, description="Rows of dots, where a board is not square.")
     ] = 0
@@ -87,7 +95,7 @@ class DotsPlayer(LinearTD[DotsParameters]):
         super().__init__(parameters, seed)
         self._met: dict[bytes, int] = {}
         self._grids: dict[int, Grid] = {}
-        self._search = Search(self.weights)
+        self._search = Search(self.weights, most=self.parameters.most_positions)
 
     def first_weights(self) -> list[float]:
         given = self.parameters.weights
@@ -163,4 +171,4 @@ class DotsPlayer(LinearTD[DotsParameters]):
 
     def remember(self, memory: dict[bytes, int]) -> None:
         self._met = dict(memory)
-        self._search = Search(self.weights)
+        self._search = Search(self.weights, most=self.parameters.most_positions)

@@ -89,6 +89,7 @@ def value(
     stored: Array,
     best_line: Array,
     nodes: Array,
+    limit: int,
 ) -> float:
     """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
 
@@ -98,7 +99,8 @@ def value(
 
     ``best_line`` gets the line of best play: its length, then its lines. ``keys`` and ``stored``
     are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0
-    exact, 1).
+    exact, 1). Once ``nodes`` has counted ``limit`` positions, every further one is valued as if it
+    were at the horizon.
     """
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)
@@ -125,7 +127,7 @@ def value(
                 nodes[0] += 1
                 result = float(boxes[0] - boxes[1])
                 leave = True
-            elif left[ply] == 0:
+            elif left[ply] == 0 or nodes[0] >= limit:
                 nodes[0] += 1
                 result = worth(counts, boxes, weights)
                 leave = True

@@ -13,6 +13,7 @@ from dovetail.env_servers.dots.rules import Grid
 Array = NDArray[Any]
 FEATURES = kernels.FEATURES
 TO_THE_END = kernels.LEAST
+NO_LIMIT = 1 << 62
 TABLE = 1 << 16
 """Positions that a search remembers."""
 
@@ -74,10 +75,15 @@ class Search:
         weights: of the seven features; may be changed in place between searches.
         prune: False is plain minimax.
         table: how many positions are remembered within a search; 0 for none.
+        most: value at most so many positions in a search, looking less far ahead in the rest of
+            it; 0 for no limit.
     """
 
-    def __init__(self, weights: Array, *, prune: bool = True, table: int = TABLE) -> None:
+    def __init__(
+        self, weights: Array, *, prune: bool = True, table: int = TABLE, most: int = 0
+    ) -> None:
         self.weights = weights
+        self._most = most or NO_LIMIT
         self.prune = prune
         self._keys: Array = np.zeros((table, 3), np.int64)
         self._stored: Array = np.zeros((table, 2))
@@ -101,10 +107,10 @@ class Search:
         """Return the minimax value to player 0, exact above ``floor``, and the lines of best
         play."""
         self._keys[:, 2] = -1
-        return self._line_of(position, mover, turns, floor)
+        return self._line_of(position, mover, turns, floor, self._most)
 
     def _line_of(
-        self, position: Position, mover: int, turns: int, floor: float
+        self, position: Position, mover: int, turns: int, floor: float, most: int
     ) -> tuple[float, list[int]]:
         worth = kernels.value(
             position.drawn,
@@ -123,6 +129,7 @@ class Search:
             self._stored,
             self._line,
             self._nodes,
+            self.nodes + most,
         )
         return float(worth), self._line[1 : 1 + self._line[0]].tolist()
 
@@ -132,11 +139,12 @@ class Search:
         lines = [line for line in range(position.grid.lines) if not position.drawn >> line & 1]
         values = []
         best = -np.inf
+        each = max(1, self._most // max(1, len(lines)))
         for line in lines:
             after = position.copy()
             mover = after.draw(line)
             left = turns if mover == 0 else turns - 1
             floor = np.nextafter(best, -np.inf) if self.prune else -np.inf
-            values.append(self._line_of(after, mover, left, float(floor))[0])
+            values.append(self._line_of(after, mover, left, float(floor), each)[0])
             best = max(best, values[-1])
         return lines, values

@@ -219,16 +219,18 @@ def _search_row(
         return f"population {people:,} of {population:,}, {count} of {each} games, {number} of {generations} generations"
 
     few = min(each, 3)
-    quick, part = min(3, generations), min(generations, 20)
+    # In fewer generations an elitist search need not differ from another: the best of the past
+    # takes part from the generation after the first that finds nothing better.
+    quick, part = min(8, generations), min(generations, 20)
     return Row(
         f"run-{key}",
         title,
         printed,
         {
             "quick": Size(
-                f"{size(40, quick, few)}, {{seeds}}",
+                f"{size(30, quick, few)}, {{seeds}}",
                 {
-                    "population": 40,
+                    "population": 30,
                     "games": few,
                     "generations": quick,
                     "most": 2_000,

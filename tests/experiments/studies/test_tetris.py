@@ -196,6 +196,17 @@ def test_cma_is_the_same_for_the_same_seed() -> None:
             search.tell(vectors.sum(1))
 
 
+def test_an_elitist_search_keeps_its_best_after_a_worse_generation() -> None:
+    one, other = (
+        CMAES(np.full(4, 0.5), 0.1, 8, 1, diagonal=True, elitist=each) for each in (True, False)
+    )
+    for worth in (1.0, 2.0, 0.0):
+        assert (one.ask() == other.ask()).all()  # so far each generation was better than the last
+        for search in (one, other):
+            search.tell(worth + np.arange(8) / 10)
+    assert (one.ask() != other.ask()).any()
+
+
 def test_without_cma_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "cma", None)
     with pytest.raises(DovetailError, match=r"^CMA-ES needs the package cma: pip install") as told:
