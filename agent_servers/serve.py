@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
 from dovetail.peer.serving import serve_host
+from dovetail.transport.keys import Key
 
 
 def serve(
@@ -16,6 +18,7 @@ def serve(
     *,
     name: str = "",
     token: str | None = None,
+    key: Key | Path | str | None = None,
     **options: Any,
 ) -> None:
     """Serve agents until the broker leaves or the program is told to stop.
@@ -23,8 +26,8 @@ def serve(
     An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
     experiments create instances with parameters and seeds.
 
-    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN
-    say where the broker is.
+    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN
+    and DOVETAIL_KEY say where the broker is and how it lets this program in.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.
@@ -33,4 +36,4 @@ def serve(
         host = AgentHost(single=agent, name=name)
     else:
         host = AgentHost([agent] if isinstance(agent, type) else agent)
-    serve_host(host, address, name, token, **options)
+    serve_host(host, address, name, token, key=key, **options)

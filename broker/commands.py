@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dovetail.broker.episode import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH, MATCHES
+from dovetail.broker.limits import MATCH
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -27,7 +27,7 @@ class Commands:
             return
         agents = [self._instances.find(name) for name in asked.agents]
         found = [agent for agent in agents if agent is not None]
-        foreign = next((agent for agent in found if not agent.open_to(peer)), None)
+        foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
         if foreign is not None:
             peer.refuse(asked.id, "access", foreign.closed)
             return
@@ -36,9 +36,10 @@ class Commands:
             peer.refuse(asked.id, "unknown", wrong)
             return
         own = [run for run in self._runs if run.experiment is peer]
-        room = MATCHES - sum(match.slots or 1 for run in own for match in run.matches.values())
+        most = peer.allowance.matches
+        room = most - sum(match.slots or 1 for run in own for match in run.matches.values())
         if room <= 0:
-            text = f"your runs have {MATCHES:,} matches open, and may not have more; wait for a run"
+            text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             peer.refuse(asked.id, "limit", text)
             return
         run = begun(self._tables.number(), peer, asked, found)
@@ -91,17 +92,26 @@ class Commands:
         return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
 
     def _own(self, peer: Peer, request: int, number: int) -> Run | None:
-        """Return an experiment's own run; refuse the request if it has none of the number."""
+        """Return a run that an experiment may use; refuse the request if it has none of the number."""
         run = self._runs.get(number)
-        if run is None or run.experiment is not peer:
+        if run is None or not self._tables.may_use(peer, run.experiment):
             peer.refuse(request, "unknown", f"you have no run {number}")
             return None
         return run
 
     # -- stepwise --------------------------------------------------------------------------------
 
-    def on_start(self, peer: Peer, command: m.ExperimentStart, now: float) -> None:
+    def _stepped(self, peer: Peer, command: m.RunCommand) -> Run | None:
+        """Return the run that an experiment steps; its turns go to the experiment that began it."""
         run = self._asked_of(peer, command)
+        if run is not None and run.experiment is not peer:
+            text = f"run {run.number} was begun by another experiment, which alone steps it"
+            peer.refuse(command.id, "wrong-state", text)
+            return None
+        return run
+
+    def on_start(self, peer: Peer, command: m.ExperimentStart, now: float) -> None:
+        run = self._stepped(peer, command)
         if run is None:
             return
         if command.abandon and run.rules.stepwise:
@@ -121,7 +131,7 @@ class Commands:
         self._runs.advance(run, now)
 
     def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:
-        run = self._asked_of(peer, command)
+        run = self._stepped(peer, command)
         if run is None:
             return
         plays = [play for play in run.playing.values() if play.match.machine.state == "decision"]

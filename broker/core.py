@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.broker import limits
+from dovetail.broker.access import Access
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.commands import Commands
@@ -166,6 +167,10 @@ class Core:
             self._heartbeat = now + self.tables.settings.heartbeat
             self._sessions.beat(now)
             self.runs.report()
+
+    def allow(self, access: Access, now: float) -> None:
+        """Let the holders of keys do what another access file says."""
+        self._sessions.allow(access, now)
 
     def stop(self, now: float) -> None:
         """Start no new episodes; ``idle`` tells when the last one is over."""
@@ -349,11 +354,6 @@ class Core:
         about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
         kind = str(type(answer).__struct_config__.tag)
         return self._answers(peer, ProtocolError("invalid", "", kind, about))
-
-    def experiments(self) -> list[Address]:
-        """Return the connections of the experiments that are present."""
-        peers = self.tables.connections.items()
-        return [address for address, peer in peers if peer.role == "experiment"]
 
 
 __all__ = ["Core", "Settings"]

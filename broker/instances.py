@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.broker.peers import Peer
+from dovetail.broker.tables import Tables
 from dovetail.protocol.messages import ExperimentCreate, Offer
 
 
@@ -44,9 +45,9 @@ class Instance:
         """The agent type, or the name of a program that is one agent."""
         return self.offer.name
 
-    def open_to(self, experiment: Peer) -> bool:
-        """Whether an experiment may use it: its own, one that is shared, or one that offers itself."""
-        return self.made is None or self.made.shared or self.owner is experiment
+    def open_to(self, experiment: Peer, tables: Tables) -> bool:
+        """Whether an experiment may use it: it is shared, offers itself, or is its own."""
+        return self.made is None or self.made.shared or tables.may_use(experiment, self.owner)
 
     @property
     def closed(self) -> str:

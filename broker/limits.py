@@ -8,18 +8,23 @@ and one that keeps on is sent away.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from dovetail.broker.peers import Peer
+from msgspec import Meta, Struct
+
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from dovetail.broker.peers import Peer
 
 RATE = 5_000.0
 """Units that wear off in a second: a twentieth of the broker's time."""
 SLOW = 5_000.0
-"""Units owed from which on nothing more is read from a peer, until it owes half of that."""
+"""Units owed from which on nothing more is read from a peer, until it owes half of that; as many times
+more or fewer as its own rate is."""
 REFUSE = 10_000.0
-"""Units owed from which on what a peer says is refused."""
+"""Units owed from which on what a peer says is refused; the same holds."""
 STRIKES = 5_000
 """Messages refused so, without the debt being paid between, after which a peer is sent away."""
 UNIT_BYTES = 1 << 14
@@ -66,12 +71,34 @@ MATCHES = 4_096
 STATES = 10_000
 """States that are kept."""
 
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a peer may cost; an access file may allow the holder of a key more, or less."""
+
+    rate: Annotated[float, Meta(gt=0)] = RATE
+    """Units that wear off in a second."""
+    offers: Count = OFFERS
+    """Offers of each of its programs."""
+    requests: Count = UNANSWERED
+    """Requests under way of each of its programs."""
+    matches: Count = MATCHES
+    """Matches open for all runs of each of its experiments."""
+    states: Count = STATES
+    """Stored states of the key."""
+    peers: Count = 4_096
+    """Programs with the key that are connected."""
+
+
+USUAL = Allowance()
+
 Verdict = Literal["take", "refuse", "drop"]
 
 
 def charge(peer: Peer, units: float, now: float) -> None:
     """Add to what a peer owes, which wears off with time."""
-    owed = peer.owed - RATE * (now - peer.charged)
+    owed = peer.owed - peer.allowance.rate * (now - peer.charged)
     if owed <= 0.0:
         owed = 0.0
         peer.strikes = 0
@@ -81,7 +108,7 @@ def charge(peer: Peer, units: float, now: float) -> None:
 
 def judge(peer: Peer) -> Verdict:
     """Return what to do with what a peer says, after it was charged for it."""
-    if peer.owed <= REFUSE:
+    if peer.owed <= REFUSE * peer.allowance.rate / RATE:
         return "take"
     peer.strikes += 1
     return "refuse" if peer.strikes <= STRIKES else "drop"
@@ -89,17 +116,19 @@ def judge(peer: Peer) -> Verdict:
 
 def rest(peer: Peer) -> float:
     """Return for how many seconds to read nothing from a peer; 0 if it may speak."""
-    return 0.0 if peer.owed <= SLOW else (peer.owed - SLOW / 2) / RATE
+    slow = SLOW * peer.allowance.rate / RATE
+    return 0.0 if peer.owed <= slow else (peer.owed - slow / 2) / peer.allowance.rate
 
 
-def check(hello: m.Hello) -> None:
+def check(hello: m.Hello, allowance: Allowance) -> None:
     """Check the sizes in a ``hello``.
 
     Raises:
         ProtocolError: code ``limit``: one is too large.
     """
-    if len(hello.offers) > OFFERS:
-        text = f"{len(hello.offers):,} offers; a peer may have {OFFERS:,}; use several peers"
+    if len(hello.offers) > allowance.offers:
+        most = f"{allowance.offers:,}"
+        text = f"{len(hello.offers):,} offers; a peer may have {most}; use several peers"
         raise ProtocolError("limit", text)
     names = {"name": hello.name, "software": hello.software}
     for what, name in [*names.items(), *(("name of an offer", o.name) for o in hello.offers)]:

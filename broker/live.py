@@ -21,6 +21,7 @@ import msgspec
 
 from dovetail._version import __version__
 from dovetail.broker import snapshot
+from dovetail.broker.access import Access
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Appended, Journal, Sync
@@ -36,7 +37,8 @@ GROWTH = 8 << 20
 
 Event = tuple[Any, ...]
 """``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
-None)``: a connection was lost.  ``(now, None, None)``: no more episodes are begun."""
+None)``: a connection was lost.  ``(now, None, None)``: no more episodes are begun.  ``(now, None,
+access)``: the access file has changed."""
 
 
 class Head(msgspec.Struct):
@@ -74,8 +76,10 @@ def replay(
         if len(event) == 1:
             core.tick(now)
         elif len(event) == 3:
-            if event[1] is None:
+            if event[1] is None and event[2] is None:
                 core.stop(now)
+            elif event[1] is None:
+                core.allow(msgspec.msgpack.decode(event[2], type=Access), now)
             else:
                 core.lost(known(event[1]), now)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.broker.limits import USUAL, Allowance
 from dovetail.broker.outbox import Outbox
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
@@ -35,6 +36,12 @@ class Peer:
     software: str = ""
     entrant: str = ""
     """Whose own access token it came with; empty for the broker's."""
+    public: str = ""
+    """Its public key; empty without keys, and for a peer in the broker's program."""
+    key: str = ""
+    """The name of that key."""
+    allowance: Allowance = USUAL
+    """What it may cost."""
     machine: Machine[SessionState] = field(default_factory=_new)
     lost: float = 0.0
     """When its connection went, while it is away."""
@@ -55,6 +62,11 @@ class Peer:
     """Messages refused since it owed nothing."""
     unanswered: int = 0
     """Its requests to other peers' programs that are under way."""
+
+    @property
+    def owner(self) -> str:
+        """What its runs, agents and stored states belong to: its key, without keys its session."""
+        return f"key {self.key}" if self.key else self.session
 
     @property
     def away(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import STATES, UNANSWERED, UNIT_BYTES
+from dovetail.broker.limits import STATES, UNIT_BYTES
 from dovetail.broker.peers import Peer
 from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
@@ -20,8 +20,8 @@ def _asks(peer: Peer, number: int) -> bool:
     """Take the ``id`` of a request, and refuse it if too many are unanswered."""
     if not peer.asks(number):
         return False
-    if peer.unanswered >= UNANSWERED:
-        text = f"{UNANSWERED:,} of your requests are not answered yet; wait for them"
+    if peer.unanswered >= peer.allowance.requests:
+        text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
         peer.refuse(number, "limit", text)
         return False
     return True
@@ -91,7 +91,7 @@ class Requests:
         if instance is None:
             peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
             return
-        if not instance.open_to(peer):
+        if not instance.open_to(peer, self._tables):
             peer.refuse(asked.id, "access", instance.closed)
             return
         number = self._tables.number()
@@ -130,7 +130,7 @@ class Requests:
         if message.instance is not None:
             instance = self._instances.get(message.instance)
             if instance is not None:
-                if not instance.open_to(peer):
+                if not instance.open_to(peer, self._tables):
                     peer.refuse(message.id, "access", instance.closed)
                     return
                 passed = m.AgentMessage(number, instance.number, message.body)
@@ -138,7 +138,7 @@ class Requests:
                 return
         elif message.run is not None:
             run = self._runs.get(message.run)
-            if run is not None and run.experiment is not peer:
+            if run is not None and not self._tables.may_use(peer, run.experiment):
                 peer.refuse(message.id, "access", f"run {message.run} is another experiment's")
                 return
             if run is not None and run.matches:
@@ -235,18 +235,31 @@ class Requests:
         if name is not None:
             if not self._may_keep(asker, request.id, name):  # another was faster
                 return
-            if name not in self._tables.states and len(self._tables.states) >= STATES:
-                text = f"the broker stores {STATES:,} states, and no more; use a name that it has"
-                asker.refuse(request.id, "limit", text)
+            full = self._full(asker, name)
+            if full:
+                asker.refuse(request.id, "limit", full)
                 return
             if request.shared:
                 self._tables.keepers.pop(name, None)
             else:
-                self._tables.keepers[name] = asker.session
+                self._tables.keepers[name] = asker.owner
             self._tables.states[name] = saved.state
-            self._tables.records.append(StateRecord(name, request.agent, saved.state))
+            key = "" if request.shared else asker.key
+            self._tables.records.append(StateRecord(name, request.agent, saved.state, key=key))
         self._tables.charge(asker, len(saved.state) // UNIT_BYTES)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
+
+    def _full(self, peer: Peer, name: str) -> str:
+        """Return why a peer may not save another state; empty if it may."""
+        tables = self._tables
+        if name in tables.states:
+            return ""
+        if len(tables.states) >= STATES:
+            return f"the broker stores {STATES:,} states, and no more; use a name that it has"
+        most = peer.allowance.states
+        if most < STATES and sum(each == peer.owner for each in tables.keepers.values()) >= most:
+            return f"your key may store {most:,} states; use a name that it has"
+        return ""
 
     def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
         """Take a peer's word that it could not do what was asked."""

@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 
+from dovetail.broker.access_file import AccessFile
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
@@ -35,6 +37,7 @@ def serve(
     stop: threading.Event | None = None,
     hosts: Mapping[str, Host] | None = None,
     entrant: Callable[[str], str | None] | None = None,
+    access: AccessFile | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -55,6 +58,7 @@ def serve(
         hosts: environments and agents in this program, by their names as peers.
         entrant: returns whose own access token this is, None for an unknown one. Such a token admits
             agents, and the catalogue says whose they are.
+        access: the keys that are let in, and for what; a change of the file holds at once.
 
     Raises:
         DovetailError: the address cannot be bound.
@@ -67,7 +71,10 @@ def serve(
         signals += 1
         stop.set()
 
-    server = Server(bind, settings, journal, Live(journal) if durable and journal else None)
+    key = None
+    if access is not None:
+        settings, key = replace(settings or Settings(), access=access.access), access.key
+    server = Server(bind, settings, journal, Live(journal) if durable and journal else None, key)
     if entrant is not None:
         server.core.tables.entrant = entrant
     for name, host in (hosts or {}).items():
@@ -80,6 +87,8 @@ def serve(
             ready(server)
         while not stop.is_set():
             server.pump(WAKE)
+            if access is not None and (changed := access.changed()) is not None:
+                server.allow(changed)
         server.stop()
         if not server.core.idle:
             log.warning("stopping once the episodes in progress are over; again to stop at once")

@@ -12,8 +12,10 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dovetail import transport
+from dovetail.broker.access import Access
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.feed import Feed, encode
 from dovetail.broker.intake import Intake
@@ -22,7 +24,9 @@ from dovetail.broker.live import Live
 from dovetail.broker.local import Local
 from dovetail.broker.outbox import Address, Audience
 from dovetail.peer.serving import Host
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.transport.keys import Guard, Key
 
 log = logging.getLogger("dovetail.broker")
 
@@ -42,6 +46,13 @@ WAIT = 0.5
 class Server:
     """A broker: bound to an address, or only for peers in this program, or both.
 
+    Args:
+        bind: the address; None for none.
+        settings: with ``access``, only the keys that it names are let in.
+        journal: what records episodes.
+        live: what records all that is in progress.
+        key: the broker's own, if there is ``access``.
+
     Raises:
         DovetailError: the address cannot be bound, or the journal not be written.
     """
@@ -52,6 +63,7 @@ class Server:
         settings: Settings | None = None,
         journal: Journal | None = None,
         live: Live | None = None,
+        key: Key | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.journal = journal
@@ -71,7 +83,8 @@ class Server:
         self._intake = Intake(self.core)
         self._router: transport.AnyRouter | None = None
         if bind is not None:
-            self._router = transport.listen(bind, self.settings.limits.frame)
+            guard = None if key is None else Guard(key, self._admits)
+            self._router = transport.listen(bind, self.settings.limits.frame, guard)
             self.address = self._router.address
 
     def _begin(self) -> None:
@@ -86,6 +99,8 @@ class Server:
             self.core = Core(self.settings, self._secret)
             if journal is not None:
                 self.core.tables.states.update(journal.states)
+                owners = {name: f"key {key}" for name, key in journal.keys.items()}
+                self.core.tables.keepers.update(owners)
                 self.core.tables.next = journal.next
         if live is not None:
             live.begin(self.core, self._secret, self._now())
@@ -251,7 +266,9 @@ class Server:
                 "the broker waits until it can be written; make room"
             )
             log.error(text)
-            self._tell([(each, m.Error("journal", text)) for each in self.core.experiments()])
+            self._tell(
+                [(each, m.Error("journal", text)) for each in self.core.tables.experiments()]
+            )
         self._retry = now + RETRY_JOURNAL
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
@@ -315,6 +332,20 @@ class Server:
             for connection, why in dropped.items():
                 self._router.drop(connection, why)
         dropped.clear()
+
+    # -- keys ----------------------------------------------------------------------------------------
+
+    def allow(self, access: Access) -> None:
+        """Let the holders of keys do what another access file says, from now on."""
+        now = self._now()
+        if self._live is not None:
+            self._live.events.append((now, None, codec.encode(access)))
+        self.settings = replace(self.settings, access=access)
+        self.core.allow(access, now)
+
+    def _admits(self, public: str) -> bool:
+        access = self.settings.access
+        return access is not None and access.admits(public)
 
     # -- the end ---------------------------------------------------------------------------------------
 

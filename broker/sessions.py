@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
-import re
-from collections import Counter
+from dataclasses import replace
 
-from dovetail.broker import limits
+from dovetail.broker import greeting, limits
+from dovetail.broker.access import Access, public_key
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.outbox import Address, Outbox
 from dovetail.broker.peers import Peer
@@ -21,8 +20,6 @@ from dovetail.protocol.errors import ProtocolError
 
 AT_WORK = 10
 """How many times longer than others a peer may be silent that is at work on a request."""
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""What a terminal obeys rather than shows."""
 TURNS = (
     m.Open
     | m.EnvironmentStart
@@ -65,14 +62,22 @@ class Sessions:
             self._welcome(known, resumed=False)
             return
         try:
-            self._check(known, hello)
-            peer = self._resumed(hello)
+            public, key = self._identified(address, hello)
+            allowance = self._tables.allowance(key)
+            token = self._tables.settings.token
+            greeting.check(hello, token, allowance, self._entrant(hello))
+            if known is not None and hello.resume != known.session:
+                raise ProtocolError("wrong-state", "this connection has said hello already")
+            peer = self._resumed(hello, key)
             # A loss of power may have taken what this broker knew last; it cannot continue where the peer is.
             ahead = peer is not None and peer.away and hello.seen > peer.outbox.seq
             if peer is not None and not ahead:
+                peer.public, peer.allowance = public, allowance
                 self._resume(address, peer, hello.seen, now)
                 return
-            holders = self._holders(hello)  # nothing has changed if this refuses; see Server._meet
+            holders = self._holders(
+                hello, key
+            )  # nothing has changed if this refuses; see Server._meet
         except ProtocolError as error:
             self._tables.out.messages.append((address, m.Error(error.code, str(error))))
             return
@@ -82,39 +87,7 @@ class Sessions:
         for holder in holders:
             if holder is not peer:
                 self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
-        self._begin(address, hello, now)
-
-    def _check(self, known: Peer | None, hello: m.Hello) -> None:
-        """Raise ProtocolError if a ``hello`` is refused as it is."""
-        if hello.version != m.VERSION:
-            text = f"protocol version {hello.version}; this broker speaks {m.VERSION}"
-            raise ProtocolError("version", text)
-        token = self._tables.settings.token
-        given = (hello.token or "").encode(errors="surrogatepass")
-        if token is not None and not hmac.compare_digest(token.encode(), given):
-            if not self._entrant(hello):
-                text = "the access token is missing or wrong; ask the person who runs this broker"
-                raise ProtocolError("access", text)
-            if hello.role != "agent":
-                raise ProtocolError(
-                    "access", f"this access token is for agents, not for an {hello.role}"
-                )
-        if known is not None and hello.resume != known.session:
-            raise ProtocolError("wrong-state", "this connection has said hello already")
-        limits.check(hello)
-        if hello.offers and hello.role not in ("environment", "agent"):
-            raise ProtocolError("invalid", f"an {hello.role} has no offers")
-        names = [offer.name for offer in hello.offers]
-        if any(map(CONTROL.search, (hello.name, hello.software, *names))):
-            raise ProtocolError(
-                "invalid",
-                "a name has control characters, which a terminal would obey; leave them out",
-            )
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise ProtocolError(
-                "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
-            )
+        self._begin(address, hello, public, key, now)
 
     def _entrant(self, hello: m.Hello) -> str:
         """Return whose own access token a ``hello`` carries; empty if it is the broker's."""
@@ -122,12 +95,27 @@ class Sessions:
             return ""
         return self._tables.entrant(hello.token) or ""
 
-    def _resumed(self, hello: m.Hello) -> Peer | None:
-        """Return the peer that comes back, if the session that it names is its own."""
-        peer = self._tables.sessions.get(hello.resume) if hello.resume else None
-        return peer if peer is not None and peer.role == hello.role else None
+    def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
+        """Return the public key at the other end of a connection, and its name; both empty without keys."""
+        access = self._tables.settings.access
+        public = "" if access is None else public_key(address)
+        if access is None or not public:
+            return "", ""
+        present = sum(
+            each.public == public and not each.away and each.session != hello.resume
+            for each in self._tables.sessions.values()
+        )
+        offers = [offer.name for offer in hello.offers]
+        return public, access.admit(public, hello.role, offers, present)
 
-    def _holders(self, hello: m.Hello) -> list[Peer]:
+    def _resumed(self, hello: m.Hello, key: str) -> Peer | None:
+        """Return the peer that comes back, if the session that it names is its own, and its key's."""
+        peer = self._tables.sessions.get(hello.resume) if hello.resume else None
+        if peer is None or peer.role != hello.role or peer.key != key:
+            return None
+        return peer
+
+    def _holders(self, hello: m.Hello, key: str) -> list[Peer]:
         """Return the peers that are away and hold a name that a newcomer asks for.
 
         Raises:
@@ -143,14 +131,14 @@ class Sessions:
                 if instance is not None:
                     held[f"another agent is called {offer.name!r}"] = instance.peer
         for text, peer in held.items():
-            if not peer.away:
+            if not peer.away or peer.key != key:
                 raise ProtocolError("name-taken", f"{text}; choose another name")
         return list(dict.fromkeys(held.values()))
 
     def _named(self, name: str) -> Peer | None:
         return next((p for p in self._tables.sessions.values() if p.name == name), None)
 
-    def _begin(self, address: Address, hello: m.Hello, now: float) -> None:
+    def _begin(self, address: Address, hello: m.Hello, public: str, key: str, now: float) -> None:
         number = self._tables.number()
         session = hashlib.sha256(self._secret + b"/%d" % number).hexdigest()[:32]
         name = hello.name or f"{hello.role}-{number}"
@@ -166,6 +154,9 @@ class Sessions:
             greeting=hello,
             software=hello.software,
             entrant=self._entrant(hello),
+            public=public,
+            key=key,
+            allowance=self._tables.allowance(key),
         )
         peer.machine.on("hello")
         self._tables.connections[address] = peer
@@ -266,6 +257,32 @@ class Sessions:
             return False
         return not asking or silence >= AT_WORK * patience
 
+    # -- keys ------------------------------------------------------------------------------------
+
+    def allow(self, access: Access, now: float) -> None:
+        """Let the holders of keys do what another access file says."""
+        self._tables.settings = replace(self._tables.settings, access=access)
+        self._recheck(now)
+
+    def _recheck(self, now: float) -> None:
+        """Send away every peer whose key may no longer do what it does."""
+        access = self._tables.settings.access
+        for peer in list(self._tables.sessions.values()):
+            if not peer.public or access is None:
+                continue
+            try:
+                name = access.admit(peer.public, peer.role, list(peer.offers), 0)
+                if name != peer.key:
+                    raise ProtocolError("access", f"the key {peer.key!r} is now called {name!r}")
+            except ProtocolError as error:
+                if peer.away:
+                    self._forget(peer, "grace over", f"may not come back: {error}", now)
+                else:
+                    peer.outbox.tell(m.Error(error.code, str(error)))
+                    self.drop(peer, str(error), now)
+            else:
+                peer.allowance = access.allowance(name)
+
     # -- when the broker was started again --------------------------------------------------------
 
     def restarted(self, now: float) -> None:
@@ -281,6 +298,7 @@ class Sessions:
                 self.lost(address, now)
         for peer in self._tables.sessions.values():
             peer.lost = now + max(0.0, settings.peer_timeout - settings.grace)
+        self._recheck(now)
 
     # -- the end of a session --------------------------------------------------------------------
 

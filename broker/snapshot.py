@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
+from dovetail.broker.access import Access, Grant
 from dovetail.broker.clocks import SeatClock
 from dovetail.broker.core import Core
 from dovetail.broker.episode import Ending, Episode
 from dovetail.broker.graph import Graph
 from dovetail.broker.instances import Instance
+from dovetail.broker.limits import Allowance
 from dovetail.broker.match import Match, Play, Sitter
 from dovetail.broker.opening import Opening
 from dovetail.broker.outbox import Outbox
@@ -34,6 +36,7 @@ from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 _STATE = (
     *(SeatClock, Ending, Episode, Opening, Rules, Instance, Match, Play, Sitter, Outbox, Peer),
     *(Place, Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
+    *(Access, Grant, Allowance),
 )
 _CLASSES = {
     **{f"broker.{kind.__name__}": kind for kind in _STATE},

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dovetail.broker import limits
+from dovetail.broker.access import Access
 from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
 from dovetail.broker.timers import Timers
@@ -29,6 +30,8 @@ class Settings:
     grace: float = 10.0
     """How long a lost peer's seats are kept."""
     limits: m.Limits = field(default_factory=m.Limits)
+    access: Access | None = None
+    """What the holders of keys may do; None for a broker without keys."""
 
 
 class Tables:
@@ -41,7 +44,7 @@ class Tables:
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""
         self.keepers: dict[str, str] = {}
-        """The session whose own a saved state is, by its name; none once the session has ended."""
+        """The owner of a saved state by its name; a session only as long as it lasts."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
@@ -62,7 +65,30 @@ class Tables:
     def keeps(self, peer: Peer, name: str) -> bool:
         """Whether a saved state may be read and replaced by an experiment."""
         keeper = self.keepers.get(name)
-        return keeper in (None, peer.session) or keeper not in self.sessions
+        if keeper is None or keeper == peer.owner:
+            return True
+        _, key, other = keeper.partition("key ")
+        if key:
+            access = self.settings.access
+            return access is None or access.may_use(peer.key, other)
+        return keeper not in self.sessions
+
+    def allowance(self, key: str) -> limits.Allowance:
+        """Return what a peer may cost; ``key`` is the name of its key, or empty."""
+        access = self.settings.access
+        return limits.USUAL if access is None else access.allowance(key)
+
+    def may_use(self, peer: Peer, other: Peer) -> bool:
+        """Whether a peer may use what belongs to another."""
+        access = self.settings.access
+        return peer is other or (
+            access is not None and bool(other.key) and access.may_use(peer.key, other.key)
+        )
+
+    def experiments(self) -> list[Address]:
+        """Return the connections of the experiments that are present."""
+        peers = self.connections.items()
+        return [address for address, peer in peers if peer.role == "experiment"]
 
     def number(self) -> int:
         """Return a number that nothing else has."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.peer.serving import serve_host
+from dovetail.transport.keys import Key
 
 
 def serve(
@@ -16,15 +18,16 @@ def serve(
     *,
     name: str = "",
     token: str | None = None,
+    key: Key | Path | str | None = None,
     **options: Any,
 ) -> None:
     """Serve environments until the broker leaves or the program is told to stop.
 
-    Without ``address`` and ``token`` the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN
-    say where the broker is.
+    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN
+    and DOVETAIL_KEY say where the broker is and how it lets this program in.
 
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer.
     """
     types = [environment] if isinstance(environment, type) else environment
-    serve_host(EnvironmentHost(types), address, name, token, **options)
+    serve_host(EnvironmentHost(types), address, name, token, key=key, **options)

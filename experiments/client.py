@@ -14,6 +14,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
@@ -27,6 +28,7 @@ from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import GIVE_UP, Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.transport.keys import Key
 
 if TYPE_CHECKING:
     from dovetail.experiments.sitting import Opponent, Sitting
@@ -222,6 +224,7 @@ class Experiment:
         *,
         name: str = "",
         token: str | None = None,
+        key: Key | Path | str | None = None,
         wait: float | None = 10.0,
         give_up: float | None = GIVE_UP,
         idle: Callable[[], None] | None = None,
@@ -232,6 +235,7 @@ class Experiment:
             address: a ZeroMQ endpoint.
             name: this experiment's name at the broker.
             token: the broker's access token.
+            key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
             wait: seconds to wait for the broker's first answer; None waits for ever.
             give_up: seconds of silence after which a call that waits for the broker raises DovetailError;
                 None waits for ever.  The logger ``dovetail`` warns once if the broker is silent.
@@ -243,7 +247,7 @@ class Experiment:
         address, token = broker(address, token)
         software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
-        return cls(Link(address, hello, wait, give_up=give_up, idle=idle))
+        return cls(Link(address, hello, wait, give_up=give_up, idle=idle, key=key))
 
     # -- requests -------------------------------------------------------------------
 

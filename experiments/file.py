@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.statistics.sprt import Sprt
-from dovetail.experiments.wording import explained
+from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, ClockRule, Mode
 from dovetail.protocol.seeds import derive

@@ -23,6 +23,7 @@ from dovetail.peer.address import AGENTS
 from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.keys import WITHOUT
 
 log = logging.getLogger("dovetail")
 
@@ -135,7 +136,11 @@ def own_processes(
         ) as processes,
         # A call that waits for the broker also notices that a program, including the broker, has ended.
         Experiment.connect(
-            processes.address, name="experiment", give_up=give_up, idle=processes.check
+            processes.address,
+            name="experiment",
+            key=WITHOUT,
+            give_up=give_up,
+            idle=processes.check,
         ) as experiment,
     ):
         at = ["--connect", processes.address]

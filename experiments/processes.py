@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
 
 READY = 30.0
@@ -121,7 +122,7 @@ class Processes:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env={
-                        **os.environ,
+                        **keys.without(os.environ),
                         "PYTHONUNBUFFERED": "1",
                         "DOVETAIL_BROKER": self.address,
                         **({} if token is None else {"DOVETAIL_TOKEN": token}),

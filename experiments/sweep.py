@@ -20,8 +20,8 @@ from msgspec import Meta, Struct
 
 from dovetail.experiments import file as files
 from dovetail.experiments.file import ExperimentFile
-from dovetail.experiments.wording import explained
 from dovetail.peer.extras import needed
+from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 

@@ -54,6 +54,8 @@ class StateRecord(Record, tag="kept"):
     agent: str
     state: bytes
     time: float = 0.0
+    key: str = ""
+    """The name of the key that it belongs to; empty if any experiment may use it, or its session has ended."""
 
 
 class NumberRecord(Record, tag="numbers"):

@@ -19,7 +19,8 @@ const (
 	CodeHelloFirst = "hello-first"
 	// The protocol version is not the broker's.
 	CodeVersion = "version"
-	// The access token is missing or wrong, or what is named belongs to another.
+	// The access token is missing or wrong, the key may not do that, or what is named belongs to
+	// another.
 	CodeAccess = "access"
 	// Another peer uses this name.
 	CodeNameTaken = "name-taken"

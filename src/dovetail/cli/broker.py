@@ -69,11 +69,19 @@ def broker(
         ),
     ] = True,
     token: Token = None,
+    access: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Encrypt, and let in only the keys in this file (`dovetail keys make`), each for what the "
+            "file says; the file is read again when it changes.",
+        ),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option(
             "--insecure",
-            help="Listen beyond this machine although nothing is encrypted: only in a network that you trust.",
+            help="Listen beyond this machine without keys, unencrypted: only in a network that you trust.",
         ),
     ] = False,
     heartbeat: Annotated[
@@ -127,20 +135,24 @@ def broker(
     Example: dovetail broker --journal games.journal
 
     Example: dovetail broker --env connect_four --agent random
+
+    Example: dovetail broker --bind 'tcp://*:5757' --access access.toml
     """
-    if not (insecure or loopback(bind)):
+    if access is None and not (insecure or loopback(bind)):
         raise UsageError(
-            f"other machines reach {bind}, and nothing is encrypted; use tcp://127.0.0.1 with a tunnel "
-            "such as `ssh -L`, or give --insecure in a network that you trust"
+            f"other machines reach {bind}, and nothing is encrypted; give --access for keys (see "
+            "`dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as `ssh -L`, or give "
+            "--insecure in a network that you trust"
         )
     hosts = _hosts(env or [], agent or [], set_, register_)
+    from dovetail.broker.access_file import AccessFile
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import serve
     from dovetail.broker.server import Server
 
     log_to_stderr()
-    if token is None and not loopback(bind):
+    if token is None and access is None and not loopback(bind):
         warn(f"anyone who reaches {bind} may use this broker; give --token-file to restrict access")
 
     def ready(server: Server) -> None:
@@ -154,6 +166,7 @@ def broker(
         finish=finish,
         ready=ready,
         hosts=hosts,
+        access=None if access is None else AccessFile(access),
     )
 
 

@@ -17,6 +17,7 @@ import typer
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -130,6 +131,27 @@ Token = Annotated[
         metavar="PATH",
         callback=_read_token,
         help="File with the broker's access token; without it, DOVETAIL_TOKEN.",
+    ),
+]
+
+
+def _use_key(file: str | None) -> str | None:
+    """Have all connections of this command, and of programs that it starts, use a key.
+
+    They are opened in many places, which all look at the environment variable if they are not given one.
+    """
+    if file is not None:
+        os.environ[keys.FILE] = file
+    return file
+
+
+KeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="PATH",
+        callback=_use_key,
+        help="File with your key, for a broker that lets in only keys; without it, DOVETAIL_KEY.",
     ),
 ]
 GiveUp = Annotated[

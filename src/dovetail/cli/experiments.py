@@ -18,6 +18,7 @@ import typer
 from dovetail.cli.common import (
     FAILED,
     GiveUp,
+    KeyFile,
     MaybeConnect,
     Set,
     Token,
@@ -84,6 +85,7 @@ def run(
     ] = 1,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
+    key: KeyFile = None,
     set_: Set = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")

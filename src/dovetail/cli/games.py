@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.common import (
+    KeyFile,
     MaybeConnect,
     Register,
     Set,
@@ -74,6 +75,7 @@ def play(
     register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,
+    key: KeyFile = None,
 ) -> None:
     """Play against an agent in the terminal, within this program or through a running broker.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.common import (
+    KeyFile,
     MaybeConnect,
     Register,
     Set,
@@ -70,6 +71,7 @@ def mcp(
     register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,
+    key: KeyFile = None,
 ) -> None:
     """Give seats of a game to language models and other programs that speak MCP.
 

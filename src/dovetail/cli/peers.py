@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from dovetail.cli.common import (
     ADDRESS,
     Connect,
+    KeyFile,
     Register,
     Set,
     Token,
@@ -96,6 +97,7 @@ def env(
     connect: Connect = ADDRESS,
     name: Name = "",
     token: Token = None,
+    key: KeyFile = None,
     set_: Set = None,
     show_options: ShowOptions = False,
 ) -> None:
@@ -132,6 +134,7 @@ def agent(
     connect: Connect = ADDRESS,
     name: Name = "",
     token: Token = None,
+    key: KeyFile = None,
     as_one: Annotated[
         bool,
         typer.Option(

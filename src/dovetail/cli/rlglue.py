@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from dovetail.cli.common import ADDRESS, Connect, Set, Token, UsageError, log_to_stderr, settings
+from dovetail.cli.common import (
+    ADDRESS,
+    Connect,
+    KeyFile,
+    Set,
+    Token,
+    UsageError,
+    log_to_stderr,
+    settings,
+)
 from dovetail.protocol.errors import DovetailError
 
 HOST = "127.0.0.1"
@@ -76,6 +85,7 @@ def rlglue(
     ] = HOST,
     connect: Connect = ADDRESS,
     token: Token = None,
+    key: KeyFile = None,
     observe: Annotated[
         list[str] | None,
         typer.Option(

@@ -13,6 +13,7 @@ from dovetail.cli.common import (
     ADDRESS,
     Connect,
     GiveUp,
+    KeyFile,
     Token,
     UsageError,
     complete_agent,
@@ -75,6 +76,7 @@ def list_(
         ),
     ] = None,
     token: Token = None,
+    key: KeyFile = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the environments and agents that are installed, or those connected to a broker.
@@ -258,6 +260,7 @@ def watch(
     ] = False,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
+    key: KeyFile = None,
 ) -> None:
     """Print turns as they are played, one episode at a time; stop with Ctrl-C.
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.broker import loopback
-from dovetail.cli.common import ADDRESS, Token, UsageError, log_to_stderr, warn
+from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, warn
+from dovetail.transport import keys
 
 if TYPE_CHECKING:
     pass
@@ -36,6 +37,7 @@ def web(
         typer.Option(metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."),
     ] = ADDRESS,
     token: Token = None,
+    key: KeyFile = None,
     games: Annotated[
         bool,
         typer.Option(
@@ -94,6 +96,9 @@ def web(
         if games:
             if journal is None:
                 journal = Path("dovetail.journal")
+            if key is not None:
+                raise UsageError("--games starts a broker that uses no keys; remove --key")
+            os.environ.pop(keys.FILE, None)
             connect = stack.enter_context(started(journal, token))
 
         def ready(url: str) -> None:

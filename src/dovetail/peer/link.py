@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from dovetail import transport
 from dovetail.peer.session import NameTaken, Session
@@ -17,6 +18,7 @@ from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.keys import WITHOUT, Key, chosen
 
 GIVE_UP = 60.0
 """Seconds of the broker's silence after which an experiment gives up."""
@@ -47,6 +49,7 @@ class Link:
         idle: called periodically while no message arrives; an exception from it ends the wait.
         warn: called with a line of text when the broker becomes silent, when it is back, and when
             this peer waits for its name.
+        key: this peer's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
 
     Raises:
         DovetailError: no broker answers, or it refuses this peer, or another peer keeps its name.
@@ -62,15 +65,17 @@ class Link:
         give_up: float | None = None,
         idle: Callable[[], None] | None = None,
         warn: Callable[[str], None] = _log.warning,
+        key: Key | Path | str | None = None,
     ) -> None:
         self.address = address
+        self._key = chosen(key)
         self._silence = Silence(give_up)
         self._idle = idle
         self._warn = warn
         session = self.session = Session(hello)
         self._first: list[m.Message] = []
         self._dealer: transport.AnyDealer | None = transport.connect(
-            address, lambda: session.greet(time.monotonic())
+            address, lambda: session.greet(time.monotonic()), self._key
         )
         try:
             self._join(self._dealer, wait, stop or threading.Event())
@@ -186,10 +191,15 @@ class Link:
         return self.session.departed
 
     def join(self, hello: m.Hello) -> Link:
-        """Return another connection to the same broker, with this one's token and patience."""
+        """Return another connection to the same broker, with this one's token, key and patience."""
         hello.token = self.session.hello.token
         return Link(
-            self.address, hello, give_up=self._silence.give_up, idle=self._idle, warn=lambda _: None
+            self.address,
+            hello,
+            give_up=self._silence.give_up,
+            idle=self._idle,
+            warn=lambda _: None,
+            key=self._key or WITHOUT,
         )
 
     def close(self, *, goodbye: bool = True) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.keys import Key
 
 PROMPT = 0.005
 """Flush finished answers after this many seconds, even if the batch is not done."""
@@ -52,8 +54,11 @@ def serve_host(
     wait: float | None = 10.0,
     ready: Callable[[m.Welcome], None] | None = None,
     stop: threading.Event | None = None,
+    key: Key | Path | str | None = None,
 ) -> None:
     """Connect and answer until the broker sends ``bye``, ``stop`` is set, SIGINT or SIGTERM.
+
+    ``key`` is the program's key or its file; without it the file that DOVETAIL_KEY names.
 
     Raises:
         DovetailError: no broker answers at ``address``, or it refuses this peer.
@@ -69,7 +74,7 @@ def serve_host(
         software=f"dovetail-python {__version__}",
     )
     with _signals(stop):
-        link = Link(address, hello, wait, stop)
+        link = Link(address, hello, wait, stop, key=key)
         try:
             if ready is not None and link.session.welcome is not None:
                 ready(link.session.welcome)

@@ -76,7 +76,9 @@ class Session:
             elif kind is m.Error and message.code == "hello-first":
                 if not self._greeted:
                     answers.append(self.greet(now))
-            elif kind is m.Error and self._greeted and self._is_final(message.code):
+            elif kind is m.Error and (
+                (self._greeted and self._is_final(message.code)) or _expels(message)
+            ):
                 text = f"the broker refuses: {message.message}"
                 raise NameTaken(text) if self._may_inherit(message.code) else DovetailError(text)
             else:
@@ -113,6 +115,11 @@ class Session:
     def patience(self) -> float:
         """Seconds of silence that are still normal."""
         return 2.0 if self.welcome is None else max(4 * self.welcome.heartbeat, 2.0)
+
+
+def _expels(error: m.Error) -> bool:
+    """Whether an error says that this peer may not stay, because its key was revoked, for instance."""
+    return error.code == "access" and error.id is None and error.answers is None
 
 
 def _refusal(error: ProtocolError) -> m.Error:

@@ -1,12 +1,18 @@
-"""How frames travel: ZMTP over sockets, our own or libzmq's behind the same two classes."""
+"""How frames travel: ZMTP over sockets, our own or libzmq's behind the same two classes.
+
+With keys it is libzmq's, which encrypts.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.transport.keys import Guard, Key
 
 VARIABLE = "DOVETAIL_TRANSPORT"
 """The environment variable that chooses: ``zmtp`` (the default) or ``libzmq``."""
@@ -92,31 +98,36 @@ class AnyDealer(Protocol):
         ...
 
 
-def listen(bind: str, most: int) -> AnyRouter:
+def listen(bind: str, most: int, guard: Guard | None = None) -> AnyRouter:
     """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
+
+    With a ``guard`` connections are encrypted, and the name of each begins with the public key of the
+    program at its other end (``keys.LENGTH`` bytes).
 
     Raises:
         DovetailError: it cannot listen there.
     """
-    if _chosen() == "libzmq":
+    if guard is not None or _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
-        return libzmq.Router(bind, most)
+        return libzmq.Router(bind, most) if guard is None else libzmq.Guarded(bind, most, guard)
     from dovetail.transport.router import Router
 
     return Router(bind, most, first=min(most, FIRST))
 
 
-def connect(address: str, greet: Callable[[], bytes]) -> AnyDealer:
+def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) -> AnyDealer:
     """Return a peer's end; ``greet`` returns the frame that goes first over a new connection.
+
+    Its ``receive`` raises DovetailError if the broker does not accept the ``key``, or asks for one.
 
     Raises:
         DovetailError: it is not an address.
     """
-    if _chosen() == "libzmq":
+    if key is not None or _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
-        return libzmq.Dealer(address, greet)
+        return libzmq.Dealer(address, greet, key)
     from dovetail.transport.dealer import Dealer
 
     return Dealer(address, greet)

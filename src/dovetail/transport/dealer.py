@@ -11,9 +11,10 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 
+from dovetail.protocol.errors import DovetailError
 from dovetail.transport import zmtp
-from dovetail.transport.endpoint import parse, say_no_more, tune
-from dovetail.transport.zmtp import Wire, WireError
+from dovetail.transport.endpoint import needs_key, parse, say_no_more, tune
+from dovetail.transport.zmtp import KeyNeeded, Wire, WireError
 
 FIRST_DELAY = 0.05
 """Seconds before the second attempt to connect; they double with each that fails."""
@@ -69,7 +70,11 @@ class Dealer:
     # -- receiving ---------------------------------------------------------------------------------
 
     def receive(self, timeout: float) -> list[bytes]:
-        """Return the frames that came, waiting up to ``timeout`` seconds for the first."""
+        """Return the frames that came, waiting up to ``timeout`` seconds for the first.
+
+        Raises:
+            DovetailError: the broker asks for a key.
+        """
         if self._frames:
             frames, self._frames = self._frames, []
             return frames
@@ -95,6 +100,9 @@ class Dealer:
         wire = self._wire
         try:
             frames = wire.feed(data)
+        except KeyNeeded:
+            self._discard()
+            raise DovetailError(needs_key(self._endpoint.text)) from None
         except WireError as error:
             self._lost(str(error))
             return []

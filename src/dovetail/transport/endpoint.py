@@ -79,6 +79,13 @@ def parse(text: str, *, listen: bool = False) -> Endpoint:
     return Endpoint(text, host, int(port))
 
 
+def needs_key(address: str) -> str:
+    """Return the line for a program without a key at a broker that asks for one."""
+    return (
+        f"the broker at {address} lets in only programs with a key; give --key, or set DOVETAIL_KEY"
+    )
+
+
 class Listener:
     """A socket that listens at an address; ``close`` removes the file of a Unix socket.
 

@@ -1,20 +1,34 @@
-"""The same two ends over libzmq: for what only it can do, and to compare ours with."""
+"""The same two ends over libzmq: for keys and encryption (CURVE), and to compare ours with."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import zmq
+from zmq.auth.thread import ThreadAuthenticator
 from zmq.backend import Socket as _Socket
+from zmq.utils.monitor import recv_monitor_message
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import EXAMPLES
+from dovetail.transport.keys import LENGTH, Guard, Key
+
+log = logging.getLogger("dovetail.broker")
 
 FRAMES = 4096
 """Frames read at a time, so that answers are sent in between."""
 HIGH_WATER = 1_000_000
 """Messages that wait for a peer that does not read, before its connection counts as lost."""
+DOMAIN = "dovetail"
+"""What our requests to the ZAP handler are about."""
+ATTEMPTS = 3
+"""Handshakes that a broker may break off one after the other, before its key is taken for another."""
+QUIET = 10.0
+"""Seconds between lines in the log about keys that are refused."""
 
 # pyzmq makes an enum member of each option in each call; plain integers cost far less.
 _GET, _RECEIVE, _SEND = _Socket.get, _Socket.recv, _Socket.send
@@ -70,15 +84,18 @@ class Router:
         ):
             self._socket.setsockopt(option, value)
         try:
+            self._prepare()
             self._socket.bind(bind)
         except zmq.ZMQError as error:
-            self._socket.close(linger=0)
-            context.term()
+            self.close(0)
             raise DovetailError(
                 f"cannot listen at {bind!r} ({error.strerror}); "
                 "is another broker running? choose another with --bind"
             ) from None
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _prepare(self) -> None:
+        """Set more options before the socket listens."""
 
     def receive(self, timeout: float) -> list[tuple[bytes, list[bytes] | None]]:
         """Return what came, waiting up to ``timeout`` seconds."""
@@ -88,15 +105,18 @@ class Router:
             return events
         frames = 0
         while frames < FRAMES and waiting(made):
-            connection, *parts = receive(made)
+            connection, *parts = self._message()
             events.append((connection, parts))
             frames += len(parts)
         return events
 
+    def _message(self) -> list[bytes]:
+        return receive(self._socket)
+
     def send(self, connection: bytes, frames: Sequence[bytes]) -> None:
         """Send frames as one message."""
         try:
-            send(self._socket, [connection, *frames], block=False)
+            send(self._socket, [self._identity(connection), *frames], block=False)
         except zmq.ZMQError as error:
             if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 raise
@@ -106,6 +126,9 @@ class Router:
         """Send frames as one message over each of some connections."""
         for connection in connections:
             self.send(connection, frames)
+
+    def _identity(self, connection: bytes) -> bytes:
+        return connection
 
     def waiting(self, connection: bytes) -> int:
         """Return 0: libzmq does not say how many bytes wait."""
@@ -132,21 +155,84 @@ class Router:
         self._context.term()
 
 
-class Dealer:
-    """``transport.dealer.Dealer`` over libzmq; it reconnects by itself, and greets only the first time."""
+class Guarded(Router):
+    """A router behind a lock: CURVE, with a ZAP handler that asks the guard for each connection.
 
-    def __init__(self, address: str, greet: Callable[[], bytes]) -> None:
+    A connection's name is the public key of its program and libzmq's own name of it.  The key is read
+    from each message: a peer may choose libzmq's name, also one that another had before.
+    """
+
+    def __init__(self, bind: str, most: int, guard: Guard) -> None:
+        self._guard = guard
+        self._authenticator: ThreadAuthenticator | None = None
+        self._quiet = 0.0
+        """When to log a refused key again."""
+        super().__init__(bind, most)
+
+    def _prepare(self) -> None:
+        authenticator = ThreadAuthenticator(self._context, log=logging.getLogger("dovetail.zap"))
+        authenticator.start()
+        self._authenticator = authenticator
+        authenticator.configure_curve_callback(DOMAIN, credentials_provider=self)
+        made = self._socket
+        made.curve_server = True
+        made.curve_publickey = self._guard.key.public.encode()
+        made.curve_secretkey = self._guard.key.secret.encode()
+        made.zap_domain = DOMAIN.encode()
+        made.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        """Return whether a program may connect; pyzmq calls it with the public key."""
+        admitted = self._guard.admits(key.decode("ascii"))
+        if not admitted and time.monotonic() >= self._quiet:
+            self._quiet = time.monotonic() + QUIET
+            log.warning("refused a program with the key %s", key.decode("ascii"))
+        return admitted
+
+    def _message(self) -> list[bytes]:
+        first = self._socket.recv(copy=False)
+        parts = receive(self._socket)
+        return [str(first.get("User-Id")).encode() + first.bytes, *parts]
+
+    def _identity(self, connection: bytes) -> bytes:
+        return connection[LENGTH:]
+
+    def close(self, linger: float = 1.0) -> None:
+        """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
+        if self._authenticator is not None:
+            self._authenticator.stop()
+            self._authenticator = None
+        super().close(linger)
+
+
+class Dealer:
+    """``transport.dealer.Dealer`` over libzmq; it reconnects by itself, and greets only the first time.
+
+    With a key its connection is encrypted.
+    """
+
+    def __init__(self, address: str, greet: Callable[[], bytes], key: Key | None = None) -> None:
         self._address = address
         self._greet = greet
+        self._key = key
         self._context: zmq.Context[Any] = zmq.Context()
         self._socket: zmq.Socket[bytes] | None = None
+        self._monitor: zmq.Socket[bytes] | None = None
         self._timeout = -1
+        self._failed = 0
+        """Handshakes that the broker broke off; none any more once one has succeeded."""
+        self._met = False
+        """Whether any has succeeded."""
         self.trouble = ""
-        self.ready = True
+        self.ready = key is None
         self.reset()
 
     def receive(self, timeout: float) -> list[bytes]:
-        """Return the frames that came, waiting up to ``timeout`` seconds for the first."""
+        """Return the frames that came, waiting up to ``timeout`` seconds for the first.
+
+        Raises:
+            DovetailError: the broker refuses the key.
+        """
         made = self._socket
         assert made is not None
         milliseconds = int(timeout * 1000)
@@ -155,20 +241,56 @@ class Dealer:
         try:
             frames = receive(made)
         except zmq.Again:
+            if self._monitor is not None:
+                self._look(self._monitor)
             return []
         while len(frames) < FRAMES and waiting(made):
             frames += receive(made)
         return frames
 
+    def _look(self, monitor: zmq.Socket[bytes]) -> None:
+        """Take note of how handshakes ended."""
+        while monitor.poll(0):
+            happened = recv_monitor_message(monitor)
+            event, value = happened["event"], happened["value"]
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self.ready = self._met = True
+                self._failed = 0
+            elif event == zmq.EVENT_DISCONNECTED:
+                self.ready = False
+            elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH and value == 400:
+                raise self._refused(
+                    "does not accept this program's key; ask the person who runs it"
+                )
+            elif (
+                event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+                and value == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+            ):
+                raise self._refused("uses no keys; connect without --key and DOVETAIL_KEY")
+            else:
+                self._failed += 1
+                self.trouble = "the broker breaks off the handshake"
+                if self._failed >= ATTEMPTS and not self._met:
+                    raise self._refused(
+                        "breaks off each handshake; check the broker's public key: "
+                        "`server` in the key file, or DOVETAIL_SERVER_KEY"
+                    )
+
+    def _refused(self, how: str) -> DovetailError:
+        return DovetailError(f"the broker at {self._address} {how}")
+
     def send(self, frames: Sequence[bytes]) -> None:
-        """Send frames as one message."""
+        """Send frames as one message; they are dropped if libzmq has given the connection up.
+
+        It does after a handshake that broke the protocol, perhaps before we have said anything.
+        """
         assert self._socket is not None
-        send(self._socket, frames)
+        with contextlib.suppress(zmq.Again):
+            send(self._socket, frames, block=False)
 
     def reset(self) -> None:
         """Give up the connection and open another."""
-        if self._socket is not None:
-            self._socket.close(linger=0)
+        self._discard(0)
         made = self._socket = self._context.socket(zmq.DEALER)
         for option, value in (
             (zmq.RECONNECT_IVL, 100),
@@ -179,6 +301,18 @@ class Dealer:
         ):
             made.setsockopt(option, value)
         self._timeout = -1
+        if self._key is not None:
+            made.curve_publickey = self._key.public.encode()
+            made.curve_secretkey = self._key.secret.encode()
+            made.curve_serverkey = self._key.server.encode()
+            self.ready = False
+            self._monitor = made.get_monitor_socket(
+                zmq.EVENT_HANDSHAKE_SUCCEEDED
+                | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+                | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+                | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+                | zmq.EVENT_DISCONNECTED
+            )
         try:
             made.connect(self._address)
         except zmq.ZMQError as error:
@@ -186,11 +320,18 @@ class Dealer:
             raise DovetailError(
                 f"{self._address!r} is not a broker address ({error.strerror}); {EXAMPLES}"
             ) from None
-        made.send(self._greet())
+        self.send([self._greet()])
+
+    def _discard(self, linger: float) -> None:
+        if self._socket is not None:
+            if self._monitor is not None:
+                self._socket.disable_monitor()
+                self._monitor.close(linger=0)
+                self._monitor = None
+            self._socket.close(linger=int(linger * 1000))
+            self._socket = None
 
     def close(self, linger: float) -> None:
         """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
-        if self._socket is not None:
-            self._socket.close(linger=int(linger * 1000))
-            self._socket = None
+        self._discard(linger)
         self._context.term()

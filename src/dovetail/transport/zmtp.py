@@ -20,6 +20,9 @@ COMMAND_MOST = 65_536
 MORE, LONG, COMMAND = 1, 2, 4
 _GREETING = 64
 _SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
+_VERSION = 12
+"""Bytes of a greeting up to the version.  A DEALER sends the rest once it has read the other side's:
+libzmq closes a connection that asks for the wrong mechanism before it has sent its own."""
 _NULL = b"NULL".ljust(20, b"\0")
 GREETING = (_SIGNATURE + b"\x03\x01" + _NULL).ljust(_GREETING, b"\0")
 """The first bytes that each side sends."""
@@ -32,6 +35,10 @@ PEERS = {
 
 class WireError(Exception):
     """The peer broke the protocol, or ended the connection with an ERROR command; the text says how."""
+
+
+class KeyNeeded(WireError):
+    """The peer asks for encryption, which this machine does not speak."""
 
 
 def pack(frames: Sequence[bytes]) -> bytes:
@@ -88,7 +95,7 @@ class Wire:
         """The beginning of what has not come in full."""
         self._need = 0
         """How many bytes ``_held`` needs before there is anything to read in it."""
-        self.out = bytearray(GREETING)
+        self.out = bytearray(GREETING if kind == b"ROUTER" else GREETING[:_VERSION])
         """Bytes to send before anything else; the caller takes them."""
         self.greeted = False
         """Whether the peer's greeting has come."""
@@ -156,12 +163,15 @@ class Wire:
         mechanism = data[12:32]
         if len(mechanism) == 20 and mechanism != _NULL:
             name = mechanism.rstrip(b"\0").decode("ascii", "replace")
-            raise WireError(f"it asks for the security mechanism {name!r}; expected NULL")
+            kind = KeyNeeded if name == "CURVE" else WireError
+            raise kind(f"it asks for the security mechanism {name!r}; expected NULL")
         if len(data) < _GREETING:
             self._held += data
             self._need = 0  # look at each byte, to refuse a stranger at its first wrong one
             return 0
         self.greeted = True
+        if self.kind != b"ROUTER":
+            self.out += GREETING[_VERSION:]
         self.out += ready(self.kind)
         return _GREETING
 

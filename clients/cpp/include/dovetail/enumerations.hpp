@@ -170,7 +170,7 @@ enum class Code {
     hello_first,
     /// The protocol version is not the broker's.
     version,
-    /// The access token is missing or wrong, or what is named belongs to another.
+    /// The access token is missing or wrong, the key may not do that, or what is named belongs to another.
     access,
     /// Another peer uses this name.
     name_taken,

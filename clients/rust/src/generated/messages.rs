@@ -29,7 +29,8 @@ pub enum Code {
     HelloFirst,
     /// The protocol version is not the broker's.
     Version,
-    /// The access token is missing or wrong, or what is named belongs to another.
+    /// The access token is missing or wrong, the key may not do that, or what is named belongs to
+    /// another.
     Access,
     /// Another peer uses this name.
     NameTaken,

@@ -127,7 +127,7 @@ export type Code =
   | "hello-first"
   /** The protocol version is not the broker's. */
   | "version"
-  /** The access token is missing or wrong, or what is named belongs to another. */
+  /** The access token is missing or wrong, the key may not do that, or what is named belongs to another. */
   | "access"
   /** Another peer uses this name. */
   | "name-taken"

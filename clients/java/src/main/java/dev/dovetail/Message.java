@@ -263,7 +263,7 @@ public sealed interface Message extends Encodable {
         HELLO_FIRST("hello-first"),
         /** The protocol version is not the broker's. */
         VERSION("version"),
-        /** The access token is missing or wrong, or what is named belongs to another. */
+        /** The access token is missing or wrong, the key may not do that, or what is named belongs to another. */
         ACCESS("access"),
         /** Another peer uses this name. */
         NAME_TAKEN("name-taken"),

@@ -178,9 +178,12 @@ def _dotted(steps: list[str | int], none: str) -> str:
     if len(rest) > 1 and isinstance(rest[1], int):
         words.append(f"[[{rest[0]}]] number {rest[1] + 1}")
         rest = rest[2:]
-    elif len(rest) > 2 or (len(rest) == 2 and rest[0] == "agents"):
-        words.append(f"[{rest[0]}.{rest[1]}]" if rest[0] == "agents" else f"[{rest[0]}]")
-        rest = rest[2:] if rest[0] == "agents" else rest[1:]
+    elif len(rest) > 1 and rest[0] in ("agents", "keys"):
+        words.append(f"[{rest[0]}.{rest[1]}]")
+        rest = rest[2:]
+    elif len(rest) > 2:
+        words.append(f"[{rest[0]}]")
+        rest = rest[1:]
     if rest:
         words.append(".".join(map(str, rest)))
     return ", ".join(words)

@@ -1,0 +1,56 @@
+"""Whether a ``hello`` is welcome as it is, whoever says it.  Pure."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections import Counter
+
+from dovetail.broker import limits
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+"""What a terminal obeys rather than shows."""
+
+
+def check(
+    hello: m.Hello, token: str | None, allowance: limits.Allowance, entrant: str = ""
+) -> None:
+    """Check a ``hello``.
+
+    Args:
+        hello: of a peer.
+        token: the broker's access token, if it has one.
+        allowance: what the peer may cost.
+        entrant: whose own access token it carries; empty for none.
+
+    Raises:
+        ProtocolError: it is refused.
+    """
+    if hello.version != m.VERSION:
+        text = f"protocol version {hello.version}; this broker speaks {m.VERSION}"
+        raise ProtocolError("version", text)
+    given = (hello.token or "").encode(errors="surrogatepass")
+    if token is not None and not hmac.compare_digest(token.encode(), given):
+        if not entrant:
+            text = "the access token is missing or wrong; ask the person who runs this broker"
+            raise ProtocolError("access", text)
+        if hello.role != "agent":
+            raise ProtocolError(
+                "access", f"this access token is for agents, not for an {hello.role}"
+            )
+    limits.check(hello, allowance)
+    if hello.offers and hello.role not in ("environment", "agent"):
+        raise ProtocolError("invalid", f"an {hello.role} has no offers")
+    names = [offer.name for offer in hello.offers]
+    if any(map(CONTROL.search, (hello.name, hello.software, *names))):
+        raise ProtocolError(
+            "invalid",
+            "a name has control characters, which a terminal would obey; leave them out",
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ProtocolError(
+            "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
+        )

@@ -1,0 +1,327 @@
+"""Keys over real sockets: who is let in, who is told why not, and what a revoked key costs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from dovetail import transport
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.serve import serve as serve_agent
+from dovetail.broker import access_file
+from dovetail.broker.access_file import AccessFile
+from dovetail.broker.serve import serve
+from dovetail.broker.server import Server
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.experiments.client import Experiment
+from dovetail.peer.link import Link
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+from dovetail.transport.keys import Key
+from dovetail.transport.libzmq import Dealer
+
+SOON = 10.0
+"""Seconds for what must happen, on a busy machine."""
+TOLD = 1.0
+"""Seconds of the clock within which a program must hear that it is refused; its own work is on top."""
+
+
+class Guarded:
+    """A broker with an access file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "access.toml"
+        self.server = keys.make()
+        keys.write(folder / "access.key", self.server, "of the broker")
+        self.entries: dict[str, str] = {}
+        self.address = ""
+
+    def key(self, name: str, more: str = "") -> Key:
+        """Make a key that may do what ``more`` says."""
+        made = keys.make(self.server.public)
+        self.entries[name] = f'public = "{made.public}"\n{more}\n'
+        self.write()
+        return made
+
+    def write(self) -> None:
+        text = "".join(f"[keys.{name}]\n{entry}" for name, entry in self.entries.items())
+        new = self.folder / "new"
+        new.write_text(text)
+        new.replace(self.path)
+
+    @contextmanager
+    def running(self, bind: str = "tcp://127.0.0.1:*") -> Iterator[None]:
+        stop, up = threading.Event(), threading.Event()
+
+        def ready(server: Server) -> None:
+            self.address = str(server.address)
+            up.set()
+
+        file = AccessFile(self.path)
+        thread = threading.Thread(
+            target=serve, args=(bind,), kwargs={"stop": stop, "ready": ready, "access": file}
+        )
+        thread.start()
+        try:
+            assert up.wait(SOON)
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guarded:
+    monkeypatch.setattr(access_file, "LOOK", 0.05)
+    return Guarded(tmp_path)
+
+
+def observe(address: str, key: Key | None = None, **fields: Any) -> Link:
+    return Link(address, m.Hello(m.VERSION, "observer", **fields), SOON, key=key or keys.WITHOUT)
+
+
+def listen(link: Link) -> None:
+    """Take what the broker says, for a while."""
+    end = time.monotonic() + SOON
+    while time.monotonic() < end:
+        link.receive(0.1)
+
+
+def refused(call: Callable[[], Any]) -> str:
+    """Return the line with which a program is refused, within a second of waiting."""
+    began, worked = time.monotonic(), time.process_time()
+    with pytest.raises(DovetailError) as error:
+        call()
+    spent = time.monotonic() - began
+    assert spent < TOLD + 5 * (time.process_time() - worked), f"{spent:.1f} s"
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.rule("S13.2")
+def test_a_game_is_played_with_keys(guarded: Guarded) -> None:
+    game = guarded.key("lab", 'roles = ["environment"]\noffers = ["connect_four"]')
+    player = guarded.key("ada", 'roles = ["agent"]')
+    mine = guarded.key("bob", 'roles = ["experiment"]')
+    path = guarded.folder / "bob.key"
+    keys.write(path, mine, "bob")
+    stop = threading.Event()
+    with guarded.running():
+        threads = [
+            threading.Thread(
+                target=each, args=(kind, guarded.address), kwargs={"key": key, "stop": stop}
+            )
+            for each, kind, key in (
+                (serve_environment, ConnectFour, game),
+                (serve_agent, Random, player),
+            )
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            with Experiment.connect(guarded.address, key=path) as experiment:
+                experiment.expect(["connect_four"], ["random"])
+                agents = [experiment.create("random", seed=seed) for seed in (1, 2)]
+                run = experiment.run("connect_four", agents, episodes=4, seed=3)
+                assert len(run.wait()) == 4
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+
+@pytest.mark.rule("S13.2")
+def test_those_without_the_right_key_are_told_so_within_a_second(guarded: Guarded) -> None:
+    good = guarded.key("ada")
+    foreign = keys.make(guarded.server.public)
+    with guarded.running():
+        observe(guarded.address, good).close()
+        text = refused(lambda: observe(guarded.address, foreign))
+        assert (
+            text
+            == f"the broker at {guarded.address} does not accept this program's key; ask the person who runs it"
+        )
+        wrong = Key(good.public, good.secret, keys.make().public)
+        text = refused(lambda: observe(guarded.address, wrong))
+        assert "breaks off each handshake; check the broker's public key" in text
+        text = refused(lambda: observe(guarded.address))
+        assert (
+            text
+            == f"the broker at {guarded.address} lets in only programs with a key; give --key, or set DOVETAIL_KEY"
+        )
+
+
+def test_a_key_at_a_broker_without_keys_is_told_so() -> None:
+    stop, up = threading.Event(), threading.Event()
+    address = ""
+
+    def ready(server: Server) -> None:
+        nonlocal address
+        address = str(server.address)
+        up.set()
+
+    thread = threading.Thread(
+        target=serve, args=("tcp://127.0.0.1:*",), kwargs={"stop": stop, "ready": ready}
+    )
+    thread.start()
+    try:
+        assert up.wait(SOON)
+        text = refused(lambda: observe(address, keys.make(keys.make().public)))
+        assert (
+            text == f"the broker at {address} uses no keys; connect without --key and DOVETAIL_KEY"
+        )
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_handshake_that_fails_before_anything_is_said() -> None:
+    """libzmq has then given the connection up, and would wait for ever to send."""
+    router = transport.listen("tcp://127.0.0.1:*", 1 << 20)
+    failed = threading.Event()
+
+    def listen_until_it_fails() -> None:
+        while not failed.is_set():
+            router.receive(0.05)
+
+    def greet() -> bytes:
+        monitor = dealers[0]._monitor
+        assert monitor is not None
+        assert monitor.poll(int(SOON * 1000))
+        return b"hello"
+
+    dealers: list[Dealer] = []
+
+    class Slow(Dealer):
+        def reset(self) -> None:
+            dealers.append(self)
+            super().reset()
+
+    thread = threading.Thread(target=listen_until_it_fails)
+    thread.start()
+    try:
+        slow = Slow(router.address, greet, keys.make(keys.make().public))
+        with pytest.raises(DovetailError, match="uses no keys"):
+            slow.receive(SOON)
+        slow.close(0)
+    finally:
+        failed.set()
+        thread.join()
+        router.close()
+
+
+@pytest.mark.rule("S13.3")
+def test_roles_and_names_that_are_not_allowed_are_refused(guarded: Guarded) -> None:
+    key = guarded.key("ada", 'roles = ["agent"]\noffers = ["td*"]')
+    with guarded.running(f"ipc://{guarded.folder}/b"):
+        text = refused(lambda: observe(guarded.address, key))
+        assert text == "the broker refuses: the key 'ada' may not be an observer; it may be agent"
+        text = refused(lambda: serve_agent(Random, guarded.address, key=key))
+        assert text == "the broker refuses: the key 'ada' may not offer 'random'; it may offer td*"
+
+
+@pytest.mark.rule("S13.6")
+def test_a_key_that_is_revoked_while_its_program_is_connected(guarded: Guarded) -> None:
+    ada, bob = guarded.key("ada"), guarded.key("bob")
+    with guarded.running():
+        mine = observe(guarded.address, ada)
+        with Experiment.connect(guarded.address, key=bob) as other:
+            assert len(other.catalogue()["peers"]) == 2
+            guarded.entries["ada"] += "revoked = true\n"
+            guarded.write()
+            with pytest.raises(DovetailError, match=r"refuses: the key 'ada' was revoked"):
+                listen(mine)
+            assert [peer["role"] for peer in other.catalogue()["peers"]] == ["experiment"]
+            mine.close(goodbye=False)
+            assert "does not accept" in refused(lambda: observe(guarded.address, ada))
+
+
+def test_a_key_that_is_added_is_let_in_by_the_running_broker(guarded: Guarded) -> None:
+    guarded.key("ada")
+    with guarded.running():
+        late = guarded.key("late")
+        end = time.monotonic() + SOON
+        while True:
+            try:
+                observe(guarded.address, late).close()
+                break
+            except DovetailError:
+                assert time.monotonic() < end
+
+
+class Raw:
+    """A DEALER that libzmq names as it wishes."""
+
+    def __init__(self, address: str, key: Key, name: bytes = b"") -> None:
+        self.context: zmq.Context[Any] = zmq.Context()
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.rcvtimeo = int(SOON * 1000)
+        if name:
+            self.socket.routing_id = name
+        self.socket.curve_publickey = key.public.encode()
+        self.socket.curve_secretkey = key.secret.encode()
+        self.socket.curve_serverkey = key.server.encode()
+        self.socket.connect(address)
+
+    def close(self) -> None:
+        self.socket.close()
+        self.context.term()
+
+
+def test_a_connections_name_says_whose_it_is_whatever_a_peer_calls_itself(guarded: Guarded) -> None:
+    """A peer that takes the name of a connection that has ended does not become its peer."""
+    ada, bob = guarded.key("ada"), guarded.key("bob")
+    router = transport.listen(
+        "tcp://127.0.0.1:*", 1 << 20, keys.Guard(guarded.server, lambda key: True)
+    )
+    names = []
+    try:
+        for key in (ada, bob):
+            peer = Raw(router.address, key, b"chosen")
+            peer.socket.send(b"hello")
+            end = time.monotonic() + SOON
+            while not (events := router.receive(0.1)):
+                assert time.monotonic() < end
+            ((name, frames),) = events
+            assert frames == [b"hello"]
+            names.append(name)
+            router.send(name, [b"welcome"])
+            assert peer.socket.recv() == b"welcome"
+            peer.close()
+    finally:
+        router.close()
+    assert names == [each.public.encode() + b"chosen" for each in (ada, bob)]
+
+
+def test_programs_started_for_an_experiment_use_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(keys.FILE, "/nowhere/my.key")
+    with pytest.raises(DovetailError, match=r"cannot read the key /nowhere/my\.key"):
+        keys.chosen(None)
+    assert keys.chosen(keys.WITHOUT) is None
+    assert keys.without({keys.FILE: "x", keys.SERVER: "y", "HOME": "z"}) == {"HOME": "z"}
+
+
+def test_a_key_file_that_does_not_name_the_broker_needs_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ada.key"
+    keys.write(path, keys.make(), "ada")
+    monkeypatch.delenv(keys.SERVER, raising=False)
+    with pytest.raises(DovetailError, match="does not name the broker's public key"):
+        keys.chosen(path)
+    server = keys.make().public
+    monkeypatch.setenv(keys.SERVER, server)
+    found = keys.chosen(path)
+    assert found is not None
+    assert found.server == server
