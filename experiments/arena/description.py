@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.file import table
-from dovetail.experiments.wording import explained
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import ClockRule
 
