@@ -1,4 +1,4 @@
-"""Whether a ``hello`` is welcome as it is, whoever says it.  Pure."""
+"""Whether a ``hello`` is welcome as it is, from any peer.  Pure."""
 
 from __future__ import annotations
 
