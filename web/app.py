@@ -123,9 +123,17 @@ class Page:
         hub: the connection to the broker.
         journal: whose episodes can be replayed, if any.
         stores: whose results are shown.
+        arena: the description of the arena that the broker belongs to, if any. No games can be started
+            then, since entrants' agents are there for the competition.
     """
 
-    def __init__(self, hub: Hub, journal: Path | None = None, stores: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        journal: Path | None = None,
+        stores: Sequence[str] = (),
+        arena: Path | None = None,
+    ) -> None:
         self.hub = hub
         self._journal = journal
         self._more: list[Route] = []
@@ -137,6 +145,13 @@ class Page:
 
             self._tabs["/results"] = "Results"
             self._more = ResultPages(stores, self.shown).routes()
+        self._plays = arena is None
+        if arena is not None:
+            from dovetail.web.arena_pages import ArenaPages  # needs dovetail[experiments]
+
+            del self._tabs["/play"]
+            self._tabs["/arena"] = "Arena"
+            self._more += ArenaPages(arena, self.shown, self._posted).routes()
         self._secret = secrets.token_bytes(32)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
@@ -144,20 +159,23 @@ class Page:
 
     def routes(self) -> list[Route | WebSocketRoute | Mount]:
         """Return them."""
-        return [
-            Route("/", self.now),
-            Route("/game/{episode:int}", self.game),
-            Route("/game/{episode:int}/turn/{turn:int}", self.position),
+        play = [
             Route("/play", self.choose),
             Route("/play/{environment}", self.form),
             Route("/play/{environment}", self.begin, methods=["POST"]),
             Route("/table/{key}", self.table),
             Route("/table/{key}/leave", self.leave, methods=["POST"]),
+        ]
+        return [
+            Route("/", self.now),
+            Route("/game/{episode:int}", self.game),
+            Route("/game/{episode:int}/turn/{turn:int}", self.position),
             Route("/replay", self.episodes),
             Route("/replay/{number:int}", self.replay),
             Route("/replay/{number:int}/positions", self.replayed),
             WebSocketRoute("/live", self.live),
             Mount("/static", StaticFiles(directory=HERE / "static")),
+            *(play if self._plays else []),
             *self._more,
         ]
 
@@ -383,7 +401,7 @@ class Browser:
         self._socket = socket
         self._about = ""
         self._chair = ""
-        self._runs: set[int] = set()
+        self._runs: set[int | None] = set()
         self._news = asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -441,6 +459,9 @@ class Browser:
     def _newest(self) -> bytes:
         hub = self._hub
         kind, _, what = self._about.partition(":")
+        if kind == "wall":
+            self._look({None})
+            return encode({"now": hub.now()})
         if kind == "now":
             self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
             return encode({"now": hub.now()})
@@ -470,7 +491,7 @@ class Browser:
         about["waiting"] = chair is not None and chair.decision is not None
         return encode(about)
 
-    def _look(self, runs: set[int]) -> None:
+    def _look(self, runs: set[int | None]) -> None:
         for run in runs - self._runs:
             self._hub.look(run, 1)
         for run in self._runs - runs:
@@ -500,6 +521,7 @@ def application(
     *,
     journal: Path | None = None,
     stores: Sequence[str] = (),
+    arena: Path | None = None,
     hosts: tuple[str, ...] = LOCAL,
     password: str | None = None,
 ) -> ASGIApp:
@@ -509,10 +531,11 @@ def application(
         hub: the connection to the broker, started.
         journal: whose episodes can be replayed.
         stores: whose results are shown.
+        arena: the description of the arena that is shown.
         hosts: the names under which it may be asked for; empty for any.
         password: that visitors must give; None for none.
     """
-    page = Page(hub, journal, stores)
+    page = Page(hub, journal, stores, arena)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: _failed
     }

@@ -135,9 +135,9 @@ class Hub:
         self.chairs: Chairs | None = None
         self.version = 0
         self._listeners: set[Callable[[], None]] = set()
-        self._wanted: dict[int, int] = {}
-        """By run: how many browsers look at it."""
-        self._watched: set[int] = set()
+        self._wanted: dict[int | None, int] = {}
+        """By run, or None for all: how many browsers look at it."""
+        self._watched: set[int | None] = set()
         self._ended: OrderedDict[int, m.Done] = OrderedDict()
         """The latest runs that are over: the news may come before the answer that names the run."""
         self._jobs: queue.SimpleQueue[tuple[Callable[[Client], Any], Future[Any]]] = (
@@ -169,8 +169,8 @@ class Hub:
 
         return leave
 
-    def look(self, run: int, by: int) -> None:
-        """Count a browser that begins (1) or ends (-1) to look at a run."""
+    def look(self, run: int | None, by: int) -> None:
+        """Count a browser that begins (1) or ends (-1) to look at a run, or at all."""
         with self._lock:
             count = self._wanted.get(run, 0) + by
             if count > 0:
@@ -399,7 +399,7 @@ class Hub:
 
     def _watch(self, client: Client) -> None:
         """Watch what is looked at, and nothing else."""
-        present = {each["run"] for each in self.catalogue.get("runs", [])}
+        present = {None, *(each["run"] for each in self.catalogue.get("runs", []))}
         with self._lock:
             wanted = set(self._wanted) & present
         for table in list(self.tables.values()):
@@ -463,7 +463,7 @@ class Hub:
                 table = next(
                     (e for e in self.tables.values() if e.run is None and not e.done), None
                 )
-            if table is None and turn.run not in self._watched:
+            if table is None and not self._watched & {turn.run, None}:
                 return
             game = Game(
                 turn.episode,

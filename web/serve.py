@@ -22,6 +22,7 @@ def serve(
     port: int = 8757,
     journal: Path | None = None,
     stores: Sequence[str] = (),
+    arena: Path | None = None,
     password: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
@@ -34,6 +35,7 @@ def serve(
         port: where to listen; 0 picks a free one.
         journal: whose episodes can be replayed.
         stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
+        arena: the description of the arena that is shown.
         password: that visitors must give.
         ready: called with the page's URL once it can be asked for.
 
@@ -52,7 +54,9 @@ def serve(
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
     hosts = LOCAL if password is None else ()
-    app = application(hub, journal=journal, stores=stores, hosts=hosts, password=password)
+    app = application(
+        hub, journal=journal, stores=stores, arena=arena, hosts=hosts, password=password
+    )
     settings = uvicorn.Config(
         app,
         log_level="warning",

@@ -17,12 +17,11 @@ import sqlalchemy as sa
 
 from dovetail.experiments import database
 from dovetail.experiments.arena import schema as s
-from dovetail.experiments.arena.description import Arena, folder
+from dovetail.experiments.arena.description import JOURNAL, Arena, folder, read
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.errors import DovetailError
 
 DESCRIPTION = "arena.toml"
-JOURNAL = "journal"
 BATCH = 1000
 """Rows that are read or written at once."""
 
@@ -68,8 +67,6 @@ def restore(archive: Path, target: Path) -> Path:
     Raises:
         DovetailError: the archive is not one, or the folder has files.
     """
-    from dovetail.experiments.arena.description import read
-
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DovetailError(f"{target} exists and is not an empty folder; choose another")
     try:

@@ -17,6 +17,8 @@ from dovetail.protocol.messages import ClockRule
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 """What entrants, ladders and baselines may be called: it stands in addresses of pages and in labels."""
+JOURNAL, TOKEN = "journal", "token"
+"""Files in an arena's folder: every game, and the broker's own access token."""
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -135,3 +137,25 @@ def _named(path: Path, what: str, name: str, names: list[str]) -> None:
 def folder(path: Path, arena: Arena) -> Path:
     """Return the folder of an arena whose file is at ``path``."""
     return path.parent / (arena.folder or path.stem)
+
+
+def reached(arena: Arena) -> str:
+    """Return where a program on the same machine reaches an arena's broker."""
+    transport, _, rest = arena.bind.partition("://")
+    host, _, port = rest.rpartition(":")
+    anywhere = transport == "tcp" and host in ("0.0.0.0", "*", "[::]")
+    return f"tcp://127.0.0.1:{port}" if anywhere else arena.bind
+
+
+def token(path: Path, arena: Arena) -> str:
+    """Return the access token of an arena's broker.
+
+    Raises:
+        DovetailError: the arena was never run, or is another user's.
+    """
+    try:
+        return (folder(path, arena) / TOKEN).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise DovetailError(
+            f"cannot read {error.filename}: {error.strerror}; run `dovetail arena {path}` first"
+        ) from None

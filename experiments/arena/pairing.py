@@ -27,6 +27,9 @@ class Candidate:
     """The number of its latest unit; 0 for none."""
     mu: float
     """Its rating, on any scale."""
+    free: bool = True
+    """Whether it could begin at once. Who is busy is drawn as an opponent, too, and waited for: otherwise those
+    who happen to end at the same time would meet again and again."""
 
 
 def choose(
@@ -42,7 +45,7 @@ def choose(
     """Return the players of the next unit, in random order; empty if too few can play.
 
     Args:
-        candidates: who could play.
+        candidates: who is there.
         players: how many are needed.
         turn: the number of this choice. In even turns the one with the fewest units plays, so that
             newcomers catch up; in odd ones who has waited longest, so that they starve no one.
@@ -53,9 +56,10 @@ def choose(
     """
     pool = sorted(candidates, key=lambda each: each.player)
     rng.shuffle(pool)  # ties are broken at random
-    if not pool:
+    free = [each for each in pool if each.free]
+    if not free:
         return []
-    first = min(pool, key=lambda each: (each.units, each.last) if turn % 2 == 0 else each.last)
+    first = min(free, key=lambda each: (each.units, each.last) if turn % 2 == 0 else each.last)
     chosen = [first]
     while len(chosen) < players:
         others = [each for each in pool if not any(_same(each, one) for one in chosen)]

@@ -219,20 +219,21 @@ class Referee:
 
     # -- pairing ----------------------------------------------------------------------------------
 
-    def _free(self, ladder: str) -> list[Player]:
-        """Return who could begin a unit now."""
-        busy = {player for match in self._playing.values() for player in match.unit.players}
-        # A program that plays in two ladders plays one game at a time.
-        names = {self._seats.get(player) for player in busy}
+    def _there(self, ladder: str) -> list[Player]:
+        """Return who is connected and may play."""
         return [
             each
             for each in self._players.values()
-            if each.ladder == ladder
-            and each.state == "active"
-            and each.id in self._seats
-            and each.id not in busy
-            and self._seats[each.id] not in names
+            if each.ladder == ladder and each.state == "active" and each.id in self._seats
         ]
+
+    def _busy(self, player: int) -> bool:
+        """Whether an agent plays, in this ladder or in another."""
+        return any(
+            self._seats[player] == self._seats.get(each)
+            for match in self._playing.values()
+            for each in match.unit.players
+        )
 
     def _begin(self) -> None:
         """Begin units while there is room and anyone to play them."""
@@ -257,21 +258,36 @@ class Referee:
             return None
         if time.monotonic() < self._rests.get(ladder.name, 0.0):
             return None
-        free = {each.id: each for each in self._free(ladder.name)}
-        for unit in self._planned:
-            out = [p for p in unit.players if self._out(p)]
-            if unit.ladder == ladder.name and out:
-                self._planned.remove(unit)
-                self._store.drop(unit, f"{self._players[out[0]].name} was taken out")
+        while True:
+            there = {each.id: each for each in self._there(ladder.name)}
+            reserved: set[int] = set()
+            for unit in [each for each in self._planned if each.ladder == ladder.name]:
+                out = [p for p in unit.players if self._out(p)]
+                if out:
+                    self._planned.remove(unit)
+                    self._store.drop(unit, f"{self._players[out[0]].name} was taken out")
+                elif all(each in there for each in unit.players):
+                    if not any(self._busy(each) or each in reserved for each in unit.players):
+                        self._planned.remove(unit)
+                        return unit
+                    reserved.update(unit.players)
+            chosen = self._choose(ladder, [p for n, p in there.items() if n not in reserved])
+            if not chosen:
                 return None
-            if unit.ladder == ladder.name and all(each in free for each in unit.players):
-                self._planned.remove(unit)
-                return unit
-        waiting = [
+            number = self._season.number
+            self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
+
+    def _choose(self, ladder: Ladder, there: list[Player]) -> list[int]:
+        """Return who meets next; empty if no one can begin."""
+        candidates = [
             Candidate(
-                each.id, each.entrant, *self._counts.get(each.id, (0, 0)), self._rating(each.id)
+                each.id,
+                each.entrant,
+                *self._counts.get(each.id, (0, 0)),
+                self._rating(each.id),
+                not self._busy(each.id),
             )
-            for each in free.values()
+            for each in there
         ]
         turn = self._turns.get(ladder.name, 0)
         # The numbers of units make the draw differ from one start of the arena to the next.
@@ -279,7 +295,7 @@ class Referee:
         rng = random.Random(derive(self._arena.seed, ladder.name, "pairing", total, turn))
         rated = [self._rating(p.id) for p in self._players.values() if p.ladder == ladder.name]
         chosen = choose(
-            waiting,
+            candidates,
             ladder.players,
             turn,
             rng,
@@ -287,10 +303,9 @@ class Referee:
             uniform=ladder.uniform,
             spread=statistics.pstdev(rated) if rated else 0.0,
         )
-        if not chosen:
-            return None
-        self._turns[ladder.name] = turn + 1
-        return self._store.plan(self._season.number, ladder.name, self._arena.seed, chosen)
+        if chosen:
+            self._turns[ladder.name] = turn + 1
+        return chosen
 
     def _out(self, player: int) -> bool:
         found = self._players.get(player)

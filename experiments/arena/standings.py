@@ -98,6 +98,18 @@ def table(
     return Table(order, counted, len(played))
 
 
+def elo(row: Row) -> str:
+    """Return a rating with its interval as text; empty for a player that has not played."""
+    if not row.units:
+        return ""
+    if not row.elo.known:
+        return f"{row.elo.value:+.0f}"
+    low, high = f"{row.elo.low:+.0f}", f"{row.elo.high:+.0f}"
+    if row.one_sided:
+        return f"at least {low}" if row.one_sided == "least" else f"at most {high}"
+    return f"{row.elo.value:+.0f} ({low}..{high})"
+
+
 def _number(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 

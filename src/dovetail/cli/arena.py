@@ -75,7 +75,7 @@ def run(
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import in_thread
-    from dovetail.experiments.arena.description import folder
+    from dovetail.experiments.arena.description import JOURNAL, folder
     from dovetail.experiments.arena.programs import Programs
     from dovetail.experiments.arena.referee import Referee
     from dovetail.experiments.client import Experiment
@@ -88,7 +88,7 @@ def run(
         )
     log_to_stderr()
     where = folder(file, arena)
-    token = _token(where)
+    token = _token(file, arena)
     stop = threading.Event()
 
     def leave(number: int, frame: FrameType | None) -> None:
@@ -104,7 +104,7 @@ def run(
         def entrant(given: str) -> str | None:
             return tokens.get(given) or store.entrant(given)
 
-        journal = Journal(where / "journal")
+        journal = Journal(where / JOURNAL)
         settings = Settings(token=token)
         with in_thread(
             arena.bind, settings=settings, journal=journal, finish=0.0, entrant=entrant
@@ -179,6 +179,8 @@ def _shown(title: str, table: Table) -> list[Any]:
     from rich.markup import escape
     from rich.table import Table as Shown
 
+    from dovetail.experiments.arena.standings import elo
+
     shown = Shown(title=escape(title), title_justify="left", title_style="bold")
     for column in ("", "player", "Elo", "points", "units", "won", "drawn", "lost", "faults", ""):
         shown.add_column(column, justify="left" if column in ("player", "") else "right")
@@ -187,7 +189,7 @@ def _shown(title: str, table: Table) -> list[Any]:
             *(
                 str(number),
                 row.name,
-                _elo(row),
+                elo(row),
                 f"{row.points:.3f}" if row.units else "",
                 row.units,
             ),
@@ -199,17 +201,6 @@ def _shown(title: str, table: Table) -> list[Any]:
     if repeats:
         caption += f"; {repeats} repeat others and are left out"
     return [shown, caption]
-
-
-def _elo(row: Row) -> str:
-    if not row.units:
-        return ""
-    if not row.elo.known:
-        return f"{row.elo.value:+.0f}"
-    low, high = f"{row.elo.low:+.0f}", f"{row.elo.high:+.0f}"
-    if row.one_sided:
-        return f"at least {low}" if row.one_sided == "least" else f"at most {high}"
-    return f"{row.elo.value:+.0f} ({low}..{high})"
 
 
 def _state(row: Row) -> str:
@@ -328,11 +319,13 @@ def _store(file: Path, arena: Arena, *, create: bool = False) -> Store:
     return Store(folder(file, arena) / FILE, create=create)
 
 
-def _token(where: Path) -> str:
+def _token(file: Path, arena: Arena) -> str:
     """Return the broker's own access token, for environments and pages; it stays the same."""
-    path = where / "token"
+    from dovetail.experiments.arena.description import TOKEN, folder, token
+
+    path = folder(file, arena) / TOKEN
     with contextlib.suppress(FileExistsError):
-        where.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
             out.write(secrets.token_hex(24))
-    return path.read_text(encoding="utf-8").strip()
+    return token(file, arena)

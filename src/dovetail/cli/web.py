@@ -59,6 +59,13 @@ def web(
             "URL of a database; may be repeated.",
         ),
     ] = None,
+    arena: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show the arena that FILE describes, at its broker and with its journal.",
+        ),
+    ] = None,
     password_file: Annotated[
         Path | None,
         typer.Option(
@@ -76,13 +83,16 @@ def web(
     Example: dovetail web --connect tcp://127.0.0.1:5757 --journal dovetail.journal
 
     Example: dovetail web --store out/connect_four_two_learners
+
+    Example: dovetail web --arena arena.toml
     """
     from dovetail.peer.extras import needed
 
     for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart"):
         needed(package)
-    if store:
+    if store or arena:
         needed("sqlalchemy")
+    if store:
         needed("matplotlib")
     from dovetail.web.serve import serve
 
@@ -92,6 +102,14 @@ def web(
         raise UsageError(
             f"--host {host} is reachable from other machines; give a --password-file, or listen on 127.0.0.1"
         )
+    if games and arena:
+        raise UsageError("--games starts a broker, and --arena has one; give only one of them")
+    if arena is not None:
+        from dovetail.experiments.arena import description
+
+        described = description.read(arena)
+        connect, token = description.reached(described), description.token(arena, described)
+        journal = journal or description.folder(arena, described) / description.JOURNAL
     with contextlib.ExitStack() as stack:
         if games:
             if journal is None:
@@ -115,6 +133,7 @@ def web(
             port=port,
             journal=journal,
             stores=store or (),
+            arena=arena,
             password=password,
             ready=ready,
         )

@@ -125,3 +125,15 @@ def test_opponents_are_near_but_not_only() -> None:
     ]
     assert statistics.mean(p <= 4 for p in met) > 0.85  # two widths
     assert 0.02 < statistics.mean(p > 8 for p in met) < 0.1  # the uniform share
+
+
+def test_who_is_busy_is_drawn_and_waited_for() -> None:
+    rng = random.Random(2)
+    candidates = [Candidate(p, "", 9, p, 25.0, free=p in (0, 1)) for p in range(10)]
+    met = [
+        choose(candidates, 2, turn, rng, width=1.0, uniform=0.1, spread=1.0) for turn in range(400)
+    ]
+    assert all(0 in each or 1 in each for each in met)
+    assert statistics.mean({0, 1} == set(each) for each in met) < 0.2  # one in nine
+    busy = [Candidate(p, "", 9, p, 25.0, free=False) for p in range(10)]
+    assert choose(busy, 2, 0, rng, width=1.0, uniform=0.1, spread=1.0) == []

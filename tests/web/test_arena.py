@@ -1,0 +1,130 @@
+"""The arena's pages: what they show, to whom, and that names are text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from dovetail.broker.journal import Journal
+from dovetail.experiments.arena.games import Game
+from dovetail.experiments.arena.store import FILE, Store
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.messages import Episode
+from dovetail.web.app import application
+from dovetail.web.arena_pages import POINTS, curve
+from dovetail.web.hub import Hub
+
+ARENA = """
+name = "Course <1>"
+
+[[ladders]]
+name = "four"
+game = "connect_four"
+"""
+NAME = "<script>alert(1)</script>"
+
+
+def game(number: int, winner: int, fault: str = "") -> Game:
+    scores = [float(seat == (winner + number) % 2) for seat in range(2)]
+    return Game(
+        number,
+        [number, 1 - number],
+        scores,
+        scores,
+        [4, 4],
+        [0.5, 0.25],
+        reason="crashed" if fault else "terminated",
+        blame=scores.index(0.0) if fault else None,
+        message=fault,
+    )
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
+    """Return a browser, the store, and the entrants' tokens."""
+    file = tmp_path / "arena.toml"
+    file.write_text(ARENA)
+    with Store(tmp_path / "arena" / FILE, create=True) as store:
+        tokens = {name: store.invite(name) for name in ("alice", "bob")}
+        one = store.enter("four", "alice", NAME)
+        other = store.enter("four", "", "random")
+        for number in range(4):
+            unit = store.plan(1, "four", 0, [one, other])
+            fault = "secret line <b>" if number == 3 else ""
+            store.finish(1, unit, [game(0, 1, fault), game(1, number % 2)], 3)
+        journal = Journal(tmp_path / "arena" / "journal")
+        results = Episode(1, 1, 9, 5, "terminated", [])
+        journal.write(
+            [
+                EpisodeRecord(results, "connect_four", {}, "evaluate", [], label=label)
+                for label in ("four/20/1", "four/2/1", "four/2/2")
+            ]
+        )
+        journal.close()
+        app = application(Hub("tcp://127.0.0.1:1"), arena=file, hosts=("testserver",))
+        with TestClient(app) as client:
+            yield client, store, tokens
+
+
+def test_ladders_and_agents(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+    client, store, _ = arena
+    number = next(iter(store.players()))
+    for path in ("/arena", "/arena/four", f"/arena/four/{number}", "/arena/four/wall"):
+        text = client.get(path).text
+        assert NAME not in text
+        assert "<1>" not in text
+    shown = client.get(f"/arena/four/{number}").text
+    assert "alice/&lt;script&gt;" in shown
+    assert "over 4 units" in shown
+    assert "0.1250" in shown  # seconds for a decision in the first seat
+    assert "0.0625" in shown
+    rows = client.get("/arena/four/wall.json").json()["rows"]
+    assert [(row["name"], row["units"]) for row in rows] == [("random", 4), (f"alice/{NAME}", 4)]
+    store.season("next")
+    assert "Season next" in client.get("/arena/four").text
+    assert "over 4 units" in client.get(f"/arena/four/{number}?season=1").text
+    for path in ("/arena/x", "/arena/four/99", "/arena?season=y", "/play"):
+        assert client.get(path).status_code == 404
+
+
+def test_what_went_wrong_is_shown_to_its_entrant_only(
+    arena: tuple[TestClient, Store, dict[str, str]],
+) -> None:
+    client, store, tokens = arena
+    path = f"/arena/four/{next(iter(store.players()))}"
+
+    def shows(token: str) -> bool:
+        page = client.get("/arena").text
+        csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
+        given = {"csrf": csrf, "token": token}
+        assert client.post("/arena/mine", data=given).status_code in (200, 403)
+        return "secret line &lt;b&gt;" in client.get(path).text
+
+    assert "secret line" not in client.get(path).text
+    assert not shows("x")
+    assert not shows(tokens["bob"])
+    assert shows(tokens["alice"])
+    assert client.post("/arena/mine", data={"token": tokens["bob"]}).status_code == 403
+    client.cookies.clear()
+    forged = {"cookie": "dovetail-entrant=alice:0"}
+    assert "secret line" not in client.get(path, headers=forged).text
+
+
+def test_a_replay_is_the_attempt_that_counts(
+    arena: tuple[TestClient, Store, dict[str, str]],
+) -> None:
+    client, _, _ = arena
+    answer = client.get("/arena/four/replay/2/1", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/replay/3")
+    assert client.get("/arena/four/replay/2/0").status_code == 404
+
+
+def test_a_curve_has_few_points() -> None:
+    assert curve([(25.0, 8.0)]) is None
+    found = curve([(25.0 + n % 7, 3.0) for n in range(5000)])
+    assert found is not None
+    assert len(found.line.split()) <= POINTS + 1
+    assert (found.low, found.high) == (19.0, 37.0)

@@ -1,0 +1,351 @@
+"""The pages of an arena: its ladders, each agent, a wall of what is played now, and the games to replay."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import math
+import secrets
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from dovetail.experiments.arena import description
+from dovetail.experiments.arena.games import FORFEITED
+from dovetail.experiments.arena.rows import Played
+from dovetail.experiments.arena.standings import Row, Table, elo, table
+from dovetail.experiments.arena.store import FILE, Player, Season, Store
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import episodes
+from dovetail.web.positions import encode
+
+COOKIE = "dovetail-entrant"
+FRESH = 5.0
+"""Seconds for which a table is shown before it is made again."""
+GAMES = 60
+"""Games that an agent's page lists, the newest."""
+UNITS = 20
+"""Units that a ladder's page lists, the newest."""
+POINTS = 300
+"""Points of a curve at most."""
+WIDTH, HEIGHT = 640, 180
+"""Of a curve's picture."""
+
+
+class Shown(Protocol):
+    """Returns a page made from a template."""
+
+    def __call__(
+        self, request: Request, name: str, status: int = 200, **values: Any
+    ) -> Response: ...
+
+
+class ArenaPages:
+    """The pages.
+
+    Args:
+        file: the arena's description.
+        shown: makes a page.
+        posted: returns a form that came from our own page.
+
+    Raises:
+        DovetailError: the file is not an arena's, or the arena was never run.
+    """
+
+    def __init__(
+        self, file: Path, shown: Shown, posted: Callable[[Request], Awaitable[FormData]]
+    ) -> None:
+        self._arena = description.read(file)
+        where = description.folder(file, self._arena)
+        self._journal = where / description.JOURNAL
+        self._store = Store(where / FILE)
+        self._shown = shown
+        self._posted = posted
+        self._secret = secrets.token_bytes(32)
+        self._tables: dict[tuple[str, int], tuple[float, int, Table]] = {}
+        self._lock = threading.Lock()
+        """A table is made once, however many ask for it."""
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route("/arena", self.ladders),
+            Route("/arena/mine", self.mine, methods=["POST"]),
+            Route("/arena/{ladder}", self.ladder),
+            Route("/arena/{ladder}/wall", self.wall),
+            Route("/arena/{ladder}/wall.json", self.leaders),
+            Route("/arena/{ladder}/replay/{unit:int}/{number:int}", self.replay),
+            Route("/arena/{ladder}/{player:int}", self.player),
+        ]
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def _of(self, request: Request) -> description.Ladder:
+        try:
+            return self._arena.ladder(request.path_params["ladder"])
+        except DovetailError as error:
+            raise HTTPException(404, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+
+    def _season(self, request: Request) -> tuple[Season, list[Season]]:
+        seasons = self._store.seasons()
+        wanted = request.query_params.get("season", "")
+        for each in reversed(seasons):
+            if wanted in ("", each.name):
+                return each, seasons
+        raise HTTPException(404, f"There is no season {wanted[:100]!r}.")
+
+    def _table(self, ladder: description.Ladder, season: int) -> Table:
+        with self._lock:
+            now = time.monotonic()
+            made, latest, found = self._tables.get((ladder.name, season), (-math.inf, -1, None))
+            if found is None or (
+                now - made > FRESH and self._store.latest(season, ladder.name) != latest
+            ):
+                played = self._store.played(season, ladder.name)
+                latest = played[-1].order if played else 0
+                players = self._store.players(ladder.name)
+                found = table(players, played, ladder.seats, self._arena.seed)
+                self._tables[ladder.name, season] = now, latest, found
+            return found
+
+    async def ladders(self, request: Request) -> Response:
+        """All ladders, with who leads."""
+
+        def read() -> dict[str, Any]:
+            season, seasons = self._season(request)
+            return {
+                "season": season,
+                "seasons": seasons,
+                "ladders": [
+                    (each, self._table(each, season.number)) for each in self._arena.ladders
+                ],
+                "elo": elo,
+            }
+
+        values = await asyncio.to_thread(read)
+        return self._shown(
+            request, "arena", arena=self._arena, entrant=self._entrant(request), **values
+        )
+
+    async def ladder(self, request: Request) -> Response:
+        """A ladder's table and its latest units."""
+        ladder = self._of(request)
+
+        def read() -> dict[str, Any]:
+            season, seasons = self._season(request)
+            recent = self._store.played(season.number, ladder.name, last=UNITS)
+            return {
+                "season": season,
+                "seasons": seasons,
+                "table": self._table(ladder, season.number),
+                "recent": recent[::-1],
+                "players": self._store.players(ladder.name),
+                "elo": elo,
+            }
+
+        return self._shown(request, "ladder", ladder=ladder, **await asyncio.to_thread(read))
+
+    async def player(self, request: Request) -> Response:
+        """An agent: its rating over time, opponents, seats, faults and games."""
+        ladder, number = self._of(request), request.path_params["player"]
+
+        def read() -> dict[str, Any]:
+            season, seasons = self._season(request)
+            players = self._store.players(ladder.name)
+            if number not in players:
+                raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
+            played = self._store.played(season.number, ladder.name, player=number)
+            row = next(
+                (e for e in self._table(ladder, season.number).rows if e.player == number), None
+            )
+            return {
+                "season": season,
+                "seasons": seasons,
+                "player": players[number],
+                "row": row,
+                "curve": curve([_rating(unit, number) for unit in played]),
+                "opponents": opponents(played, number, players),
+                "seats": by_seat(played, number),
+                "games": _games(played, number, players)[:GAMES],
+                "elo": elo,
+            }
+
+        values = await asyncio.to_thread(read)
+        who = self._entrant(request)
+        mine = who != "" and who == values["player"].entrant
+        return self._shown(request, "player", ladder=ladder, mine=mine, entrant=who, **values)
+
+    async def wall(self, request: Request) -> Response:
+        """What is played now and who leads, for a lecture hall."""
+        return self._shown(request, "wall", ladder=self._of(request))
+
+    async def leaders(self, request: Request) -> Response:
+        """The wall's table, as JSON."""
+        ladder = self._of(request)
+
+        def read() -> bytes:
+            season, _ = self._season(request)
+            rows = [_line(each) for each in self._table(ladder, season.number).rows if each.units]
+            return encode({"season": season.name, "rows": rows[:12]})
+
+        return Response(await asyncio.to_thread(read), media_type="application/json")
+
+    async def replay(self, request: Request) -> Response:
+        """Lead to a game of the journal."""
+        ladder = self._of(request)
+        unit, number = request.path_params["unit"], request.path_params["number"]
+        part, index = (f".{number}", 0) if ladder.seats == 1 else ("", number)
+        label = f"{ladder.name}/{unit}{part}/"
+
+        def find() -> int | None:
+            found = None
+            for at, record in episodes(self._journal):
+                if record.label.startswith(label) and record.result.index == index:
+                    found = at  # the last attempt is the one that counts
+            return found
+
+        try:
+            at = await asyncio.to_thread(find)
+        except (DovetailError, OSError) as error:
+            raise HTTPException(500, f"The journal cannot be read: {error}") from None
+        if at is None:
+            raise HTTPException(404, "The journal does not have this game.")
+        return RedirectResponse(f"/replay/{at}", 303)
+
+    # -- entrants ---------------------------------------------------------------------------------
+
+    async def mine(self, request: Request) -> Response:
+        """Take an entrant's access token, to show what only they may see."""
+        form = await self._posted(request)
+        token = str(form.get("token", "")).strip()
+        who = await asyncio.to_thread(self._store.entrant, token)
+        if who is None:
+            raise HTTPException(403, "This access token is unknown or void; ask for a new one.")
+        answer = RedirectResponse("/arena", 303)
+        answer.set_cookie(COOKIE, f"{who}:{self._sign(who)}", httponly=True, samesite="strict")
+        return answer
+
+    def _sign(self, who: str) -> str:
+        return hmac.new(self._secret, who.encode(), hashlib.sha256).hexdigest()
+
+    def _entrant(self, request: Request) -> str:
+        """Return the entrant whose token this browser has shown; empty if there is none."""
+        who, _, given = request.cookies.get(COOKIE, "").partition(":")
+        return who if hmac.compare_digest(given.encode(), self._sign(who).encode()) else ""
+
+
+# -- figures -----------------------------------------------------------------------------------------
+
+
+def _rating(unit: Played, player: int) -> tuple[float, float]:
+    return unit.ratings[unit.players.index(player)]
+
+
+def _line(row: Row) -> dict[str, Any]:
+    return {"name": row.name, "elo": elo(row), "points": f"{row.points:.3f}", "units": row.units}
+
+
+class Curve(msgspec.Struct):
+    """A rating over time as a picture: ``points`` of the line and of the band around it."""
+
+    line: str
+    band: str
+    low: float
+    high: float
+    units: int
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def curve(ratings: Sequence[tuple[float, float]]) -> Curve | None:
+    """Return the curve of ratings with two sigma around them; None for fewer than two."""
+    if len(ratings) < 2:
+        return None
+    step = max(1, math.ceil(len(ratings) / POINTS))
+    kept = [*range(0, len(ratings) - 1, step), len(ratings) - 1]
+    values = [ratings[each] for each in kept]
+    low = min(mu - 2 * sigma for mu, sigma in values)
+    high = max(mu + 2 * sigma for mu, sigma in values)
+
+    def at(number: int, value: float) -> str:
+        x = WIDTH * kept[number] / (len(ratings) - 1)
+        y = HEIGHT * (high - value) / max(1e-9, high - low)
+        return f"{x:.1f},{y:.1f}"
+
+    upper = [at(n, mu + 2 * sigma) for n, (mu, sigma) in enumerate(values)]
+    lower = [at(n, mu - 2 * sigma) for n, (mu, sigma) in enumerate(values)]
+    line = [at(n, mu) for n, (mu, _) in enumerate(values)]
+    return Curve(" ".join(line), " ".join([*upper, *lower[::-1]]), low, high, len(ratings))
+
+
+def opponents(
+    played: Sequence[Played], player: int, players: Mapping[int, Player]
+) -> list[tuple[Player, int, float]]:
+    """Return whom a player met, in how many units, and its mean points in those, the most frequent first."""
+    found: dict[int, list[float]] = {}
+    for unit in played:
+        mine = unit.points[unit.players.index(player)]
+        for each in unit.players:
+            if each != player:
+                found.setdefault(each, []).append(mine)
+    rows = [(players[who], len(p), math.fsum(p) / len(p)) for who, p in found.items()]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def by_seat(played: Sequence[Played], player: int) -> list[tuple[int, int, float, float]]:
+    """Return of each seat its number, games, mean score relative to the best, and seconds for a decision."""
+    found: dict[int, list[tuple[bool, float, int]]] = {}
+    for unit in played:
+        place = unit.players.index(player)
+        for game in unit.games:
+            if place in game.seating:
+                seat = game.seating.index(place)
+                best = game.scores[seat] == max(game.scores)
+                found.setdefault(seat, []).append((best, game.seconds[seat], game.decisions[seat]))
+    return [
+        (
+            seat,
+            len(games),
+            sum(best for best, _, _ in games) / len(games),
+            math.fsum(s for _, s, _ in games) / max(1, sum(d for _, _, d in games)),
+        )
+        for seat, games in sorted(found.items())
+    ]
+
+
+def _games(
+    played: Sequence[Played], player: int, players: Mapping[int, Player]
+) -> list[dict[str, Any]]:
+    """Return the games of a player, the newest first."""
+    found = []
+    for unit in reversed(played):
+        place = unit.players.index(player)
+        for game in unit.games:
+            if place not in game.seating:
+                continue
+            seat = game.seating.index(place)
+            found.append(
+                {
+                    "unit": unit.id,
+                    "number": game.number,
+                    "seat": seat + 1,
+                    "against": [players[p] for p in unit.players if p != player],
+                    "score": game.returns[seat] if len(game.seating) == 1 else game.scores[seat],
+                    "turns": game.turns,
+                    "reason": game.reason,
+                    "fault": game.fault == place,
+                    "message": game.message,
+                    "replay": game.reason != FORFEITED,
+                }
+            )
+    return found

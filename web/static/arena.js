@@ -1,0 +1,22 @@
+// The wall of an arena: the newest games, and who leads.
+import { live } from "./live.js";
+import { table, wall } from "./wall.js";
+
+const of = (id) => document.getElementById(id);
+const boards = wall(of("games"));
+const SHOWN = 9, AGAIN = 3000;
+
+live({ about: "wall" }, ({ now }) => {
+  if (!now) return;
+  of("problem").textContent = now.problem;
+  boards(now.games.slice(0, SHOWN));
+}, (lost) => { if (lost) of("problem").textContent = "The page's server does not answer; trying again."; });
+
+async function leaders() {
+  try {
+    const found = await (await fetch(`/arena/${of("hall").dataset.ladder}/wall.json`)).json();
+    table(of("leaders"), ["", "Agent", "Elo, 95 %", "Points", "Units"], found.rows.map((row, place) => [place + 1, row.name, row.elo, row.points, row.units]));
+  } catch { /* the connection above says so */ }
+  setTimeout(leaders, AGAIN);
+}
+leaders();
