@@ -153,8 +153,8 @@ class Journal:
         self.sync = sync
         self.states: dict[str, bytes] = {}
         """The newest state under each name."""
-        self.keys: dict[str, str] = {}
-        """The name of the key that a state belongs to, by the name of the state."""
+        self.keepers: dict[str, str] = {}
+        """The owner of a state that belongs to a key, as of ``Peer.owner``."""
         self.next = 1
         """The lowest number that no record mentions."""
         self.number = 0
@@ -187,9 +187,9 @@ class Journal:
     def _note(self, record: AnyRecord) -> None:
         if isinstance(record, StateRecord):
             self.states[record.name] = record.state
-            self.keys.pop(record.name, None)
+            self.keepers.pop(record.name, None)
             if record.key:
-                self.keys[record.name] = record.key
+                self.keepers[record.name] = f"key {record.key}"
         elif isinstance(record, EpisodeRecord):
             self.next = max(self.next, record.result.run + 1, record.result.episode + 1)
         else:

@@ -79,7 +79,7 @@ def replay(
             if event[1] is None and event[2] is None:
                 core.stop(now)
             elif event[1] is None:
-                core.allow(msgspec.msgpack.decode(event[2], type=Access), now)
+                core.allow(msgspec.convert(event[2], Access), now)
             else:
                 core.lost(known(event[1]), now)
         else:
@@ -225,9 +225,13 @@ class Live:
         self._size += len(data)
         self.events.clear()
 
-    def postpone(self) -> None:
-        """Try the next snapshot later."""
-        self._limit = self._size + GROWTH
+    def renew(self, core: Core, secret: bytes, now: float) -> None:
+        """Take a snapshot like ``begin``; if it cannot be written, try again later."""
+        try:
+            self.begin(core, secret, now)
+        except OSError as error:
+            self._limit = self._size + GROWTH
+            log.warning("cannot write a snapshot beside %s: %s", self.path, error.strerror)
 
     @property
     def full(self) -> bool:

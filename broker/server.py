@@ -12,7 +12,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dovetail import transport
 from dovetail.broker.access import Access
@@ -24,7 +23,6 @@ from dovetail.broker.live import Live
 from dovetail.broker.local import Local
 from dovetail.broker.outbox import Address, Audience
 from dovetail.peer.serving import Host
-from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport.keys import Guard, Key
 
@@ -46,12 +44,7 @@ WAIT = 0.5
 class Server:
     """A broker: bound to an address, or only for peers in this program, or both.
 
-    Args:
-        bind: the address; None for none.
-        settings: with ``access``, only the keys that it names are let in.
-        journal: what records episodes.
-        live: what records all that is in progress.
-        key: the broker's own, if there is ``access``.
+    With ``settings.access``, ``key`` is the broker's own, and only the keys that it names are let in.
 
     Raises:
         DovetailError: the address cannot be bound, or the journal not be written.
@@ -83,7 +76,7 @@ class Server:
         self._intake = Intake(self.core)
         self._router: transport.AnyRouter | None = None
         if bind is not None:
-            guard = None if key is None else Guard(key, self._admits)
+            guard = None if key is None else Guard(key, lambda key: self.core.tables.admits(key))
             self._router = transport.listen(bind, self.settings.limits.frame, guard)
             self.address = self._router.address
 
@@ -99,8 +92,7 @@ class Server:
             self.core = Core(self.settings, self._secret)
             if journal is not None:
                 self.core.tables.states.update(journal.states)
-                owners = {name: f"key {key}" for name, key in journal.keys.items()}
-                self.core.tables.keepers.update(owners)
+                self.core.tables.keepers.update(journal.keepers)
                 self.core.tables.next = journal.next
         if live is not None:
             live.begin(self.core, self._secret, self._now())
@@ -117,6 +109,13 @@ class Server:
     def post(self, local: Local, messages: Sequence[m.Message]) -> None:
         """Take messages from a peer in this program; ``pump`` acts upon them."""
         self._local.append((local, messages))
+
+    def allow(self, access: Access) -> None:
+        """Let the holders of keys do what another access file says, from now on."""
+        now = self._now()
+        if self._live is not None:
+            self._live.events.append((now, None, access))
+        self.core.allow(access, now)
 
     # -- the loop ------------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class Server:
         if core.tables.dropped:
             self._drop()
         if live is not None and live.full and not self._held:
-            self._renew(live, now)
+            live.renew(self.core, self._secret, now)
         self._last = time.monotonic() + self._offset
 
     def _exchange(self, now: float) -> float:
@@ -248,14 +247,6 @@ class Server:
                     return
         self._tell(out)
 
-    def _renew(self, live: Live, now: float) -> None:
-        """Replace what was written of what is in progress by a snapshot."""
-        try:
-            live.begin(self.core, self._secret, now)
-        except OSError as error:
-            live.postpone()
-            log.warning("cannot write a snapshot beside %s: %s", live.path, error.strerror)
-
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Keep back everything until the journal can be written again."""
         assert self.journal is not None
@@ -266,9 +257,8 @@ class Server:
                 "the broker waits until it can be written; make room"
             )
             log.error(text)
-            self._tell(
-                [(each, m.Error("journal", text)) for each in self.core.tables.experiments()]
-            )
+            experiments = self.core.tables.experiments()
+            self._tell([(each, m.Error("journal", text)) for each in experiments])
         self._retry = now + RETRY_JOURNAL
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
@@ -332,20 +322,6 @@ class Server:
             for connection, why in dropped.items():
                 self._router.drop(connection, why)
         dropped.clear()
-
-    # -- keys ----------------------------------------------------------------------------------------
-
-    def allow(self, access: Access) -> None:
-        """Let the holders of keys do what another access file says, from now on."""
-        now = self._now()
-        if self._live is not None:
-            self._live.events.append((now, None, codec.encode(access)))
-        self.settings = replace(self.settings, access=access)
-        self.core.allow(access, now)
-
-    def _admits(self, public: str) -> bool:
-        access = self.settings.access
-        return access is not None and access.admits(public)
 
     # -- the end ---------------------------------------------------------------------------------------
 

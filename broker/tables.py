@@ -73,6 +73,11 @@ class Tables:
             return access is None or access.may_use(peer.key, other)
         return keeper not in self.sessions
 
+    def admits(self, public: str) -> bool:
+        """Whether a program with this public key may connect."""
+        access = self.settings.access
+        return access is not None and access.admits(public)
+
     def allowance(self, key: str) -> limits.Allowance:
         """Return what a peer may cost; ``key`` is the name of its key, or empty."""
         access = self.settings.access

@@ -328,7 +328,7 @@ def test_a_stored_state_belongs_to_the_key_when_the_session_is_over(tmp_path: Pa
     journal = Journal(tmp_path / "journal")
     journal.write(table.records)
     journal.close()
-    assert Journal(tmp_path / "journal").keys == {"best": "ada"}
+    assert Journal(tmp_path / "journal").keepers == {"best": "key ada"}
 
 
 def test_a_shared_state_is_everyones() -> None:
@@ -387,7 +387,7 @@ def test_a_broker_that_was_killed_knows_the_keys_and_the_changes_again(tmp_path:
     hello = codec.encode(m.Hello(1, "experiment"))
     for public in (ADA, BOB):
         record.events.append((1.0, [public.encode() + b"1", hello]))
-    record.events.append((2.0, None, codec.encode(after)))
+    record.events.append((2.0, None, after))
     record.flush()
     journal.close()
     restored = live.Live(Journal(tmp_path / "journal")).restore(Settings(access=after))

@@ -23,6 +23,7 @@ from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.experiments.client import Experiment
 from dovetail.peer.link import Link
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -244,6 +245,27 @@ def test_a_key_that_is_revoked_while_its_program_is_connected(guarded: Guarded) 
             assert [peer["role"] for peer in other.catalogue()["peers"]] == ["experiment"]
             mine.close(goodbye=False)
             assert "does not accept" in refused(lambda: observe(guarded.address, ada))
+
+
+def test_a_session_token_is_of_no_use_to_another_key(guarded: Guarded) -> None:
+    ada, bob = guarded.key("ada"), guarded.key("bob")
+    with guarded.running():
+        mine = observe(guarded.address, ada, name="mine")
+        assert mine.session.welcome is not None
+        session = mine.session.welcome.session
+        thief = Raw(guarded.address, bob)
+        try:
+            thief.socket.send(codec.encode(m.Hello(m.VERSION, "observer", resume=session)))
+            welcome = codec.Decoder[Any](m.Welcome).decode(thief.socket.recv())
+            assert (welcome.resumed, welcome.name) == (False, "observer-2")
+            assert welcome.session != session
+        finally:
+            thief.close()
+        mine.send([m.Catalogue(1)])
+        answer: list[m.Message] = []
+        while not any(isinstance(each, m.Reply) for each in answer):
+            answer += mine.receive(SOON)
+        mine.close()
 
 
 def test_a_key_that_is_added_is_let_in_by_the_running_broker(guarded: Guarded) -> None:
