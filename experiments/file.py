@@ -95,6 +95,8 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     lookahead: bool = False
     """Whether agents may ask the environment what would follow."""
+    stacked: bool = False
+    """Whether to play in groups, many episodes in one message, where everything allows it."""
     openings: Openings = 0
     """So many first plies are drawn at random, the same for every seating; or lines of actions, or the name of a
     file with a line each; or ``auto``: drawn if the players turn out to be deterministic."""
@@ -167,6 +169,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
     lookahead: bool = False
+    stacked: bool = False
 
     def problem(self) -> str:
         """Return what contradicts itself; empty if nothing does."""
@@ -222,6 +225,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             on_timeout=self.on_timeout,
             on_illegal=self.on_illegal,
             lookahead=self.lookahead,
+            stacked=self.stacked,
             openings=0 if self.seats == 1 else self.openings,
             openings_seed=openings_seed,
             truncated=self.truncated,
@@ -257,6 +261,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
     lookahead: bool = False
+    stacked: bool = False
 
 
 class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):

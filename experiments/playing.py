@@ -202,6 +202,7 @@ class Playing:
                 on_timeout=part.on_timeout,
                 on_illegal=part.on_illegal,
                 lookahead=part.lookahead,
+                stacked=part.stacked,
                 label=self._store.label(job.row),
                 **options,
             )

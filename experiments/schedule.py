@@ -182,6 +182,7 @@ def _block(
         on_timeout=league.on_timeout,
         on_illegal=league.on_illegal,
         lookahead=league.lookahead,
+        stacked=league.stacked,
     )
     return part, done, length
 

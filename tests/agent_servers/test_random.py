@@ -8,7 +8,9 @@ import pytest
 from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.learning.sampling import sample
+from dovetail.agent_servers.learning.twister import Twisters
 from dovetail.protocol import spaces
+from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Spec
 
 SPACES: list[spaces.Space] = [
@@ -80,3 +82,18 @@ def test_whole_boxes_reach_both_bounds() -> None:
     rng = random.Random(1)
     drawn = np.concatenate([sample(spaces.Box([50], -1, 1, "int8"), rng) for _ in range(20)])
     assert set(drawn.tolist()) == {-1, 0, 1}
+
+
+def test_many_generators_at_once_draw_as_single_ones() -> None:
+    seeds = [0, 1, 2**32 - 1, 2**32, 2**40 + 3, 2**63 - 1]
+    which = np.arange(len(seeds))
+    many = Twisters(len(seeds))
+    for _ in range(2):  # begun again, they begin again
+        singles = [random.Random(seed) for seed in seeds]
+        many.begin(which, np.array(seeds, np.uint64))
+        for draw in range(1500):
+            mask = np.array([[1 + (draw * 7 + row) % 255, row] for row in which], np.uint8)
+            wanted = [s.choice(unmask(m.tobytes())) for s, m in zip(singles, mask, strict=True)]
+            assert many.choose(which, mask).tolist() == wanted
+            numbers = [-5 + s.randrange(3 + draw) for s in singles]
+            assert many.number(which, -5, 3 + draw).tolist() == numbers

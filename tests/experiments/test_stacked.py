@@ -14,9 +14,15 @@ import pytest
 from dovetail import Agent, BatchAgent, Decision, End, Environment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.agent import RESIGN
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.host import AgentHost
+from dovetail.broker.server import Server
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.environment import IllegalAction
+from dovetail.env_servers.host import EnvironmentHost
+from dovetail.experiments.client import Experiment
+from dovetail.experiments.inprocess import LocalLink
 from dovetail.protocol import journal
+from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
 
 
@@ -207,6 +213,30 @@ def test_one_instance_in_several_seats(tmp_path: Path) -> None:
             return sorted(map(comparable, run), key=lambda each: (each["index"], each["reason"]))
 
     assert results(True) == results(False)
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_compiled_peers_give_the_same_over_the_wire(rotate: bool) -> None:
+    """Every message is encoded and read as over a socket; the host is compiled or plays copies."""
+
+    class Plain(ConnectFour):
+        name = "plain"
+
+    def results(game: str, *, stacked: bool) -> Any:
+        server = Server()
+        server.attach(EnvironmentHost([ConnectFour, Plain]), encoded=True)
+        for name in ("one", "two"):
+            server.attach(AgentHost([Random]), name, encoded=True)
+        experiment = Experiment(LocalLink(server, m.Hello(m.VERSION, "experiment")))
+        agents = [experiment.create("random", seed=n, peer=p) for n, p in enumerate(["one", "two"])]
+        run = experiment.run(
+            game, agents, episodes=90, concurrency=70, seed=3, rotate=rotate, stacked=stacked
+        )
+        return sorted(map(comparable, run), key=lambda each: each["index"])
+
+    single = results("connect_four", stacked=False)
+    assert results("connect_four", stacked=True) == single
+    assert results("plain", stacked=True) == single
 
 
 def test_a_game_goes_to_groups_and_comes_back_in_few_messages() -> None:
