@@ -58,7 +58,9 @@ class Over:
     slot: int
     ending: Ending
     seen: list[Any]
-    """What each seat observes at the end."""
+    """What each seat observes at the end, unless the environment said it."""
+    final: int = -1
+    """The row of ``finals`` that says it."""
 
 
 class Stack:
@@ -113,6 +115,8 @@ class Stack:
         """How many actions ``acts`` has of a slot."""
         self.acts = np.zeros((size, 64, 3), np.int32)
         """Turn, seat and action of each."""
+        self.plain = np.ones(size, bool)
+        """Whether each of its turns has one action, and seat and action are 0 to 127."""
         self.slots = np.zeros(0, np.int32)
         """Those of the batch in progress."""
         self.rows = np.zeros(0, np.int32)
@@ -120,6 +124,8 @@ class Stack:
         self.seats = np.zeros(0, np.int32)
         self.legal: Column | None = None
         self.observations: Any = None
+        self.finals: Any = None
+        """What the seats observe in the episodes that the environment has just ended."""
         self.afterstates: Any = None
         self.actions = np.zeros(0, np.int64)
         """The answer of each."""
@@ -143,6 +149,7 @@ class Stack:
         for column in per_seat:
             column[slots] = 0
         self.played[slots] = 0
+        self.plain[slots] = True
         for slot, seed in zip(slots.tolist(), seeds, strict=True):
             self.seed[slot] = seed
             self.measured.pop(slot, None)
@@ -155,7 +162,9 @@ class Stack:
         goes = going[self.rows]
         rows, seats, actions = self.rows[goes], self.seats[goes], self.actions[goes]
         self._note(rows, seats, actions)
-        self.slots = np.union1d(rows, begun).astype(np.int32)
+        named = np.zeros(len(self.live), bool)
+        named[rows] = named[begun] = True
+        self.slots = np.flatnonzero(named).astype(np.int32)
         self.batch += 1
         patience = self.rules.answer_timeout
         self.deadline = FOREVER if patience is None else now + patience
@@ -180,6 +189,8 @@ class Stack:
             self.acts = np.concatenate([self.acts, np.zeros_like(self.acts)], axis=1)
         self.acts[rows, at] = np.stack([self.turn[rows], seats, actions], axis=1)
         self.played[rows] = at + 1
+        self.plain[rows[(actions < 0) | (actions > 127) | (seats > 127)]] = False
+        self.plain[rows[1:][rows[1:] == rows[:-1]]] = False
 
     # -- the environment's turns -----------------------------------------------------------------
 
@@ -212,6 +223,14 @@ class Stack:
             afterstates = columns.values("afterstates", turns.afterstates, total)
         ended = np.flatnonzero((over == 1) | (over == 2))
         finals = columns.values("finals", turns.finals, len(ended))
+        if isinstance(finals, np.ndarray):
+            whole = finals.ndim > 1 and finals.shape[1] == number
+        else:
+            whole = all(isinstance(e, list) and len(e) == number for e in finals or ())
+        if not whole and len(ended):
+            raise ProtocolError(
+                "invalid", f"`finals` needs an observation for each of {number} seats"
+            )
         outcomes = turns.outcomes
         if outcomes is not None:
             outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
@@ -231,19 +250,17 @@ class Stack:
             self._failed(fault, slot, before)
             for fault, slot in zip(turns.faults, batch[over == 3].tolist(), strict=True)
         ]
-        for at, (slot, kind) in enumerate(
-            zip(batch[ended].tolist(), over[ended].tolist(), strict=True)
-        ):
-            scores = None
-            if outcomes is not None and not np.isnan(outcomes[at]).all():
-                scores = outcomes[at].tolist()
-                if not np.isfinite(outcomes[at]).all():
-                    wrong.setdefault(slot, f"`outcomes` of slot {slot} are {scores}")
-            seen = [None] * number if finals is None else list(finals[at])
-            if len(seen) != number:
-                wrong.setdefault(slot, f"`finals` of slot {slot} has {len(seen)} of {number} seats")
-                seen = [None] * number
-            found.append(Over(slot, Ending(OVER[kind - 1], None, scores), seen))
+        scores: list[list[float] | None] = [None] * len(ended)
+        if outcomes is not None:
+            given, some = outcomes.tolist(), ~np.isnan(outcomes).all(axis=1)
+            scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
+            for at in np.flatnonzero(some & ~np.isfinite(outcomes).all(axis=1)).tolist():
+                slot = int(batch[ended[at]])
+                wrong.setdefault(slot, f"`outcomes` of slot {slot} are {given[at]}")
+        self.finals = finals
+        kinds, over_slots = over[ended].tolist(), batch[ended].tolist()
+        for at, (slot, kind) in enumerate(zip(over_slots, kinds, strict=True)):
+            found.append(Over(slot, Ending(OVER[kind - 1], None, scores[at]), [], at))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
             found.append(Over(slot, Ending("environment-failed", message=text), self._seen(slot)))
@@ -341,8 +358,10 @@ class Stack:
         self.deadline = FOREVER if allowed is None or not len(rows) else now + allowed
         clock = None if rule.decision is None else m.Clock(rule.decision, None, self.last)
         found = {}
-        for holder in np.unique(holders).tolist():
+        for holder in range(len(self.instances)):
             mine = np.flatnonzero(holders == holder)
+            if not len(mine):
+                continue
             found[holder] = self._steps(mine, clock), mine
         self.pending[rows, seats] = 0.0
         self.decisions[rows, seats] += 1
@@ -552,10 +571,21 @@ class Stack:
 
     # -- the end ---------------------------------------------------------------------------------
 
+    def final(self, over: Over, seat: int) -> Any:
+        """Return what a seat observes at the end of an episode."""
+        if over.final < 0:
+            return over.seen[seat]
+        return None if self.finals is None else self.finals[over.final][seat]
+
     def running(self) -> list[Over]:
         """Return every episode in progress as if it ended here."""
         seen = [(slot, self._seen(slot)) for slot in np.flatnonzero(self.live).tolist()]
         return [Over(slot, Ending("cancelled"), each) for slot, each in seen]
+
+    def accounts(self) -> list[Column]:
+        """Return, by slot and seat: place, return, decisions, seconds, breaches, refused answers."""
+        found: list[Column] = [self.place, self.total, self.decisions, self.seconds]
+        return [*found, self.breaches, self.refused]
 
     def history(self, slot: int) -> tuple[Any, int]:
         """Return the actions of a slot's episode, turn by turn, and the number of turns.
@@ -564,7 +594,7 @@ class Stack:
         """
         acts = self.acts[slot, : self.played[slot]]
         count = len(acts)
-        if count and acts[:, 0].max() + 1 == count and acts.min() >= 0 and acts[:, 1:].max() < 128:
+        if count and self.plain[slot]:
             if count < 16:
                 head = bytes([0x90 + count])
             elif count < 1 << 16:

@@ -327,15 +327,20 @@ class Stacked:
         overs = [each for each in overs if stack.live[each.slot]]
         if not overs:
             return
-        results = [self._result(run, stack, over) for over in overs]
-        stack.live[[over.slot for over in overs]] = False
+        slots = [over.slot for over in overs]
+        accounts = [column[slots].tolist() for column in stack.accounts()]
+        results = [
+            self._result(run, stack, over, account)
+            for over, account in zip(overs, zip(*accounts, strict=True), strict=True)
+        ]
+        stack.live[slots] = False
         self._tell(run, stack, overs)
         self._tables.counters["episodes"] += len(overs)
         for result in results:
             self._watching.tell(run, result)
         run.experiment.outbox.deliver(m.Episodes(run.number, results))
 
-    def _result(self, run: Run, stack: Stack, over: Over) -> m.Episode:
+    def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:
         slot, ending = over.slot, over.ending
         index = int(stack.index[slot])
         for instance in run.instances():
@@ -350,7 +355,7 @@ class Stacked:
             int(stack.number[slot]),
             stack.seed[slot],
             ending.reason,
-            self._seats(run, stack, slot),
+            self._seats(run, stack, slot, account),
             ending.outcome,
             ending.blame,
             turns,
@@ -373,19 +378,15 @@ class Stacked:
         )
         return result
 
-    def _seats(self, run: Run, stack: Stack, slot: int) -> list[m.SeatResult]:
+    def _seats(
+        self, run: Run, stack: Stack, slot: int, account: tuple[Any, ...]
+    ) -> list[m.SeatResult]:
         found = []
-        columns_ = (stack.place, stack.total, stack.decisions, stack.seconds, stack.breaches)
-        for seat, (place, total, decisions, seconds, breaches) in enumerate(
-            zip(*(column[slot].tolist() for column in columns_), strict=True)
-        ):
-            instance = run.agents[place]
-            result = m.SeatResult(
-                instance.agent, instance.number, total, decisions, seconds, breaches
-            )
-            refused = int(stack.refused[slot, seat])
-            if refused:
-                result.refused = refused
+        rows = zip(*account, strict=True)
+        for seat, (place, total, decisions, seconds, breaches, refused) in enumerate(rows):
+            agent = run.agents[place]
+            result = m.SeatResult(agent.agent, agent.number, total, decisions, seconds, breaches)
+            result.refused = refused
             if stack.measured:
                 result.measures = stack.means(slot, seat)
             found.append(result)
@@ -406,12 +407,19 @@ class Stacked:
         for row, over in enumerate(overs):
             if over.ending.outcome is not None:
                 scores[row] = over.ending.outcome
-        for holder in np.unique(holders).tolist():
+        finals = np.array([over.final for over in overs], np.int32)
+        whole = isinstance(stack.finals, np.ndarray) and bool((finals >= 0).all())
+        for holder, instance in enumerate(stack.instances):
             mine: columns.Column = np.flatnonzero(holders == holder)
+            if not len(mine):
+                continue
             own, at, of = slots[mine], number[mine], which[mine]
             rows = of.tolist()
-            seen = [overs[row].seen[seat] for row, seat in zip(rows, at.tolist(), strict=True)]
-            instance = stack.instances[holder]
+            if whole:
+                seen = stack.finals[finals[of], at]
+            else:
+                pairs = zip(rows, at.tolist(), strict=True)
+                seen = columns.stacked([stack.final(overs[row], seat) for row, seat in pairs])
             ends = m.Ends(
                 *(stack.match.number, instance.number, own, at),
                 stack.number[own],
@@ -419,7 +427,7 @@ class Stacked:
                 stack.total[own, at],
                 stack.decisions[own, at],
                 [overs[row].ending.reason for row in rows],
-                observations=columns.stacked(seen),
+                observations=seen,
                 mode=modes[instance],
             )
             if not np.isnan(scores).all():

@@ -59,12 +59,15 @@ class Group:
 
     def _named(self, slots: Column, restarts: Column) -> Column:
         """Return the slots of a batch, rising; none may be foreign, or act and begin at once."""
-        named = np.union1d(slots, restarts).astype(np.int32)
-        if len(named) and not 0 <= int(named[0]) <= int(named[-1]) < self.slots:
-            raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
-        if len(np.intersect1d(slots, restarts)):
+        for column in (slots, restarts):
+            if len(column) and not 0 <= int(column.min()) <= int(column.max()) < self.slots:
+                raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
+        named = np.zeros(self.slots, bool)
+        named[slots] = True
+        if named[restarts].any():
             raise ProtocolError("invalid", "a slot is in `slots` and in `restarts`")
-        return named
+        named[restarts] = True
+        return np.flatnonzero(named).astype(np.int32)
 
 
 class Groups:
