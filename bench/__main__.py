@@ -19,6 +19,8 @@ from bench.table import Figure, Row, as_markdown, for_terminal, machine
 
 RESULTS = Path(__file__).resolve().parent / "results.md"
 MATCHES = (1, 8, 64, 256)
+STACKED = (256, 1024)
+"""Matches at once of the rows of stacked turns."""
 
 
 class Rows(enum.StrEnum):
@@ -28,6 +30,7 @@ class Rows(enum.StrEnum):
     eight = "8"
     many = "64"
     most = "256"
+    stacked = "stacked"
     inprocess = "inprocess"
     memory = "memory"
 
@@ -102,6 +105,17 @@ class Bench:
         plural = "1 match, lock-step" if matches == 1 else f"{matches} matches at once"
         self.compare(f"{plural}, {transport}", ours, others)
 
+    def stacked(self, transport: Transport) -> None:
+        """Measure matches in groups beside 256 single ones, with a process per role."""
+        for game in self.games:
+            as_arrays = dovetail_rows.STACKED_TRIVIAL if game is dovetail_rows.TRIVIAL else game
+            ours = {
+                f"{slots} matches": dovetail_rows.stacked(as_arrays, transport, slots)
+                for slots in STACKED
+            }
+            single = {"256 single matches": dovetail_rows.networked(game, transport, 256)}
+            self.compare(f"stacked, {game.title}, {transport}", ours, single)
+
     def in_process(self) -> None:
         """Measure everything in one process."""
         ours = {game.title: dovetail_rows.in_process(game) for game in self.games}
@@ -174,6 +188,8 @@ def main(
         if str(matches) in wanted:
             for via in vias:
                 bench.networked(via, matches)
+    if Rows.stacked in wanted:
+        bench.stacked(vias[-1])
     if Rows.inprocess in wanted:
         bench.in_process()
     if Rows.memory in wanted and bench.games:

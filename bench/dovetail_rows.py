@@ -38,6 +38,10 @@ class Game:
     """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in DOVETAIL_BROKER."""
 
 
+STACKED_TRIVIAL = Game(
+    "trivial", "bench.stacked_peers:Trivial", "trivial", "bench.stacked_peers:First", "first"
+)
+"""The trivial game again, as arrays."""
 TRIVIAL = Game("trivial", "bench.peers:Trivial", "trivial", "bench.peers:First", "first")
 CONNECT_FOUR = Game("Connect Four", "connect_four", "connect_four", "random", "random")
 GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
@@ -133,7 +137,12 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 @contextlib.contextmanager
 def _playing(
-    experiment: Experiment, game: Game, concurrency: int, clock: float | None = 60.0
+    experiment: Experiment,
+    game: Game,
+    concurrency: int,
+    clock: float | None = 60.0,
+    *,
+    stacked: bool = False,
 ) -> Iterator[Iterator[int]]:
     """Start a run; yield the turns of each finished episode; cancel the run afterwards."""
     players = [experiment.create(game.player, seed=seat) for seat in range(2)]
@@ -144,6 +153,7 @@ def _playing(
         concurrency=concurrency,
         seed=1,
         clock={"decision": clock},
+        stacked=stacked,
     )
 
     def turns() -> Iterator[int]:
@@ -165,6 +175,19 @@ def networked(game: Game, transport: Transport, concurrency: int) -> Measurement
             _playing(there.experiment, game, concurrency) as turns,
         ):
             return steady(turns, seconds, concurrency)
+
+    return measure
+
+
+def stacked(game: Game, transport: Transport, slots: int) -> Measurement:
+    """Return the measurement of so many matches at once in groups, with a process per role."""
+
+    def measure(seconds: float) -> float:
+        with (
+            running(game, transport) as there,
+            _playing(there.experiment, game, slots, stacked=True) as turns,
+        ):
+            return steady(turns, seconds, slots)
 
     return measure
 

@@ -305,6 +305,12 @@ def test_an_environment_that_does_not_offer_it_plays_singly() -> None:
     assert table.environment.last.slots == 0  # type: ignore[attr-defined]
 
 
+def test_a_large_run_over_sockets_has_two_groups() -> None:
+    table = Stack(episodes=90, concurrency=71)
+    other = table.environment.hears(m.Open)
+    assert (table.opened.slots, other.slots) == (36, 35)
+
+
 def test_an_agent_that_leaves_ends_its_run() -> None:
     table = Stack(on_agent_lost="forfeit").begun()
     table.agents[1].says(m.Bye())

@@ -1,0 +1,70 @@
+"""The trivial game and agent of ``peers`` as arrays, for the rows of stacked turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bench import peers
+from dovetail import Seat, Spec
+from dovetail.agent_servers.vector import Column, Rows, VectorAgent
+from dovetail.env_servers.vector import Transitions, VectorEnvironment
+
+SEEN = np.frombuffer(peers.OBSERVATION.encode(), np.uint8)
+BITS = sum(1 << action for action in peers.LEGAL)
+
+
+class Trivials(VectorEnvironment):
+    """Two seats in turn, always 42 turns, eight bytes to see and seven legal actions."""
+
+    def __init__(self, configuration: Any, slots: int) -> None:
+        super().__init__(configuration, slots)
+        self._turn = np.zeros(slots, np.int32)
+
+    def init(self) -> Spec:
+        return peers.Trivial().init()
+
+    def start(self, slots: Column, seeds: Column) -> None:
+        self._turn[slots] = 0
+
+    def step(self, slots: Column, seats: Column, actions: Column) -> None:
+        self._turn[slots] += 1
+
+    def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
+        turn = self._turn[slots]
+        over = turn == peers.TURNS
+        rows = slots[~over]
+        seen = np.broadcast_to(SEEN, (len(rows), len(SEEN)))
+        found = Transitions(rows, turn[~over] % 2, seen, np.full((len(rows), 1), BITS, np.uint8))
+        if over.any():
+            found.over = over.astype(np.uint8)
+            ended = int(over.sum())
+            found.finals = np.broadcast_to(SEEN, (ended, 2, len(SEEN)))
+            found.outcomes = np.full((ended, 2), 0.5)
+        return found
+
+
+class Trivial(peers.Trivial):
+    """The same game; in groups it is played as arrays."""
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
+        return Trivials(configuration, slots)
+
+
+class First(VectorAgent):
+    """Takes the first action, which is legal in this game."""
+
+    name = "first"
+    capacity = 0
+
+    def step(self, decision: Any) -> Any:
+        return decision.legal[0]
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
+        return True
+
+    def step_rows(self, rows: Rows, memory: Any) -> Column:
+        return np.zeros(len(rows.slots), np.int64)
