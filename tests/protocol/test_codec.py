@@ -49,6 +49,26 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
+# -- what a name means -------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("S3.5")
+@pytest.mark.parametrize("name", ["start", "step", "turn", "create", "message"])
+def test_direction_and_role_say_what_a_frame_is(name: str) -> None:
+    meant: dict[type[m.Message], list[Any]] = {}
+    for union in (*codec.AT_BROKER.values(), *codec.AT_PEER.values()):
+        for kind in get_args(union):
+            if kind.__struct_config__.tag == name:
+                meant.setdefault(kind, []).append(union)
+    assert len(meant) > 1
+    shown = [each.message for each in examples.valid()]
+    for kind, unions in meant.items():
+        frames = [codec.encode(each) for each in shown if type(each) is kind]
+        assert frames, kind
+        for union in unions:
+            assert {type(codec.Decoder(union).decode(frame)) for frame in frames} == {kind}
+
+
 # -- against msgpack ---------------------------------------------------------------------------------
 
 

@@ -217,6 +217,7 @@ def test_a_flood_gives_the_others_their_turns(router: Pumped, good: Good) -> Non
     assert turns >= 5
 
 
+@pytest.mark.rule("S3.8")
 def test_a_peer_that_never_reads_is_not_read_and_in_the_end_closed(
     router: Pumped, good: Good, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -426,15 +427,16 @@ def test_a_dealer_comes_before_its_router_and_after_the_next_one(tmp_path: Path)
     assert len(greetings) == 2
 
 
-def test_both_sides_send_much_before_either_reads(router: Pumped) -> None:
+@pytest.mark.rule("S3.8")
+def test_both_sides_send_much_before_either_reads_and_keep_the_order(router: Pumped) -> None:
     made = Dealer(router.router.address, lambda: b"echo hello")
     over, thread = pumping(router)
     try:
         assert hear(made, 1) == [b"echo hello"]
-        frame = b"echo" + bytes(MOST - 4)
-        for _ in range(32):
+        frames = [b"echo%02d" % number + bytes(MOST - 6) for number in range(32)]
+        for frame in frames:
             made.send([frame])
-        assert hear(made, 32) == [frame] * 32
+        assert hear(made, 32) == frames
     finally:
         made.close(1.0)
         over.set()
@@ -494,6 +496,7 @@ def test_the_routers_reason_reaches_the_dealer(tmp_path: Path) -> None:
 # -- libzmq at the other end -------------------------------------------------------------------------
 
 
+@pytest.mark.rule("S3.8")
 def test_libzmq_dealers_and_their_heartbeats(router: Pumped) -> None:
     context = zmq.Context()
     made = context.socket(zmq.DEALER)

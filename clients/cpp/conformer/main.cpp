@@ -101,7 +101,7 @@ private:
         question.then = [](const std::vector<Preview>& previews) -> Answer {
             List rewards;
             for (const Preview& each : previews) {
-                rewards.push_back(List(each.rewards.begin(), each.rewards.end()));
+                rewards.emplace_back(List(each.rewards.begin(), each.rewards.end()));
             }
             return rewards;
         };
