@@ -10,6 +10,7 @@ The verbs are RL-Glue's.  The smallest agent answers ``step``:
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
 
@@ -147,7 +148,7 @@ class Lookahead(Struct, frozen=True):
     """For what the seat cannot know and for chance; the same draw for all lines."""
 
 
-class Agent(Generic[P]):
+class Agent(ABC, Generic[P]):
     """A player.  Subclass it, answer ``step``, and ``serve`` it.
 
     One instance may hold several seats at once, of one episode or of ``capacity`` many.  What it
@@ -204,12 +205,12 @@ class Agent(Generic[P]):
         """Answer the first decision of an episode with an action."""
         return self.step(decision)
 
+    @abstractmethod
     def step(self, decision: Decision) -> Any:
         """Answer a decision with an action; as a generator it may ask with ``Lookahead`` first.
 
         ``RESIGN`` gives the episode up.
         """
-        raise NotImplementedError
 
     def end(self, end: End) -> None:
         """Hear that an episode is over.  A seat that never had to decide hears it too."""
@@ -258,9 +259,9 @@ class Agent(Generic[P]):
 class BatchAgent(Agent[P]):
     """An agent that answers all decisions that are waiting with one call."""
 
+    @abstractmethod
     def step_batch(self, decisions: Sequence[Decision]) -> Sequence[Any]:
         """Answer each decision with an action, in the same order."""
-        raise NotImplementedError
 
     def step(self, decision: Decision) -> Any:
         return self.step_batch([decision])[0]

@@ -7,6 +7,7 @@ The verbs are RL-Glue's.  After each transition an environment says which seats 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -51,7 +52,7 @@ class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of an environment that has no options."""
 
 
-class Environment:
+class Environment(ABC):
     """The rules of a game.
 
     ``start`` and ``step`` return a ``Turn``, made by one of three constructors: ``Turn.ask`` (one
@@ -67,25 +68,25 @@ class Environment:
     def __init__(self, configuration: Any = None) -> None:
         self.configuration: Any = self.Configuration() if configuration is None else configuration
 
+    @abstractmethod
     def init(self) -> Spec:
         """Return what seats can expect; called once, before any episode.
 
         Raises:
             DovetailError: the configuration makes no game; the text names the option.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, seed: int) -> Turn:
         """Begin an episode, dropping one in progress."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, actions: Mapping[int, Any]) -> Turn:
         """Apply the actions of all seats that had to act, by seat.
 
         Raises:
             IllegalAction: the rules refuse one; the episode is as before.
         """
-        raise NotImplementedError
 
     def afterstates(self, seat: int) -> Any:
         """Return an array with one row per legal action, in their order: what ``seat`` would

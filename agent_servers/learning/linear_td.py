@@ -6,6 +6,7 @@ weights times features; after each step the weights move by ``rate * (target - v
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -84,10 +85,11 @@ class LinearTD(Agent[P]):
 
     # -- what a game adds ------------------------------------------------------------------------------
 
+    @abstractmethod
     def first_weights(self) -> list[float]:
         """Return the weights to begin with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
         """Search a position.
 
@@ -96,23 +98,22 @@ class LinearTD(Agent[P]):
             action: to be taken whatever the search says, drawn for exploration.
             learn: whether the values for learning are wanted.
         """
-        raise NotImplementedError
 
     def value(self, features: Array) -> float:
         """Return the value of a position that is not over."""
         return float(self.weights @ features)
 
+    @abstractmethod
     def result(self, end: End) -> float:
         """Return the value of a game that is over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def beyond(self, end: End) -> float:
         """Return the value of the last position of a game that was truncated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rate(self, features: Array) -> float:
         """Return the step size of the update that comes."""
-        raise NotImplementedError
 
     # -- the agent ---------------------------------------------------------------------------------------
 

@@ -101,6 +101,9 @@ class Options(Struct, frozen=True):
 class Typed(Agent[Options]):
     weights = np.zeros(0)
 
+    def step(self, decision: Decision) -> int:
+        return 0
+
 
 class Narrower(Options, frozen=True):
     depth: int = 2
@@ -161,6 +164,14 @@ def test_other_agents_versions_and_parameters_are_refused() -> None:
             unpack(name, data, version, parameters, Struct)
     with pytest.raises(DovetailError, match="not a saved typed"):
         unpack("typed", b"rubbish", 1, Options, Struct)
+
+
+def test_what_lacks_a_method_is_not_made() -> None:
+    class Silent(Agent):
+        """Leaves out ``step``."""
+
+    with pytest.raises(TypeError, match=r"abstract method '?step"):
+        Silent()  # type: ignore[abstract]
 
 
 def test_an_agent_becomes_another() -> None:

@@ -3,6 +3,7 @@ play."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -57,9 +58,9 @@ class DominionBot(Agent):
             return self.trash(seen)
         return self.play(seen, legal)
 
+    @abstractmethod
     def wishes(self, seen: Seen) -> Iterable[int]:
         """Return the kinds to buy; the most expensive that can be bought is."""
-        raise NotImplementedError
 
     def play(self, seen: Seen, legal: Sequence[int]) -> int:
         """Return what to play."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -95,9 +96,9 @@ class Searcher(Agent[S]):
         rules.place(seat, decision.observation)
         return LocalRules().run(search)
 
+    @abstractmethod
     def search(self, decision: Decision, start: Node) -> Search:
         """Return a search whose result is an action."""
-        raise NotImplementedError
 
 
 def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:

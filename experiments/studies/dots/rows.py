@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.games.dots.agent import WEIGHTS, DotsPlayer
 from dovetail.agent_servers.games.dots.perfect import DotsPerfect, keeping
 from dovetail.agent_servers.games.dots.position import TO_THE_END, Position, Search
@@ -37,7 +38,7 @@ from dovetail.experiments.studies.rows import (
 )
 
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
-AGENTS = [DotsPlayer, DotsPerfect, Random]
+AGENTS: list[type[Agent[Any]]] = [DotsPlayer, DotsPerfect, Random]
 
 
 def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int, float]:
