@@ -16,6 +16,7 @@ from typing import Any
 
 from dovetail.broker import limits
 from dovetail.broker.access import Access
+from dovetail.broker.awaited import awaited
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.commands import Commands
@@ -210,32 +211,13 @@ class Core:
             peer.complain(error.code, str(error))
             text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
             about = error.about
-            answered = m.Error("crashed", text, about.get("id"), self._answers(peer, error))
+            seq = awaited(self.runs, peer, error.kind, about)
+            answered = m.Error("crashed", text, about.get("id"), seq)
             self._on_error(peer, answered, now)
         elif "id" in error.about:
             peer.refuse(error.about["id"], error.code, str(error))
         else:
             peer.complain(error.code, str(error))
-
-    def _answers(self, peer: Peer, error: ProtocolError) -> int | None:
-        """Return the ``seq`` of what a frame that cannot be read answers, as far as it says."""
-        about = error.about
-        match = self.runs.matches.get(about.get("match", 0))
-        play = self._episodes.get(about.get("episode", 0))
-        if error.kind in ("turns", "actions"):
-            return self.runs.stacked.awaited(peer, error.kind, about.get("match", 0))
-        if error.kind == "spec":
-            return match.asked if match is not None and match.environment is peer else None
-        if error.kind == "error" or play is None:
-            return about.get("answers")
-        if error.kind == "turn":
-            awaited = play.episode.awaits(about.get("turn", play.episode.latest.turn + 1))
-            return play.asked if awaited and play.match.environment is peer else None
-        seat = about.get("seat", -1)
-        if not play.episode.owes(seat, about.get("turn", play.episode.latest.turn)):
-            return None
-        sitter = play.match.sitters[seat]
-        return sitter.asked if sitter.instance.peer is peer else None
 
     def _on_cancel(self, peer: Peer, cancel: m.Cancel, now: float) -> None:
         if not peer.asks(cancel.id):
@@ -352,8 +334,7 @@ class Core:
             return None
         names = ("match", "episode", "turn", "seat", "answers")
         about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
-        kind = str(type(answer).__struct_config__.tag)
-        return self._answers(peer, ProtocolError("invalid", "", kind, about))
+        return awaited(self.runs, peer, str(type(answer).__struct_config__.tag), about)
 
 
 __all__ = ["Core", "Settings"]

@@ -1,0 +1,37 @@
+"""What an answer answers that cannot be read whole, or cannot be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.broker.peers import Peer
+from dovetail.broker.runs import Runs
+
+
+def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int | None:
+    """Return the ``seq`` of what a peer was asked and answers; None if nothing awaits the answer.
+
+    Args:
+        runs: those in progress.
+        peer: who answers.
+        kind: the type of the answer.
+        about: those of its fields that can be read.
+    """
+    match = runs.matches.get(about.get("match", 0))
+    play = runs.episodes.get(about.get("episode", 0))
+    if kind in ("turns", "actions"):
+        return runs.stacked.awaited(peer, kind, about.get("match", 0))
+    if kind == "spec":
+        return match.asked if match is not None and match.environment is peer else None
+    if kind == "error" or play is None:
+        return about.get("answers")
+    episode = play.episode
+    if kind == "turn":
+        owed = episode.awaits(about.get("turn", episode.latest.turn + 1))
+        return play.asked if owed and play.match.environment is peer else None
+    seat = about.get("seat", -1)
+    if not episode.owes(seat, about.get("turn", episode.latest.turn)):
+        return None
+    sitter = play.match.sitters[seat]
+    return sitter.asked if sitter.instance.peer is peer else None
