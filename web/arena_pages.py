@@ -303,7 +303,7 @@ def opponents(
 
 
 def by_seat(played: Sequence[Played], player: int) -> list[tuple[int, int, float, float]]:
-    """Return of each seat its number, games, mean score relative to the best, and seconds for a decision."""
+    """Return of each seat its number, games, the share in which it was first or level, and seconds for a decision."""
     found: dict[int, list[tuple[bool, float, int]]] = {}
     for unit in played:
         place = unit.players.index(player)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 
+from dovetail.experiments.arena.games import Game
 from dovetail.experiments.arena.rows import Played
 from dovetail.experiments.arena.store import Player
 from dovetail.experiments.statistics import units
@@ -157,7 +157,7 @@ def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sam
     return samples
 
 
-def _as_game(unit: Played, pair: tuple[int, int], index: int, game: Any) -> units.Game:
+def _as_game(unit: Played, pair: tuple[int, int], index: int, game: Game) -> units.Game:
     """Return a game from the view of a pair in the order of its numbers."""
     of = [pair.index(unit.players[place]) for place in game.seating]
     by_seat = points(game.scores)
