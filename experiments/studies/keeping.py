@@ -16,6 +16,7 @@ from dovetail.agent_servers.games.connect_four.solver import solver
 from dovetail.env_servers.connect_four import Board, ConnectFour
 from dovetail.env_servers.environment import Spec, Turn, sole_action
 from dovetail.experiments.client import Experiment
+from dovetail.protocol.errors import DovetailError
 
 PLIES = (14, 34)
 """Discs on the board, least and most; earlier positions take seconds to solve."""
@@ -41,14 +42,14 @@ class KeepValue(ConnectFour):
     """A hard position of Connect Four and one decision in it.
 
     The side to move wins the episode if its column keeps the value of the position; its reward is
-    what it loses, 0, -1 or -2, where a win is worth 1, a draw 0 and a loss -1.
+    what it loses, 0, -0.5 or -1, where a win is worth 1 point, a draw half a point and a loss none.
     """
 
     name = "connect_four_keep_value"
 
     def init(self) -> Spec:
         # Players of Connect Four must take it for theirs.
-        return structs.replace(super().init(), name=ConnectFour.name, reward_range=(-2.0, 0.0))
+        return structs.replace(super().init(), name=ConnectFour.name, reward_range=(-1.0, 0.0))
 
     def start(self, seed: int) -> Turn:
         turn = super().start(seed)
@@ -62,7 +63,7 @@ class KeepValue(ConnectFour):
         column = sole_action(actions, mover, over=False)
         lost = max(self._values.values()) - self._values[column]
         rewards = [0.0, 0.0]
-        rewards[mover] = -float(lost)
+        rewards[mover] = -lost / 2
         winner = 1 - mover if lost else mover
         return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
 
@@ -87,13 +88,17 @@ def kept(experiment: Experiment, player: int, positions: int, seed: int) -> Kept
         player: what ``create`` returned.
         positions: how many; the same for all players with the same seed.
         seed: of the positions.
+
+    Raises:
+        DovetailError: the player failed.
     """
     right, lost, chance = 0, 0.0, 0.0
     run = experiment.run(
         KeepValue.name, [player, player], episodes=positions, seed=seed, modes=["evaluate"] * 2
     )
     for episode in run:
-        assert episode.outcome is not None
+        if episode.outcome is None:
+            raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
         played, values = hard(episode.seed)
         mover = len(played) & 1
         right += episode.outcome[mover] == 1.0

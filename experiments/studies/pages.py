@@ -10,6 +10,7 @@ import msgspec
 
 from dovetail.experiments.studies.results import Record, Results
 from dovetail.experiments.studies.rows import (
+    ACROSS,
     SIZES,
     STUDIES,
     Drawn,
@@ -22,6 +23,8 @@ from dovetail.experiments.studies.working import OUT, file, units
 from dovetail.protocol.errors import DovetailError
 
 DOCS = Path("docs/studies")
+COLUMNS = ("row", "result", "run at", "compared with the study", "why")
+"""Of the summary."""
 KEPT = DOCS / "results"
 """Results that pages rest on, in the repository."""
 
@@ -146,31 +149,64 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _judged(found: Found) -> str:
+    drawn = found.drawn
+    agree = [each.agrees for each in drawn.compared if each.agrees is not None] if drawn else []
+    if not agree:
+        return "unprinted"
+    return "all" if all(agree) else "some" if any(agree) else "none"
+
+
+def why(found: Found) -> str:
+    """Return in a sentence why a row was not run, or why its figures differ from the study's."""
+    if found.drawn is None:
+        return found.row.missing or "there is code; it was not run"
+    if _judged(found) in ("all", "unprinted"):
+        return ""
+    size = "" if _full(found) else "run at less than the study's size; "
+    return size + found.drawn.note.partition(". ")[0].rstrip(".")
+
+
 def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     """Return the page that sums up all rows."""
     parts: list[str] = []
-    count = {"study": 0, "less": 0, "not": 0}
+    count = {"study": 0, "less": 0, "code": 0, "not": 0}
+    judged = dict.fromkeys(("all", "some", "none", "unprinted"), 0)
     for name in STUDIES:
         whole = study(name)
         rows = []
         for row in whole.rows:
             found = find(whole, row, out, kept)
-            at = "not" if found.size is None else "study" if _full(found) else "less"
-            count[at] += 1
-            rows.append([f"`{row.key}`", row.title, ran(found), verdict(found)])
+            if found.size is None:
+                count["code" if row.runs else "not"] += 1
+            else:
+                count["study" if _full(found) else "less"] += 1
+                judged[_judged(found)] += 1
+            rows.append([f"`{row.key}`", row.title, ran(found), verdict(found), why(found)])
         parts += [f"## [{whole.title}]({name}.md)", ""]
-        parts += [*table(["row", "result", "run at", "compared with the study"], rows), ""]
+        parts += [*table(COLUMNS, rows), ""]
     total = sum(count.values())
     head = [
         "# The five studies, row by row",
         "",
         f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of. "
-        f"Run at the study's size: {count['study']}; at less: {count['less']}; not run: {count['not']}.",
+        f"Run at the study's size: {count['study']}; at less: {count['less']}; not run, though there is code: {count['code']}; "
+        f"without code: {count['not']}.",
+        "",
+        f"Of the {sum(judged.values())} rows that were run, all figures that can be compared agree in {judged['all']}, some in {judged['some']} and none in "
+        f"{judged['none']}; in {judged['unprinted']} the study prints no figure, or ours has no interval yet. A row that was run "
+        "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
         "A figure *agrees* if the study's lies within our 95 % interval. At a small size intervals are wide, and agreement says little: "
         "read the size first. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
         "",
+    ]
+    parts += [
+        f"## [{study(ACROSS).title}]({ACROSS}.md)",
+        "",
+        "One table for each game for two; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
+        "and what was tried in its place, is on [a page of its own](dominion-23.md).",
     ]
     return "\n".join(head + parts).rstrip() + "\n"
 

@@ -41,6 +41,7 @@ def match(
     *,
     learn: Sequence[bool] = (False, False),
     openings: int = 0,
+    most: int | None = None,
 ) -> Score:
     """Play games in which two players change seats after each.
 
@@ -53,6 +54,7 @@ def match(
         configuration: of the game.
         learn: whether each player learns.
         openings: plies drawn at random before the players decide.
+        most: turns after which a game is cut short; None for no limit.
     """
     modes: list[Any] = ["learn" if each else "evaluate" for each in learn]
     found = Score()
@@ -65,6 +67,7 @@ def match(
         modes=modes,
         rotate=True,
         opening_turns=openings,
+        max_turns=most,
     )
     for episode in run:
         found.games += 1

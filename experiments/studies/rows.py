@@ -13,6 +13,8 @@ from dovetail.protocol.errors import DovetailError
 
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 """The five, in the order of the summary."""
+ACROSS = "across"
+"""The learners of all of them at one table: rows that no study printed."""
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
 """From the smallest to the study's own."""
@@ -133,8 +135,8 @@ def study(name: str) -> Study:
     Raises:
         DovetailError: there is none of this name.
     """
-    if name not in STUDIES:
-        raise DovetailError(f"there is no study {name!r}; there are {', '.join(STUDIES)}")
+    if name not in (*STUDIES, ACROSS):
+        raise DovetailError(f"there is no study {name!r}; there are {', '.join(STUDIES)}, {ACROSS}")
     found = importlib.import_module(f"dovetail.experiments.studies.{name}.rows").STUDY
     assert isinstance(found, Study)
     return found

@@ -21,7 +21,10 @@ def add(app: typer.Typer) -> None:
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(help="rlgame, amazons, dominion, tetris or dots.")
+        str | None,
+        typer.Argument(
+            help="rlgame, amazons, dominion, tetris, dots, or across for all at one table."
+        ),
     ] = None,
     row: Annotated[str | None, typer.Argument(help="One of its rows; all if not given.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run in a minute or two.")] = False,

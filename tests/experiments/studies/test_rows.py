@@ -141,7 +141,10 @@ def test_pages_keep_the_results_that_they_rest_on(
     first = pages.write("sums", out, docs).read_text()
     # Another checkout has no out/, and writes the same page from what was kept.
     assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
-    assert "at less: 1; not run: 1." in (docs / "README.md").read_text()
+    summed = (docs / "README.md").read_text()
+    assert "at less: 1; not run, though there is code: 0; without code: 1." in summed
+    assert "Of the 1 rows that were run," in summed
+    assert f"| not run | not run | {sums.rows[1].missing} |" in summed
 
 
 def test_the_command_runs_a_row_in_processes_and_resumes(

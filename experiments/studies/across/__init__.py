@@ -1,0 +1,1 @@
+"""The learners of all studies, at one table."""

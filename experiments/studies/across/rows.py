@@ -1,0 +1,164 @@
+"""The learners of the studies against each other, which none of the studies could do.
+
+A row is a game for two.  Each learner plays so many games against itself, the same number for all;
+then all of them and a random player meet in a round robin.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.games.amazons import AmazonsPlayer
+from dovetail.agent_servers.games.dots import DotsPlayer
+from dovetail.agent_servers.general.q_learning import QLearning
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.td import TD, RLGameTD
+from dovetail.env_servers.amazons import Amazons
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.rlgame import RLGame
+from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.statistics.ratings import SCALE, fit
+from dovetail.experiments.studies.keeping import KeepValue, kept
+from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Study,
+    Unit,
+    each_seed,
+    interval,
+    over,
+    total,
+)
+
+ENVIRONMENTS = [ConnectFour, KeepValue, Dots, Amazons, RLGame]
+AGENTS: list[type[Agent[Any]]] = [
+    *(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer),
+]
+ANY = {"td-rlgame": "RLGame", "q-learning": "Dominion, for any game", "td": "none: ours"}
+"""Learners of any of these games, and the study that they come from."""
+GAMES: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
+    "connect_four": ({}, ANY),
+    "rlgame": ({"size": 5, "pawns": 3}, ANY),
+    "amazons": ({"rows": 5, "columns": 5}, {"amazons-player": "Amazons", **ANY}),
+    "dots": ({"rows": 3, "columns": 3}, {"dots-player": "dots and boxes", **ANY}),
+}
+"""By game: its board, and the learners that can play it."""
+PARAMETERS: dict[str, Mapping[str, Any]] = {
+    "amazons-player": {"weights": "zeros", "rollouts": False, "depth": 1},
+    "dots-player": {"weights": "zeros", "turns": 1},
+}
+"""Where the defaults would begin with learned weights or see further ahead than the others."""
+MOST_TURNS = 1_000
+"""Untrained players of RLGame may never end a game."""
+
+
+def _meet(game: str, unit: Unit) -> Result:
+    """Train each learner by self-play, then let all meet."""
+    board, learners = GAMES[game]
+    names = ["random", *learners]
+    found: dict[str, Any] = {"games": 0, "distinct": 0, "tested": 0}
+    points = np.zeros((len(names), len(names)))
+    with InProcess(ENVIRONMENTS, AGENTS) as experiment:
+        players = [
+            experiment.create(name, parameters=dict(PARAMETERS.get(name, {})), seed=unit["seed"])
+            for name in names
+        ]
+        for number, player in enumerate(players[1:]):
+            experiment.run(
+                game,
+                [player, player],
+                episodes=unit["games"],
+                seed=unit["seed"] * 100 + number,
+                configuration=dict(board),
+                max_turns=MOST_TURNS,
+            ).wait()
+            found["games"] += unit["games"]
+        for one, other in itertools.combinations(range(len(names)), 2):
+            score = match(
+                experiment,
+                game,
+                [players[one], players[other]],
+                unit["tests"],
+                unit["seed"],
+                {**board},
+                openings=2,
+                most=MOST_TURNS,
+            )
+            drawn = (score.games - score.wins - score.losses) / 2
+            points[one, other], points[other, one] = score.wins + drawn, score.losses + drawn
+            found["games"] += score.games
+            found["tested"] += score.games
+            found["distinct"] += len(score.digests)
+        if game == "connect_four":
+            found["kept"] = {
+                name: (shown := kept(experiment, player, unit["tests"], unit["seed"])).kept
+                / shown.positions
+                for name, player in zip(names, players, strict=True)
+            }
+    elo = SCALE * fit(points)
+    found["elo"] = dict(zip(names, (elo - elo[0]).round(1).tolist(), strict=True))
+    played = points + points.T
+    found["points"] = dict(
+        zip(names, (points.sum(1) / played.sum(1)).round(4).tolist(), strict=True)
+    )
+    return found
+
+
+def _draw(game: str, done: Done) -> Drawn:
+    results = [result for _, result in done]
+    learners = {"random": "-", **GAMES[game][1]}
+    ratings = {name: over(results, "elo", name) for name in learners}
+    columns = ["player", "study", "Elo above random", "points %"]
+    if "kept" in results[0]:
+        columns.append("value kept in hard positions %")
+    lines = []
+    for name in sorted(learners, key=lambda each: -ratings[each].value):
+        shares = ["points", "kept"] if "kept" in results[0] else ["points"]
+        cells = [interval(over(results, key, name), 1, 100) for key in shares]
+        rating = "0" if name == "random" else interval(ratings[name], 0)
+        lines.append([f"`{name}`", learners[name], rating, *cells])
+    distinct = f"{total(done, 'distinct'):,} of the {total(done, 'tested'):,} after training"
+    note = (
+        "Ratings are Bradley and Terry's over the round robin of each seed, and intervals are Student's over the seeds. "
+        "Two plies of each game are drawn at random, and each opening is played from both seats."
+    )
+    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+
+
+def _row(game: str) -> Row:
+    board = ", ".join(f"{name} {value}" for name, value in GAMES[game][0].items())
+
+    def size(games: int, tests: int) -> Size:
+        text = f"{games:,} games of training for each learner, {tests} games a pair, {{seeds}}"
+        return Size(text, {"games": games, "tests": tests})
+
+    return Row(
+        game,
+        f"{game} ({board})" if board else game,
+        "no study let its learner meet another's.",
+        {"quick": size(20, 6), "part": size(500, 40), "study": size(5_000, 200)},
+        partial(each_seed, {}),
+        partial(_meet, game),
+        partial(_draw, game),
+    )
+
+
+STUDY = Study(
+    "across",
+    "The learners of all studies at one table",
+    tuple(_row(game) for game in GAMES),
+    "Each learner plays the same number of games against itself and then meets the others; it looks one move ahead. "
+    "`q-learning` is the Dominion study's learner for any game. The Tetris study's network and its search play a game for one and cannot take part, "
+    "and Dominion is left out, as only its own learner plays it.",
+)
