@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench chaos fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (n
 
 chaos: $(STAMP) ## kill, stop and cut real programs, and compare the results with an undisturbed run
 	$(BIN)/python -m bench.chaos
+
+soak: $(STAMP) ## play at full rate with faults for MINUTES (60), and draw docs/images/soak.svg
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
 fuzz: $(BENCH_STAMP) ## fuzz the decoder, the wire and the core by coverage, MINUTES (10) each, and keep what reaches new code
 	$(BIN)/python -m tests.fuzz.run --minutes $(or $(MINUTES),10)

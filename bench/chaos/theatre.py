@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,12 @@ from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
 
-PLAYER = Path(__file__).with_name("players.py")
+LEISURELY = ("leisurely", f"{Path(__file__).with_name('players.py')}:Leisurely")
+KINDS = {
+    **{"kill broker": 6, "kill env": 3, "kill agent": 2},
+    **{"stop": 6, "cut": 6, "half open": 4, "slow": 2},
+}
+"""What can happen, and how often relative to the others."""
 PATIENCE = 60.0
 """Seconds after the last fault within which a run must end."""
 
@@ -66,6 +71,8 @@ class Theatre:
         folder: for the journal and the logs.
         say: called with a line about each thing that happens.
         peer_timeout: the broker's, in seconds.
+        player: the offer of the agents, and what serves it.
+        kinds: what may happen, and how often relative to the others.
     """
 
     def __init__(
@@ -73,12 +80,17 @@ class Theatre:
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
         peer_timeout: float = 12.0,
+        player: tuple[str, str] = LEISURELY,
+        kinds: Mapping[str, int] = KINDS,
     ) -> None:
         self._peer_timeout = peer_timeout
+        self._player, self._program = player
+        self._kinds = kinds
         self.folder = folder
         self.journal = folder / "chaos.journal"
         self._say = say
         self._port = _free_port()
+        self.address = f"tcp://127.0.0.1:{self._port}"
         self._log = (folder / "log").open("wb")
         self.proxies = {
             name: Proxy(self._port) for name in ("env0", "env1", "agent0", "agent1", "experiment")
@@ -91,21 +103,21 @@ class Theatre:
         self.experiment = Experiment.connect(
             self.proxies["experiment"].address, wait=60.0, give_up=PATIENCE
         )
-        self.experiment.expect(["connect_four"], ["leisurely"], timeout=60.0)
+        self.experiment.expect(["connect_four"], [self._player], timeout=60.0)
         while len(self.experiment.catalogue()["agents"]) < 2:
             self.experiment.wait(0.05)
 
     def _start(self, name: str) -> None:
         if name == "broker":
             arguments = [
-                *("broker", "--bind", f"tcp://127.0.0.1:{self._port}", "--heartbeat", "0.3"),
+                *("broker", "--bind", self.address, "--heartbeat", "0.3"),
                 *("--journal", str(self.journal), "--grace", "4"),
                 *("--peer-timeout", str(self._peer_timeout)),
             ]
         elif name.startswith("env"):
             arguments = ["env", "connect_four", "--connect", self.proxies[name].address]
         else:
-            arguments = ["agent", f"{PLAYER}:Leisurely", "--connect", self.proxies[name].address]
+            arguments = ["agent", self._program, "--connect", self.proxies[name].address]
         self.processes[name] = subprocess.Popen(
             [sys.executable, "-m", "dovetail", *arguments],
             cwd=self.folder,
@@ -154,8 +166,7 @@ class Theatre:
 
     def happens(self, chance: random.Random) -> None:
         """Let one thing happen."""
-        kinds = ("kill broker", "kill env", "kill agent", "stop", "cut", "half open", "slow")
-        kind = chance.choices(kinds, (6, 3, 2, 6, 6, 4, 2))[0]
+        kind = chance.choices(list(self._kinds), list(self._kinds.values()))[0]
         link = chance.choice(sorted(self.proxies))
         match kind:
             case "kill broker":
@@ -194,7 +205,7 @@ class Theatre:
         chance = random.Random(seed)
         experiment = self.experiment
         agents = [
-            experiment.create("leisurely", seed=number, timeout=PATIENCE) for number in (1, 2)
+            experiment.create(self._player, seed=number, timeout=PATIENCE) for number in (1, 2)
         ]
         options: dict[str, Any] = {"episodes": episodes, "seed": seed, "mode": "evaluate"}
         options |= {"concurrency": 2, "on_agent_lost": "wait"}
