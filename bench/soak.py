@@ -117,7 +117,8 @@ def main() -> None:
     kinds = {kind: weight for kind, weight in KINDS.items() if kind != "kill broker"}
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        theatre = Theatre(Path(folder), faults.append, player=("random", "random"), kinds=kinds)
+        player = ("random", "random")
+        theatre = Theatre(Path(folder), faults.append, grace=20.0, player=player, kinds=kinds)
         watch = Watch(theatre.processes["broker"].pid, theatre.address)
         try:
             watch.start()

@@ -63,6 +63,10 @@ class Faults:
     """The broker takes a snapshot."""
     disk: float = 0.0
     """The disk refuses, for up to a second."""
+    stall: float = 0.0
+    """The broker, or the program that a frame is for, stands still, as if suspended."""
+    asleep: float = 6.0
+    """Longest time until it moves on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -77,6 +81,8 @@ class Wire:
     up: float = 0.0
     """When the last frame to the broker arrives; frames do not overtake one another."""
     down: float = 0.0
+    asleep: float = 0.0
+    """Until when the program stands still."""
     alive: bool = True
 
 
@@ -116,9 +122,9 @@ class Simulator:
         self._began = 0.0
         """The core's time at the snapshot."""
         self._lag = 0.0
-        """How far the core's clock is behind: the time in which there was no broker."""
+        """How far the core's clock is behind: the time in which the broker did not run."""
         self._down = 0.0
-        """Until when there is none."""
+        """Until when it does not."""
         self._broken = 0.0
         """Until when the disk refuses."""
         self._held: list[tuple[Any, m.Message]] = []
@@ -205,11 +211,17 @@ class Simulator:
         return out
 
     def _lost(self, connection: int) -> None:
+        if self.now < self._down:
+            self._at(self._down - self.now, lambda: self._lost(connection))
+            return
         self._taken.append((self._time(), connection, None))
         self.core.lost(connection, self._time())
 
     def _arrive(self, connection: int, frame: bytes) -> None:
-        if connection not in self._by_connection or self.now < self._down:
+        if connection not in self._by_connection:
+            return
+        if self.now < self._down:
+            self._at(self._down - self.now, lambda: self._arrive(connection, frame))
             return
         self._taken.append((self._time(), [connection, frame]))
         self._intake.take(connection, [frame], self._time())
@@ -217,6 +229,12 @@ class Simulator:
     def _deliver(self, connection: int, frame: bytes) -> None:
         wire = self._by_connection.get(connection)
         if wire is None:
+            return
+        awake = self.now >= wire.asleep
+        if awake and self.faulty and self._random.random() < self.faults.stall:
+            wire.asleep = self.now + self._wait(self.faults.asleep)
+        if self.now < wire.asleep:
+            self._at(wire.asleep - self.now, lambda: self._deliver(connection, frame))
             return
         if self.faulty and wire.mortal and self._random.random() < self.faults.death:
             self._die(wire)
@@ -260,7 +278,8 @@ class Simulator:
 
     def _reconnect_silent(self) -> None:
         for wire in self._wires:
-            if wire.alive and wire.connection and wire.session.silent(self.now):
+            awake = wire.alive and self.now >= wire.asleep
+            if awake and wire.connection and wire.session.silent(self.now):
                 del self._by_connection[wire.connection]
                 self._connect(wire)
 
@@ -283,6 +302,10 @@ class Simulator:
         self._send(len(self._held))
         if self._random.random() < self.faults.snapshot:
             self._take_snapshot()
+        if self.faulty and self._random.random() < self.faults.stall:
+            stalled = self._wait(self.faults.asleep)
+            self._down = self.now + stalled
+            self._lag += stalled  # as the shell, whose clock leaves such a time out
 
     def _take_snapshot(self) -> None:
         self._snapshot = snapshot.write(self.core, {})

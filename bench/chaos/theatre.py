@@ -71,6 +71,7 @@ class Theatre:
         folder: for the journal and the logs.
         say: called with a line about each thing that happens.
         peer_timeout: the broker's, in seconds.
+        grace: the broker's, in seconds.
         player: the offer of the agents, and what serves it.
         kinds: what may happen, and how often relative to the others.
     """
@@ -80,10 +81,12 @@ class Theatre:
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
         peer_timeout: float = 12.0,
+        grace: float = 4.0,
         player: tuple[str, str] = LEISURELY,
         kinds: Mapping[str, int] = KINDS,
     ) -> None:
         self._peer_timeout = peer_timeout
+        self._grace = grace
         self._player, self._program = player
         self._kinds = kinds
         self.folder = folder
@@ -111,7 +114,7 @@ class Theatre:
         if name == "broker":
             arguments = [
                 *("broker", "--bind", self.address, "--heartbeat", "0.3"),
-                *("--journal", str(self.journal), "--grace", "4"),
+                *("--journal", str(self.journal), "--grace", str(self._grace)),
                 *("--peer-timeout", str(self._peer_timeout)),
             ]
         elif name.startswith("env"):

@@ -183,6 +183,12 @@ KILLS = [
     Faults(kill=0.03, delay=1.0, absence=4.0, disk=0.1),
 ]
 """The broker dies, too."""
+STALLS = [
+    Faults(stall=0.02),
+    Faults(stall=0.03, cut=0.02, repeat=0.02, disk=0.02),
+    Faults(stall=0.02, kill=0.02, death=0.01),
+]
+"""The broker and its peers stand still at times, and their clocks with them."""
 
 
 def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -> str:
@@ -245,6 +251,13 @@ def test_invariants_hold_under_random_schedules(reference: Reference) -> None:
     reasons = Counter(play(seed, reference) for seed in range(600))
     assert reasons["finished"] > 100
     assert reasons["failed"] > 10, "the schedules are too kind to test anything"
+
+
+def test_invariants_hold_if_programs_stand_still(reference: Reference) -> None:
+    gentle = {play(seed, reference, STALLS) for seed in range(0, 240, 3)}
+    assert gentle == {"finished"}, "standing still for less than the peer timeout cost a run"
+    others = Counter(play(seed, reference, STALLS) for seed in range(240) if seed % 3)
+    assert others["finished"] > 80
 
 
 def deaths(reference: Reference, seeds: range) -> None:
