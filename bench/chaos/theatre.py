@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from dovetail.protocol.journal import EpisodeRecord, read
 LEISURELY = ("leisurely", f"{Path(__file__).with_name('players.py')}:Leisurely")
 KINDS = {
     **{"kill broker": 6, "kill env": 3, "kill agent": 2},
-    **{"stop": 6, "cut": 6, "half open": 4, "slow": 2},
+    **{"stop": 6, "cut": 6, "half open": 4, "slow": 2, "full disk": 3},
 }
 """What can happen, and how often relative to the others."""
 PATIENCE = 60.0
@@ -167,6 +168,15 @@ class Theatre:
         finally:
             process.send_signal(signal.SIGCONT)
 
+    def fill_disk(self, chance: random.Random) -> None:
+        """Let the broker's files grow no more for a while; what it cannot write it holds back."""
+        broker = self.processes["broker"].pid
+        most = min(each.stat().st_size for each in self.folder.glob("chaos.journal*"))
+        before = resource.prlimit(broker, resource.RLIMIT_FSIZE)
+        resource.prlimit(broker, resource.RLIMIT_FSIZE, (most, before[1]))
+        time.sleep(0.2 + 2 * chance.random())
+        resource.prlimit(broker, resource.RLIMIT_FSIZE, before)
+
     def happens(self, chance: random.Random) -> None:
         """Let one thing happen."""
         kind = chance.choices(list(self._kinds), list(self._kinds.values()))[0]
@@ -193,6 +203,9 @@ class Theatre:
             case "half open":
                 self._say(f"half open {link}")
                 self.proxies[link].half_open(0.5 + 2 * chance.random())
+            case "full disk":
+                self._say(kind)
+                self.fill_disk(chance)
             case "slow":
                 self._say(f"slow {link}")
                 self.proxies[link].slow(0.02, 1.0)
