@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 from tests.broker.anarchy import CONNECTIONS, Crowd
 
-from dovetail.broker import snapshot
+from dovetail.broker import access_file, snapshot
 from dovetail.broker.core import Core
 from dovetail.protocol import codec, examples
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.limits import check
 from dovetail.transport.zmtp import GREETING, Wire, WireError, pack, ready
 
@@ -67,6 +69,28 @@ def wire(data: bytes) -> None:
         assert pieces[1]
     else:
         assert whole == pieces
+
+
+def access(data: bytes) -> None:
+    """Read an access file; what it admits is what it says."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "access.toml")
+        path.write_bytes(data)
+        try:
+            read = access_file.read(path)
+        except DovetailError:
+            return
+    for name, grant in read.keys.items():
+        for role in get_args(m.Role):
+            try:
+                found = read.admit(grant.public, role, ["game"], 0)
+            except ProtocolError:
+                continue
+            assert found == name
+            assert read.admits(grant.public)
+            assert role in grant.roles
+            assert read.pinned.get("game", name) == name
+        read.may_use(name, "other")
 
 
 # -- the broker ----------------------------------------------------------------------------------
@@ -130,7 +154,9 @@ def core(data: bytes) -> None:
     crowd.over()
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"decoder": decoder, "wire": wire, "core": core}
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    **{"access": access, "decoder": decoder, "wire": wire, "core": core},
+}
 
 
 # -- inputs --------------------------------------------------------------------------------------
@@ -149,6 +175,10 @@ def seeds(target: str) -> Iterator[bytes]:
                 yield bytes([number]) + frame
         for bad in examples.malformed():
             yield bytes([1]) + bad.frame
+    elif target == "access":
+        for line in ("", 'roles = ["agent"]', 'offers = ["g*"]', "revoked = true", 'uses = ["b"]'):
+            yield f'[keys.ann]\npublic = "{"a" * 40}"\n{line}\n[pinned]\ngame = "ann"\n'.encode()
+        yield f'[keys.b.limits]\npeers = 0\n[keys.b]\npublic = "{"b" * 40}"\n'.encode()
     elif target == "wire":
         said = GREETING + ready(b"DEALER") + pack([b"a", b"b" * 300]) + pack([b""])
         yield b"\0" + said
