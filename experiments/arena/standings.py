@@ -149,22 +149,27 @@ def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sam
     samples = {}
     for pair, found in by_pair.items():
         games = [
-            _as_game(unit, pair, number * seats + game.number, game)
+            _as_game(unit, pair, number * seats, game)
             for number, unit in enumerate(found)
             for game in unit.games
         ]
+        games.sort(key=lambda each: each.index)
         samples[pair] = units.units(games, seats, rotate=True).sample()
     return samples
 
 
-def _as_game(unit: Played, pair: tuple[int, int], index: int, game: Game) -> units.Game:
-    """Return a game from the view of a pair in the order of its numbers."""
+def _as_game(unit: Played, pair: tuple[int, int], first: int, game: Game) -> units.Game:
+    """Return a game from the view of a pair; ``first`` is the index of the unit's first game.
+
+    Games are in the order of the pair's seats, whoever began: units of equal games are equal then. Equal
+    actions with another outcome, in a game of chance, are another game.
+    """
     of = [pair.index(unit.players[place]) for place in game.seating]
     by_seat = points(game.scores)
     return units.Game(
-        index,
+        first + of[0],
         tuple(of),
-        game.digest,
+        game.digest and f"{game.digest} {game.scores}",
         units.key(game.opening),
         tuple(by_seat[of.index(player)] for player in range(len(of))),
         tuple(game.returns[of.index(player)] for player in range(len(of))),

@@ -135,9 +135,12 @@ def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: Store) ->
 def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
     players = [store.enter("four", "", name) for name in "ab"]
     season = store.season().number
-    for _ in range(4):
-        unit = store.plan(season, "four", 1, players)
-        store.finish(season, unit, [won(0, 0, digest="x"), won(1, 0, digest="y")], 3)
+    for number in range(4):
+        # The first player always wins; who of the unit that is, and begins, changes.
+        place = number % 2
+        unit = store.plan(season, "four", 1, players[::-1] if place else players)
+        one, other = won(0, place, digest="xy"[place]), won(1, place, digest="yx"[place])
+        store.finish(season, unit, [one, other], 3)
     found = table(store.players("four"), store.played(season, "four"), 2)
     assert (found.played, found.units) == (4, 1)
 
