@@ -161,7 +161,7 @@ def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sam
 def _as_game(unit: Played, pair: tuple[int, int], first: int, game: Game) -> units.Game:
     """Return a game from the view of a pair; ``first`` is the index of the unit's first game.
 
-    Games are in the order of the pair's seats, whoever began: units of equal games are equal then. Equal
+    Games are in the order of the pair's seats, not of the unit: units of equal games are equal then. Equal
     actions with another outcome, in a game of chance, are another game.
     """
     of = [pair.index(unit.players[place]) for place in game.seating]
