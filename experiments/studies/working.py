@@ -57,6 +57,7 @@ def run(
     jobs: int = 1,
     out: Path = OUT,
     told: Callable[[str], None] = print,
+    most: int | None = None,
 ) -> None:
     """Do what is not done yet of some rows.
 
@@ -68,6 +69,7 @@ def run(
         jobs: processes.
         out: the folder of the results.
         told: called with a line for each piece.
+        most: pieces of each row; None for all.
 
     Raises:
         DovetailError: a row has no code.
@@ -79,7 +81,7 @@ def run(
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
         results = Results([file(out, whole.name, row, size)])
-        for unit in results.todo(units(row, size, count)):
+        for unit in results.todo(units(row, size, count)[:most]):
             piece = (row.shares or row.key, key(unit))
             if piece not in taken:
                 taken.add(piece)

@@ -169,8 +169,8 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
 def _train_sizes(tests: int) -> dict[Any, Size]:
     return {
         "quick": Size(
-            "200 of 100,000 moves, without Monte Carlo, 2 checks of 4 games for 20 of 50, {seeds}",
-            {"moves": 200, "rollouts": 0, "checks": 2, "tests": 4},
+            "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
+            {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
             1,
         ),
         "part": Size(

@@ -147,7 +147,7 @@ def total_lines(
     study: tuple[float, float, float],
     by_profile: dict[str, list[Result]],
     compared: list[Compared],
-    drawn: bool = False,
+    drawn: str = "",
 ) -> list[list[str]]:
     """Return wins, moves and games cut short, for each profile in its own column.
 
@@ -155,7 +155,7 @@ def total_lines(
         study: White's and Black's wins in percent, and the winner's moves.
         by_profile: what each seed counted.
         compared: gets the study's figures beside those of each profile.
-        drawn: whether games can be drawn; else they are cut.
+        drawn: how many of the study's games were drawn, in a game that can be; others can be cut.
     """
     rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
         ("White wins, % of all games", f"{study[0]:.1f}", lambda parts: won(parts, 0)),
@@ -180,7 +180,7 @@ def total_lines(
     if drawn:
         counts = [(sum(p["drawn"] for p in parts), parts) for parts in by_profile.values()]
         texts = [f"{count:,} of {sum(p['games'] for p in parts):,}" for count, parts in counts]
-        lines.append(["games drawn", "-", *texts])
+        lines.append(["games drawn", drawn, *texts])
     else:
         texts = [cut(parts) for parts in by_profile.values()]
         lines.append(["games cut at 20,000 moves", "not said", *texts])

@@ -31,6 +31,13 @@ def study(
     part: Annotated[
         bool, typer.Option("--part", help="Run at a size between --quick and the study's.")
     ] = False,
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke",
+            help="Run one piece of each kind of work at the size of --quick; draw nothing.",
+        ),
+    ] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Trainings of each row, with seeds from 1 on.")
     ] = None,
@@ -50,12 +57,12 @@ def study(
     """
     from dovetail.experiments.studies import pages, rows, working
 
-    if quick and part:
-        raise UsageError("--quick and --part exclude each other; give one of them")
+    if quick + part + smoke > 1:
+        raise UsageError("--quick, --part and --smoke exclude each other; give one of them")
     if (name is None) == (not all_):
         raise UsageError(f"give a study or --all; the studies are {', '.join(rows.STUDIES)}")
     names = rows.STUDIES if name is None else (name,)
-    size: rows.SizeName = "quick" if quick else "part" if part else "study"
+    size: rows.SizeName = "quick" if quick or smoke else "part" if part else "study"
     for each in names:
         whole = rows.study(each)
         chosen = [whole.row(row)] if row is not None else list(whole.rows)
@@ -66,8 +73,14 @@ def study(
             typer.echo(f"{pages.write(each)} is written")
             continue
         able = chosen if row is not None else [one for one in chosen if one.runs]
-        working.run(whole, able, size, seeds, jobs, told=lambda line: typer.echo(line, err=True))
-        for one in able:
+        if smoke:  # the first row of each kind of work
+            able = list({one.work: one for one in reversed(able)}.values())[::-1]
+        working.run(
+            *(whole, able, size, seeds, jobs),
+            told=lambda line: typer.echo(line, err=True),
+            most=1 if smoke else None,
+        )
+        for one in () if smoke else able:
             found = pages.at(whole, one, working.pick(one, size), seeds)
             typer.echo("\n".join(pages.section(whole, found)))
 
