@@ -8,11 +8,9 @@ few messages; what an episode is, and how it ends, does not differ from ``episod
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.episode import Ending
@@ -21,12 +19,11 @@ from dovetail.broker.match import Match
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.broker.stack import Asked, Over, Slot, Stack
+from dovetail.broker.stacked_results import Results
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
-from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.journal import EpisodeRecord
 
 PAIR = 64
 """Slots from which on a run over sockets has two groups, so that one is played while the other waits."""
@@ -85,7 +82,7 @@ class Stacked:
         heard: Callable[[Peer, float], None],
     ) -> None:
         self._tables = tables
-        self._watching = watching
+        self._results = Results(tables, watching)
         self._over = over
         self._silent = silent
         self._heard = heard
@@ -150,7 +147,7 @@ class Stacked:
         for over in overs:
             over.ending = ending(Slot(stack, over.slot))
         self._release(run, stack)
-        self._end(run, stack, overs)
+        self._results.end(run, stack, overs)
 
     def _release(self, run: Run, stack: Stack) -> None:
         """Wait for no decision any more."""
@@ -181,7 +178,7 @@ class Stacked:
             return
         self._tables.counters["turns"] += len(stack.slots)
         stack.match.machine.on("turn")
-        self._end(run, stack, overs)
+        self._results.end(run, stack, overs)
         self._continue(run, stack, now, overs)
 
     def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
@@ -242,7 +239,7 @@ class Stacked:
         overs = stack.running()
         for over in overs:
             over.ending = Ending("environment-failed", message=text)
-        self._end(run, stack, overs)
+        self._results.end(run, stack, overs)
         self._continue(run, stack, now, overs)
 
     # -- on and on -------------------------------------------------------------------------------
@@ -263,7 +260,7 @@ class Stacked:
             self._over(run, now)
 
     def _acted(self, run: Run, stack: Stack, overs: list[Over], now: float) -> None:
-        self._end(run, stack, overs)
+        self._results.end(run, stack, overs)
         if not stack.asked:
             self._step(run, stack, now)
         if overs:
@@ -319,122 +316,6 @@ class Stacked:
                 stack.instances[holder].stalled = True
             overs += stack.overdue(holder, now)
         self._acted(run, stack, overs, now)
-
-    # -- results ---------------------------------------------------------------------------------
-
-    def _end(self, run: Run, stack: Stack, overs: list[Over]) -> None:
-        """End episodes: tell the seats, write them down, tell the experiment and who watches."""
-        overs = [each for each in overs if stack.live[each.slot]]
-        if not overs:
-            return
-        slots = [over.slot for over in overs]
-        accounts = [column[slots].tolist() for column in stack.accounts()]
-        results = [
-            self._result(run, stack, over, account)
-            for over, account in zip(overs, zip(*accounts, strict=True), strict=True)
-        ]
-        stack.live[slots] = False
-        self._tell(run, stack, overs)
-        self._tables.counters["episodes"] += len(overs)
-        for result in results:
-            self._watching.tell(run, result)
-        run.experiment.outbox.deliver(m.Episodes(run.number, results))
-
-    def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:
-        slot, ending = over.slot, over.ending
-        index = int(stack.index[slot])
-        for instance in run.instances():
-            instance.busy -= 1
-        goes_on = run.machine.state in ("running", "paused")
-        again = not ending.scored and goes_on and run.schedule.retry(index)
-        run.finished += not again
-        actions, turns = stack.history(slot)
-        result = m.Episode(
-            run.number,
-            index,
-            int(stack.number[slot]),
-            stack.seed[slot],
-            ending.reason,
-            self._seats(run, stack, slot, account),
-            ending.outcome,
-            ending.blame,
-            turns,
-            ending.scored,
-            again,
-            ending.message,
-            digest=sha256(actions).hexdigest()[:16],
-        )
-        asked = run.asked
-        self._tables.records.append(
-            EpisodeRecord(
-                replace(result),
-                asked.environment,
-                asked.configuration,
-                run.rules.mode,
-                actions,
-                stack.breached.get(slot, []),
-                label=asked.label,
-            )
-        )
-        return result
-
-    def _seats(
-        self, run: Run, stack: Stack, slot: int, account: tuple[Any, ...]
-    ) -> list[m.SeatResult]:
-        found = []
-        rows = zip(*account, strict=True)
-        for seat, (place, total, decisions, seconds, breaches, refused) in enumerate(rows):
-            agent = run.agents[place]
-            result = m.SeatResult(agent.agent, agent.number, total, decisions, seconds, breaches)
-            result.refused = refused
-            if stack.measured:
-                result.measures = stack.means(slot, seat)
-            found.append(result)
-        return found
-
-    def _tell(self, run: Run, stack: Stack, overs: list[Over]) -> None:
-        """Tell each instance which of its seats' episodes are over."""
-        seats = stack.match.spec.seats
-        modes = dict(zip(run.agents, run.modes(), strict=True))
-        slots: columns.Column = np.repeat(np.array([over.slot for over in overs], np.int32), seats)
-        number = np.tile(np.arange(seats, dtype=np.int32), len(overs))
-        which = np.repeat(np.arange(len(overs)), seats)
-        holders = stack.holders[stack.place[slots, number]]
-        blames = np.array(
-            [-1 if o.ending.blame is None else o.ending.blame for o in overs], np.int32
-        )
-        scores = np.full((len(overs), seats), np.nan)
-        for row, over in enumerate(overs):
-            if over.ending.outcome is not None:
-                scores[row] = over.ending.outcome
-        finals = np.array([over.final for over in overs], np.int32)
-        whole = isinstance(stack.finals, np.ndarray) and bool((finals >= 0).all())
-        for holder, instance in enumerate(stack.instances):
-            mine: columns.Column = np.flatnonzero(holders == holder)
-            if not len(mine):
-                continue
-            own, at, of = slots[mine], number[mine], which[mine]
-            rows = of.tolist()
-            if whole:
-                seen = stack.finals[finals[of], at]
-            else:
-                pairs = zip(rows, at.tolist(), strict=True)
-                seen = columns.stacked([stack.final(overs[row], seat) for row, seat in pairs])
-            ends = m.Ends(
-                *(stack.match.number, instance.number, own, at),
-                stack.number[own],
-                stack.pending[own, at],
-                stack.total[own, at],
-                stack.decisions[own, at],
-                [overs[row].ending.reason for row in rows],
-                observations=seen,
-                mode=modes[instance],
-            )
-            if not np.isnan(scores).all():
-                ends.outcomes = scores[of]
-            if (blames >= 0).any():
-                ends.blames = blames[of]
-            instance.peer.outbox.deliver(ends)
 
     # -- when the broker was started again --------------------------------------------------------
 

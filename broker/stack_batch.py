@@ -1,0 +1,110 @@
+"""The decisions of a group's present batch, in columns: a row for each seat that must act."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.broker.stack_ledger import Ledger
+from dovetail.broker.stack_reading import Turns
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.columns import Column
+from dovetail.protocol.seeds import derive
+
+
+class Batch(Ledger):
+    """The accounts of all slots, and the decisions of the present turn.
+
+    Args:
+        size: how many slots there are.
+        seats: of the game.
+    """
+
+    def __init__(self, size: int, seats: int) -> None:
+        super().__init__(size, seats)
+        self.slots = np.zeros(0, np.int32)
+        """Those of the batch in progress."""
+        self.rows = np.zeros(0, np.int32)
+        """The slot of each decision of the batch."""
+        self.seats = np.zeros(0, np.int32)
+        self.legal: Column | None = None
+        self.observations: Any = None
+        self.finals: Any = None
+        """What the seats observe in the episodes that the environment has just ended."""
+        self.afterstates: Any = None
+        self.actions = np.zeros(0, np.int64)
+        """The answer of each."""
+
+    def choose(self, read: Turns) -> None:
+        """Make the decisions of a batch the present ones."""
+        self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
+        self.observations, self.afterstates = read.observations, read.afterstates
+        self.actions = np.zeros(len(read.rows), np.int64)
+
+    def keep(self, kept: Column) -> None:
+        """Forget the rows of slots whose episode is over."""
+        rows = np.flatnonzero(kept)
+        if self.afterstates is not None and self.legal is not None:
+            self.afterstates = columns.part(self.afterstates, _spread(self.legal, rows))
+        self.rows, self.seats = self.rows[rows], self.seats[rows]
+        self.legal = None if self.legal is None else self.legal[rows]
+        self.observations = columns.part(self.observations, rows)
+        self.actions = self.actions[rows]
+
+    def ask(self, match: int, batch: int, mine: Column, clock: m.Clock | None) -> m.AgentSteps:
+        """Return some decisions as the message to the instance that owes them."""
+        whole = len(mine) == len(self.rows)
+        rows, seats = self.rows[mine], self.seats[mine]
+        rewards = self.pending[rows, seats]
+        first = np.flatnonzero(~self.started[rows, seats]).astype(np.int32)
+        step = m.AgentSteps(match, 0, batch, rows, seats, self.turn[rows])
+        step.observations = self.observations if whole else columns.part(self.observations, mine)
+        if self.legal is not None:
+            step.legal = self.legal if whole else self.legal[mine]
+        if self.afterstates is not None and self.legal is not None:
+            step.afterstates = columns.part(self.afterstates, _spread(self.legal, mine))
+        if rewards.any():
+            step.rewards = rewards
+        if len(first):
+            starting, at = rows[first], seats[first]
+            step.starts, step.episodes = first, self.number[starting]
+            places = self.place[starting, at].tolist()
+            step.seeds = np.array(
+                [
+                    derive(self.seed[slot], "seat", place)
+                    for slot, place in zip(starting.tolist(), places, strict=True)
+                ],
+                np.uint64,
+            )
+        step.clock = clock
+        return step
+
+    def seen(self, slot: int) -> list[Any]:
+        """Return what each seat observes in the present turn; None for those that do not act."""
+        seen: list[Any] = [None] * self.place.shape[1]
+        if self.observations is not None and self.turn[slot] >= 0:
+            for row in np.flatnonzero(self.rows == slot).tolist():
+                seen[int(self.seats[row])] = self.observations[row]
+        return seen
+
+    def named(self, rows: Column) -> list[tuple[int, int]]:
+        """Return slot and seat of some decisions."""
+        return list(zip(self.rows[rows].tolist(), self.seats[rows].tolist(), strict=True))
+
+    def allowed(self, rows: Column, space: Any) -> Column:
+        """Return which of some answers are legal."""
+        actions = self.actions[rows]
+        if self.legal is not None:
+            return columns.allows(self.legal[rows], actions)
+        found: Column = (actions >= space.start) & (actions < space.start + space.n)
+        return found
+
+
+def _spread(legal: Column, rows: Column) -> Column:
+    """Return which afterstates belong to some rows."""
+    counts = columns.counts(legal)
+    ends = np.cumsum(counts)
+    parts = [np.arange(ends[row] - counts[row], ends[row]) for row in rows.tolist()]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

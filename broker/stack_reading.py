@@ -1,0 +1,164 @@
+"""Read the columns of ``turns`` and ``actions``: what contradicts the batch or itself is refused whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.columns import Column
+from dovetail.protocol.errors import ProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The columns of a batch of turns, each of the right type and length."""
+
+    over: Column
+    """By slot of the batch: 0 while it is played, 1 terminated, 2 truncated, 3 failed."""
+    rows: Column
+    """The slot of each decision."""
+    seats: Column
+    """Its seat."""
+    legal: Column | None
+    """Its legal actions, a row of bits."""
+    observations: Any
+    afterstates: Any
+    ended: Column
+    """Which slots of the batch are terminated or truncated."""
+    finals: Any
+    """What the seats of each of those observe."""
+    outcomes: Column | None
+
+
+def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
+    """Read the environment's turns.
+
+    Args:
+        given: the message.
+        batch: the slots of the batch that it answers.
+        spec: the environment's.
+        space: of the actions of all seats.
+
+    Raises:
+        ProtocolError: code ``invalid``: the columns contradict the batch, the spec or each other.
+    """
+    size, number = len(batch), spec.seats
+    slots = columns.read("slots", given.slots, np.int32, -1)
+    if not np.array_equal(slots, batch):
+        raise ProtocolError("invalid", f"`slots`: {_difference(slots, batch)}")
+    over = given.over
+    over = np.zeros(size, np.uint8) if over is None else columns.read("over", over, "u1", size)
+    if (over > 3).any():
+        raise ProtocolError("invalid", f"`over` has a {int(over.max())}; it is 0 to 3")
+    rows, seats = _acting(given, batch, over, number)
+    legal = None
+    if given.legal is not None:
+        width = columns.width(space)
+        legal = columns.read("legal", given.legal, np.uint8, len(rows), width)
+    observations = columns.values("observations", given.observations, len(rows))
+    afterstates = None
+    if given.afterstates is not m.NIL and given.afterstates is not None:
+        if legal is None:
+            raise ProtocolError("invalid", "`afterstates` need `legal`")
+        total = int(columns.counts(legal).sum())
+        afterstates = columns.values("afterstates", given.afterstates, total)
+    ended = np.flatnonzero((over == 1) | (over == 2))
+    finals = columns.values("finals", given.finals, len(ended))
+    if isinstance(finals, np.ndarray):
+        whole = finals.ndim > 1 and finals.shape[1] == number
+    else:
+        whole = all(isinstance(e, list) and len(e) == number for e in finals or ())
+    if not whole and len(ended):
+        raise ProtocolError("invalid", f"`finals` needs an observation for each of {number} seats")
+    outcomes = given.outcomes
+    if outcomes is not None:
+        outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
+    if len(given.faults) != int((over == 3).sum()):
+        raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
+    return Turns(over, rows, seats, legal, observations, afterstates, ended, finals, outcomes)
+
+
+def _acting(given: m.Turns, batch: Column, over: Column, number: int) -> tuple[Column, Column]:
+    """Return the rows of the seats that must act.
+
+    Raises:
+        ProtocolError: a row is doubled, foreign or missing.
+    """
+    rows = columns.read("rows", given.rows, np.int32, -1)
+    seats = columns.read("seats", given.seats, np.int32, len(rows))
+    if len(seats) and (int(seats.min()) < 0 or int(seats.max()) >= number):
+        raise ProtocolError("invalid", f"`seats` has a seat that is not 0 to {number - 1}")
+    key = rows.astype(np.int64) * number + seats
+    if (np.diff(key) <= 0).any():
+        at = int(np.argmax(np.diff(key) <= 0))
+        what = "twice" if key[at] == key[at + 1] else "out of order"
+        raise ProtocolError("invalid", f"`rows`: slot {rows[at]}, seat {seats[at]} is {what}")
+    go = batch[over == 0]
+    acting = rows if number == 1 else rows[np.diff(rows, prepend=-1) != 0]
+    if not np.array_equal(acting, go):
+        raise ProtocolError("invalid", f"`rows`: {_difference(acting, go)}")
+    return rows, seats
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The columns of an instance's answer, each of the right type and length."""
+
+    actions: Column
+    refused: Column | None
+    faults: dict[int, m.Fault]
+    """By row."""
+
+
+def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
+    """Read the answer to the decisions of some slots and seats.
+
+    Raises:
+        ProtocolError: code ``invalid``: the rows are not those of the decisions.
+    """
+    count = len(rows)
+    slots = columns.read("slots", given.slots, np.int32, -1)
+    if not np.array_equal(slots, rows):
+        raise ProtocolError("invalid", f"`slots`: {_difference(slots, rows)}")
+    if not np.array_equal(columns.read("seats", given.seats, np.int32, count), seats):
+        raise ProtocolError("invalid", "`seats` are not those of the decisions, in their order")
+    chosen = columns.read("actions", given.actions, np.int64, count)
+    refused = (
+        columns.read("refused", given.refused, np.int32, count)
+        if given.refused is not None
+        else None
+    )
+    measures = given.measures
+    if measures is not None and not (isinstance(measures, list) and len(measures) == count):
+        raise ProtocolError("invalid", f"`measures` needs a map for each of {count} rows")
+    resigns = given.resigns
+    if any(not 0 <= row < count for row in resigns):
+        raise ProtocolError("invalid", f"`resigns` names a row beyond {count - 1}")
+    faults = {}
+    for fault in given.faults:
+        at = np.flatnonzero((rows == fault.slot) & (seats == fault.seat))
+        if not len(at):
+            raise ProtocolError(
+                "invalid",
+                f"`faults` names slot {fault.slot}, seat {fault.seat}, which has no row",
+            )
+        faults[int(at[0])] = fault
+    return Actions(chosen, refused, faults)
+
+
+def _difference(found: Column, wanted: Column) -> str:
+    """Return how the slots that came differ from those that were asked for."""
+    came, asked = found.tolist(), wanted.tolist()
+    seen: set[int] = set()
+    twice = {each for each in came if each in seen or seen.add(each)}  # type: ignore[func-returns-value]
+    doubled = sorted(twice - {each for each in asked if asked.count(each) > 1})
+    foreign, missing = sorted(set(came) - set(asked)), sorted(set(asked) - set(came))
+    for what, slots in (("foreign", foreign), ("missing", missing), ("doubled", doubled)):
+        if slots:
+            names = ", ".join(map(str, slots[:5])) + (", ..." if len(slots) > 5 else "")
+            return f"slot {names} {what}; expected those of the batch, in their order"
+    return "out of order; expected those of the batch, in their order"
