@@ -17,7 +17,7 @@ from dovetail.broker.peers import Peer
 from dovetail.broker.rebuild import MOVES
 from dovetail.broker.run import Run
 from dovetail.broker.stack import Slot
-from dovetail.broker.stack import problem as unsuitable
+from dovetail.broker.stack_reading import problem as unsuitable
 from dovetail.broker.stacked import Stacked, groups
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching

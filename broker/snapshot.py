@@ -28,7 +28,8 @@ from dovetail.broker.rebuild import Rebuild
 from dovetail.broker.request import Request
 from dovetail.broker.rules import Rules
 from dovetail.broker.run import Run, Schedule
-from dovetail.broker.stack import Asked, Stack
+from dovetail.broker.stack import Stack
+from dovetail.broker.stack_batch import Asked
 from dovetail.broker.tables import Settings
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine

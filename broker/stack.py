@@ -18,36 +18,13 @@ from dovetail.broker.instances import Instance
 from dovetail.broker.legality import chosen, refusal
 from dovetail.broker.match import Match
 from dovetail.broker.rules import Rules
-from dovetail.broker.stack_batch import Batch
+from dovetail.broker.stack_batch import Asked, Batch
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import derive
-from dovetail.protocol.spaces import Discrete
 
-WIDEST = 4096
-"""Bytes of a row's mask at most; in games with more actions a list of the few legal ones is shorter."""
 OVER: tuple[m.Reason, ...] = ("terminated", "truncated")
-
-
-def problem(spec: m.Spec) -> str:
-    """Return why a game cannot be played in groups; empty if it can."""
-    space = spec.action_spaces[0]
-    if not isinstance(space, Discrete) or any(each != space for each in spec.action_spaces):
-        return "its seats do not share one Discrete action space"
-    if columns.width(space) > WIDEST:
-        return f"it has more than {8 * WIDEST:,} actions"
-    return ""
-
-
-@dataclass(eq=False, slots=True)
-class Asked:
-    """A batch of decisions that an instance owes."""
-
-    seq: int
-    rows: Column
-    """Which of the group's rows it has."""
-    sent: float
 
 
 @dataclass(eq=False, slots=True)

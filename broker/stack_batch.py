@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,16 @@ from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import derive
+
+
+@dataclass(eq=False, slots=True)
+class Asked:
+    """A batch of decisions that an instance owes."""
+
+    seq: int
+    rows: Column
+    """Which of the group's rows it has."""
+    sent: float
 
 
 class Batch(Ledger):

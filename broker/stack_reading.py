@@ -11,6 +11,20 @@ from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.spaces import Discrete
+
+WIDEST = 4096
+"""Bytes of a row's mask at most; in games with more actions a list of the few legal ones is shorter."""
+
+
+def problem(spec: m.Spec) -> str:
+    """Return why a game cannot be played in groups; empty if it can."""
+    space = spec.action_spaces[0]
+    if not isinstance(space, Discrete) or any(each != space for each in spec.action_spaces):
+        return "its seats do not share one Discrete action space"
+    if columns.width(space) > WIDEST:
+        return f"it has more than {8 * WIDEST:,} actions"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
-from dovetail.broker.stack import Asked, Over, Slot, Stack
+from dovetail.broker.stack import Over, Slot, Stack
+from dovetail.broker.stack_batch import Asked
 from dovetail.broker.stacked_results import Results
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching

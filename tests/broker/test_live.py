@@ -96,7 +96,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         type(core.runs.matches): {"_tables", "_overdue"},
         type(core.runs.episodes): {"_tables", "_watching", "_matches", "_over", "_silent", "_heard"}
         | {"rebuilding"},
-        type(core.runs.stacked): {"_tables", "_watching", "_over", "_silent", "_heard"},
+        type(core.runs.stacked): {"_tables", "_results", "_over", "_silent", "_heard"},
         type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},
         type(core._requests): {"_tables", "_instances", "_runs", "done"},
         type(core._remaking): {"_tables", "_instances", "_runs", "_requests"},
