@@ -123,7 +123,8 @@ class Stack(Batch):
         scores: list[list[float] | None] = [None] * len(ended)
         outcomes = read.outcomes
         if outcomes is not None:
-            given, some = outcomes.tolist(), ~np.isnan(outcomes).all(axis=1)
+            given = outcomes.tolist()
+            some: Column = ~np.isnan(outcomes).all(axis=1)
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
             for at in np.flatnonzero(some & ~np.isfinite(outcomes).all(axis=1)).tolist():
                 slot = int(batch[ended[at]])
