@@ -124,7 +124,7 @@ class Stack(Batch):
         outcomes = read.outcomes
         if outcomes is not None:
             given = outcomes.tolist()
-            some: Column = ~np.isnan(outcomes).all(axis=1)
+            some: Any = ~np.isnan(outcomes).all(axis=1)
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
             for at in np.flatnonzero(some & ~np.isfinite(outcomes).all(axis=1)).tolist():
                 slot = int(batch[ended[at]])
