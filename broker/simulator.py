@@ -18,6 +18,7 @@ from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.intake import Intake
 from dovetail.broker.live import Event, replay
+from dovetail.broker.mishaps import Faults
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -37,36 +38,6 @@ class Program(Protocol):
     def handle(self, incoming: Sequence[m.Message]) -> list[m.Message]:
         """Take messages; return the answers."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """How often things go wrong: probabilities per frame, times in simulated seconds."""
-
-    cut: float = 0.0
-    """The connection breaks and what is under way on it is lost."""
-    repeat: float = 0.0
-    """A frame arrives twice."""
-    death: float = 0.0
-    """The program dies without a word."""
-    rubbish: float = 0.0
-    """A frame of random bytes precedes it."""
-    delay: float = 0.01
-    """Longest way of a frame."""
-    absence: float = 12.0
-    """Longest time until a program reconnects, or another takes the place of a dead one."""
-    kill: float = 0.0
-    """The broker dies before, in the middle of, or after writing down and sending; another starts."""
-    outage: float = 6.0
-    """Longest time until it does."""
-    snapshot: float = 0.02
-    """The broker takes a snapshot."""
-    disk: float = 0.0
-    """The disk refuses, for up to a second."""
-    stall: float = 0.0
-    """The broker, or the program that a frame is for, stands still, as if suspended."""
-    asleep: float = 6.0
-    """Longest time until it moves on."""
 
 
 @dataclass(eq=False, slots=True)
