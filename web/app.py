@@ -31,8 +31,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.web import forms, replays
-from dovetail.web.hub import Game, Hub, Table
+from dovetail.web.chairs import Chair
+from dovetail.web.hub import LONGEST_NAME, Game, Hub
 from dovetail.web.positions import encode
+from dovetail.web.tables import Plan, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -246,11 +248,6 @@ class Page:
     def _form(
         self, request: Request, offer: dict[str, Any], given: Any = None, problem: str = ""
     ) -> Response:
-        agents = [
-            each["name"]
-            for each in self.hub.catalogue.get("agents", [])
-            if self.hub.chairs is None or each["name"] != self.hub.chairs.agent
-        ]
         parameters = offer.get("parameters") or {}
         return self.shown(
             request,
@@ -258,7 +255,7 @@ class Page:
             400 if problem else 200,
             offer=offer,
             fields=forms.fields(parameters),
-            agents=sorted(set(agents)),
+            agents=self._agents(),
             given=given or {},
             problem=problem,
             most=max([*(offer.get("seats") or []), 4]),
@@ -284,19 +281,18 @@ class Page:
                     seats.append(("agent", who))
             if not seats:
                 raise DovetailError("Choose who sits in the first seat")
-            table = await asyncio.to_thread(
-                self.hub.play,
+            plan = Plan(
                 offer["name"],
                 forms.read(parameters, options),
-                seats,
+                tuple((kind, name[:LONGEST_NAME]) for kind, name in seats),
                 seed=int(given.get("seed") or secrets.randbelow(1 << 31)) & ((1 << 63) - 1),
                 clock=_clock(given.get("clock", "")),
+                helped="helped" in given,
             )
+            table = await asyncio.to_thread(self.hub.play, plan)
         except (DovetailError, ValueError) as error:
             return self._form(request, offer, given, str(error))
-        mine = next((each.key for each in table.chairs if each is not None), None)
-        where = f"/table/{table.key}"
-        return RedirectResponse(f"{where}?chair={mine}" if mine else where, 303)
+        return RedirectResponse(_link(table, next(iter(table.people), None)), 303)
 
     def _table(self, request: Request) -> Table:
         found = self.hub.tables.get(request.path_params["key"])
@@ -308,18 +304,19 @@ class Page:
         """A game that was started here, for who plays or watches."""
         table = self._table(request)
         key = request.query_params.get("chair", "")
-        chairs = [each for each in table.chairs if each is not None]
+        chairs = table.people
         mine = next((each for each in chairs if each.key == key), None)
         first = bool(chairs) and mine is chairs[0]
         others = [each for each in chairs if each is not mine] if first else []
         return self.shown(
             request,
             "game",
-            title=table.environment,
+            title=table.plan.environment,
             about=f"table:{table.key}",
+            agents=self._agents() if mine is not None and table.plan.hints else [],
             chair="" if mine is None else mine.key,
             table=table.key,
-            invitations=[(each.name, f"/table/{table.key}?chair={each.key}") for each in others],
+            invitations=[(each.name, _link(table, each)) for each in others],
         )
 
     async def leave(self, request: Request) -> Response:
@@ -327,13 +324,19 @@ class Page:
         form = await self._posted(request)
         table = self._table(request)
         key = str(form.get("chair", ""))
-        if not any(each is not None and each.key == key for each in table.chairs):
+        if not any(each.key == key for each in table.people):
             raise HTTPException(403, "Only those who play may end the game.")
         try:
             await asyncio.to_thread(self.hub.leave, table)
         except DovetailError as error:
             raise HTTPException(409, str(error)) from None
         return RedirectResponse(f"/table/{table.key}?chair={key}", 303)
+
+    def _agents(self) -> list[str]:
+        """Return the agents on offer, without the people."""
+        person = None if self.hub.chairs is None else self.hub.chairs.agent
+        offers = self.hub.catalogue.get("agents", [])
+        return sorted({each["name"] for each in offers} - {person})
 
     # -- replays --------------------------------------------------------------------------------
 
@@ -437,13 +440,32 @@ class Browser:
                 self._chair = str(asked.get("chair", ""))[:100]
                 self._news.set()
             case {"number": int(number), "choice": int(choice)}:
-                chair = None if self._hub.chairs is None else self._hub.chairs.get(self._chair)
-                try:
-                    if chair is None:
-                        raise DovetailError("You only watch this game")
-                    self._hub.act(chair, number, choice)
-                except DovetailError as error:
-                    await self._socket.send_text(encode({"say": str(error)}).decode())
+                await self._do(lambda hub, table, chair: hub.act(chair, number, choice))
+            case {"do": "undo"}:
+                await self._do(lambda hub, table, chair: hub.take_back(table, chair))
+            case {"do": "hint", "agent": str(agent)}:
+                await self._do(lambda hub, table, chair: hub.hint(table, chair, agent))
+            case {"do": "resign"}:
+                await self._do(lambda hub, table, chair: hub.resign(table, chair))
+            case {"do": "again"}:
+                await self._do(lambda hub, table, chair: hub.again(table))
+
+    async def _do(self, what: Callable[[Hub, Table, Chair], Any]) -> None:
+        """Do what a person at a table asks for, or say why not."""
+        try:
+            table, chair = self._sitting()
+            if table is None or chair is None:
+                raise DovetailError("You only watch this game")
+            await asyncio.to_thread(what, self._hub, table, chair)
+        except DovetailError as error:
+            await self._socket.send_text(encode({"say": str(error)}).decode())
+
+    def _sitting(self) -> tuple[Table | None, Chair | None]:
+        """Return the table that is looked at, and the chair there whose key the browser knows."""
+        kind, _, key = self._about.partition(":")
+        table = self._hub.tables.get(key) if kind == "table" else None
+        people = [] if table is None else table.people
+        return table, next((each for each in people if each.key == self._chair), None)
 
     async def _send(self) -> None:
         last = b""
@@ -466,20 +488,17 @@ class Browser:
             self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
             return encode({"now": hub.now()})
         game: Game | None = None
-        table: Table | None = None
+        table, chair = self._sitting()
         if kind == "game" and what.isdecimal():
             game = hub.game(int(what))
-        elif kind == "table":
-            table = hub.tables.get(what)
-            if table is not None and table.run is not None:
-                game = hub.game_of(table.run)
+        elif table is not None and table.run is not None:
+            game = hub.game_of(table.run)
         if game is not None and not game.over:
             self._look({game.run})
-        chair = None if table is None or hub.chairs is None else hub.chairs.get(self._chair)
         about: dict[str, Any] = {
             "game": None if game is None else game.about(),
             "broker": hub.problem,
-            "names": [] if table is None else table.names,
+            "names": [] if table is None else table.plan.names,
             "problem": "" if table is None else table.problem,
             "done": table is not None and table.done,
         }
@@ -489,6 +508,18 @@ class Browser:
         about["position"] = position
         about["mine"] = None if chair is None else chair.shown
         about["waiting"] = chair is not None and chair.decision is not None
+        if table is not None and chair is not None:
+            about["seat"] = table.chairs.index(chair)
+            about["hint"] = chair.hint
+            about["can"] = {
+                "undo": table.plan.undo and table.decided(chair.seat) is not None,
+                "hint": table.plan.hints and chair.decision is not None,
+                "resign": not (table.done or chair.resigning),
+                "again": table.done,
+            }
+        if table is not None and table.again is not None:
+            same = None if chair is None else table.again.chairs[table.after(chair)]
+            about["again"] = _link(table.again, same)
         return encode(about)
 
     def _look(self, runs: set[int | None]) -> None:
@@ -497,6 +528,12 @@ class Browser:
         for run in self._runs - runs:
             self._hub.look(run, -1)
         self._runs = runs
+
+
+def _link(table: Table, chair: Chair | None) -> str:
+    """Return where a person finds a table, or someone who only watches it."""
+    where = f"/table/{table.key}"
+    return where if chair is None else f"{where}?chair={chair.key}"
 
 
 def _clock(text: str) -> m.ClockRule:

@@ -13,13 +13,13 @@ from typing import Any
 from msgspec import Struct
 
 from dovetail._version import __version__
-from dovetail.agent_servers.agent import Agent, Decision, End, Seat
+from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End, Seat
 from dovetail.agent_servers.host import LATER, AgentHost
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.scenes import choices_of, scene_of
-from dovetail.web.positions import drawn
+from dovetail.protocol.scenes import Choice, choices_of, scene_of
+from dovetail.web.positions import drawn, plain
 
 log = logging.getLogger("dovetail.web")
 LOOK = 0.01
@@ -46,12 +46,15 @@ class Chair:
         """The decision that waits for the person."""
         self.shown: dict[str, Any] | None = None
         """The last position as the seat may see it."""
-        self.outcome: str = ""
+        self.hint: dict[str, Any] | None = None
+        """What an agent would do: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
+        self.resigning = False
 
     def see(self, decision: Decision) -> None:
         """Put a decision before the person."""
         self.seat = decision.seat.seat
         self.decision = decision
+        self.hint = None
         legal = decision.legal
         scene, problem = drawn(decision.scene, legal if legal is not None else [])
         if scene is not None and legal and "choices" not in scene:
@@ -116,10 +119,9 @@ class Chair:
         if not 0 <= choice < len(legal):
             raise DovetailError(f"There is no choice {choice}; choose one of those that are lit")
         action: Any = legal[choice]
-        if decision.scene is not None:
-            named = choices_of(scene_of(decision.scene), legal)
-            if named:
-                action = named[choice].action
+        named = _named(decision)
+        if named:
+            action = named[choice].action
         self.decision = None
         if self.shown is not None:
             scene = dict(self.shown["scene"] or {})
@@ -128,6 +130,25 @@ class Chair:
             self.shown = {**self.shown, "number": self.number, "scene": scene, "turn": None}
         self.changed()
         return decision, action
+
+    def hinted(self, number: int, agent: str, action: Any) -> None:
+        """Show what an agent would do in the position of this number."""
+        decision, scene = self.decision, (self.shown or {}).get("scene") or {}
+        if decision is None or number != self.number:
+            return
+        legal = [each.action for each in _named(decision)] or list(decision.legal or [])
+        at = next((n for n, each in enumerate(legal) if plain(each) == plain(action)), None)
+        labels = scene.get("choices", [])
+        label = labels[at]["label"] if at is not None and at < len(labels) else str(plain(action))
+        self.hint = {"number": number, "by": agent, "choice": at, "label": label}
+        self.changed()
+
+
+def _named(decision: Decision) -> list[Choice]:
+    """Return the choices that the scene of a decision names, one for each legal action, if it does."""
+    if decision.scene is None:
+        return []
+    return choices_of(scene_of(decision.scene), decision.legal or [])
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +177,10 @@ class Chairs:
                     raise DovetailError("the page gives out its own seats; open one there")
 
             def step(self, decision: Decision) -> Any:
-                chairs[self.parameters.chair].see(decision)
+                chair = chairs[self.parameters.chair]
+                if chair.resigning:
+                    return RESIGN
+                chair.see(decision)
                 return LATER
 
             def end(self, end: End) -> None:

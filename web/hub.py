@@ -6,6 +6,7 @@ people, and keeps what the browsers show.  Browsers are told by ``changed`` and 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import secrets
@@ -20,11 +21,13 @@ from typing import Any, cast
 
 import msgspec
 
+from dovetail.agent_servers.agent import RESIGN
 from dovetail.experiments.client import Experiment as Client
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chair, Chairs
 from dovetail.web.positions import drawn, encode, plain
+from dovetail.web.tables import HINT, Hint, Plan, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -36,6 +39,7 @@ MOST_GAMES = 200
 MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
 LONGEST_NAME = 100
+HINT_SECONDS = 30.0
 
 
 @dataclass(eq=False)
@@ -84,20 +88,6 @@ class Game:
         }
 
 
-@dataclass(eq=False)
-class Table:
-    """A game that was started on the page."""
-
-    key: str
-    environment: str
-    names: list[str]
-    chairs: list[Chair | None]
-    run: int | None = None
-    instances: list[int] = field(default_factory=list)
-    problem: str = ""
-    done: bool = False
-
-
 class _Watch(Client):
     """An experiment's connection that hands over every message about runs."""
 
@@ -112,6 +102,10 @@ class _Watch(Client):
 
 def _clean(client: Client, instance: int) -> None:
     client.forget(client.post(m.Cleanup(0, instance)))
+
+
+def _failure(episode: m.Episode) -> str:
+    return " ".join((episode.message or episode.reason).split())[:200]
 
 
 class Hub:
@@ -138,8 +132,10 @@ class Hub:
         self._wanted: dict[int | None, int] = {}
         """By run, or None for all: how many browsers look at it."""
         self._watched: set[int | None] = set()
-        self._ended: OrderedDict[int, m.Done] = OrderedDict()
-        """The latest runs that are over: the news may come before the answer that names the run."""
+        self._hints: dict[int, Hint] = {}
+        """By run."""
+        self._early: list[m.Message] | None = None
+        """What is heard before the answer that names a new run."""
         self._jobs: queue.SimpleQueue[tuple[Callable[[Client], Any], Future[Any]]] = (
             queue.SimpleQueue()
         )
@@ -217,101 +213,200 @@ class Hub:
 
     # -- the games of people --------------------------------------------------------------------
 
-    def play(
-        self,
-        environment: str,
-        configuration: dict[str, Any],
-        seats: list[tuple[str, str]],
-        *,
-        seed: int,
-        clock: m.ClockRule,
-    ) -> Table:
+    def play(self, plan: Plan) -> Table:
         """Start a game.
-
-        Args:
-            environment: an offer's name.
-            configuration: its options.
-            seats: of each seat, ``("person", name)`` or ``("agent", offer)``.
-            seed: the run's.
-            clock: the seats'.
 
         Raises:
             DovetailError: there is no broker, or it refuses; the text says why.
         """
-        chairs = self.chairs
-        if chairs is None:
-            raise DovetailError(f"There is no broker at {self.address}; start one and try again")
+        chairs = self._present()
         taken = [
-            chairs.add(name[:LONGEST_NAME], self.changed) if kind == "person" else None
-            for kind, name in seats
+            chairs.add(name, self.changed) if kind == "person" else None
+            for kind, name in plan.seats
         ]
-        names = [name[:LONGEST_NAME] for _, name in seats]
-        table = Table(secrets.token_urlsafe(9), environment, names, taken)
-        offers = {each["name"]: each for each in self.catalogue.get("agents", [])}
-
-        def begin(client: Client) -> None:
-            agents: list[int | str] = []
-            try:
-                for number, ((kind, name), chair) in enumerate(zip(seats, taken, strict=True)):
-                    if kind == "agent" and offers.get(name, {}).get("instance"):
-                        agents.append(name)
-                        continue
-                    wanted = name if chair is None else chairs.agent
-                    parameters = {} if chair is None else {"chair": chair.key}
-                    peer = None if chair is None else chairs.name
-                    made = client.create(
-                        wanted, seed=seed + number, parameters=parameters, peer=peer, timeout=30
-                    )
-                    table.instances.append(made)
-                    agents.append(made)
-                run = m.Run(
-                    *(0, environment, agents, configuration),
-                    seed=seed,
-                    mode="evaluate",
-                    clock=clock,
-                    answer_timeout=None,
-                    retries=0,
-                    lookahead=True,
-                    label="page",
-                )
-                with self._lock:
-                    self.tables[table.key] = table
-                # So that not even the first turn is missed.
-                client.request(m.Watch(0, None, scenes=True, thoughts=True))
-                try:
-                    answer: dict[str, Any] = client.request(run)
-                    table.run = answer["run"]
-                    if answer["run"] in self._ended:
-                        self._done(self._ended[answer["run"]])
-                        return
-                    client.request(m.Watch(0, table.run, scenes=True, thoughts=True))
-                    self._watched.add(answer["run"])
-                except DovetailError:
-                    if table.run is None:
-                        raise  # else it was over at once
-                finally:
-                    client.request(m.Watch(0, None, on=False))
-            except DovetailError:
-                for each in table.instances:
-                    client.forget(client.post(m.Cleanup(0, each)))
-                raise
-
+        table = Table(plan, taken)
+        with self._lock:
+            self.tables[table.key] = table
+            done = [each for each in self.tables.values() if each.done]
+            for each in done[: max(0, len(self.tables) - MOST_GAMES)]:
+                self._clear(each)
         try:
-            self.ask(begin)
+            self.ask(lambda client: self._begin(client, table, []))
         except DovetailError:
-            self.tables.pop(table.key, None)
-            for chair in taken:
-                if chair is not None:
-                    chairs.remove(chair.key)
+            self._clear(table)
             raise
         return table
 
+    def _present(self) -> Chairs:
+        if self.chairs is None:
+            raise DovetailError(f"There is no broker at {self.address}; start one and try again")
+        return self.chairs
+
+    def _clear(self, table: Table) -> None:
+        self.tables.pop(table.key, None)
+        for chair in table.people:
+            if self.chairs is not None:
+                self.chairs.remove(chair.key)
+
+    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> None:
+        """Start a table's run; in the hub's thread."""
+        plan = table.plan
+        agents: list[int | str] = []
+        try:
+            for number, ((_, name), chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
+                made = self._agent(client, name, plan.seed + number, chair)
+                agents.append(made)
+                if isinstance(made, int):
+                    table.instances.append(made)
+            run = plan.run(agents, line, clock=plan.clock, answer_timeout=None, label="page")
+
+            def named(number: int) -> None:
+                table.run = number
+
+            self._started(client, run, named)
+        except DovetailError:
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            raise
+
+    def _agent(self, client: Client, name: str, seed: int, chair: Chair | None) -> int | str:
+        """Return an agent for a seat: an instance, or the name of a program that is one."""
+        if chair is None:
+            offers = self.catalogue.get("agents", [])
+            if any(each["name"] == name and each.get("instance") for each in offers):
+                return name
+            return client.create(name, seed=seed, timeout=30)
+        chairs = self._present()
+        parameters, peer = {"chair": chair.key}, chairs.name
+        return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
+
+    def _started(self, client: Client, run: m.Run, named: Callable[[int], None]) -> None:
+        """Start a run and watch it; not even its first turn is missed.
+
+        Args:
+            client: the connection.
+            run: to be started.
+            named: takes the run's number before anything of it is heard.
+        """
+        self._early = []
+        try:
+            client.request(m.Watch(0, None, scenes=True, thoughts=True))
+            try:
+                number = client.request(run)["run"]
+                named(number)
+                with contextlib.suppress(DovetailError):  # it was over at once
+                    client.request(m.Watch(0, number, scenes=True, thoughts=True))
+                self._watched.add(number)
+            finally:
+                if None not in self._watched:
+                    client.request(m.Watch(0, None, on=False))
+        finally:
+            early, self._early = self._early, None
+            for each in early:
+                self._heard(each)
+
+    def take_back(self, table: Table, chair: Chair) -> None:
+        """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
+
+        Raises:
+            DovetailError: this table does not allow it, or there is nothing to take back.
+        """
+        if not table.plan.undo:
+            raise DovetailError(
+                "Moves cannot be taken back in a game with a clock or several people"
+            )
+        turn = table.decided(chair.seat)
+        if turn is None:
+            raise DovetailError("There is no move of yours to take back")
+        line = table.line(turn)
+
+        def begin(client: Client) -> None:
+            run = table.run
+            table.restart()
+            if run is not None:
+                with contextlib.suppress(DovetailError):  # it was over
+                    client.request(m.Cancel(0, run=run))
+                with self._lock:
+                    for episode in [e for e, game in self.games.items() if game.run == run]:
+                        del self.games[episode]
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            try:
+                self._begin(client, table, line)
+            except DovetailError as error:
+                table.done, table.problem = True, str(error)
+                raise
+
+        self.ask(begin)
+
+    def hint(self, table: Table, chair: Chair, agent: str) -> None:
+        """Ask an agent what it would do in a person's place; the answer comes to the chair.
+
+        The agent gets what the person's seat gets: it takes that seat in a game of its own that begins with the
+        same seed and actions.
+
+        Raises:
+            DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
+        """
+        decision = chair.decision
+        if not table.plan.hints:
+            raise DovetailError("Several people play; this game was started without hints")
+        if decision is None:
+            raise DovetailError("Ask for a hint when it is your turn")
+        seat, turn, number = decision.seat.seat, decision.turn, chair.number
+        line = table.line(turn)
+
+        def begin(client: Client) -> None:
+            made = self._agent(client, agent, table.plan.seed, None)
+            hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
+            seats = [made] * len(table.plan.seats)
+            run = table.plan.run(
+                seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
+            )
+
+            def named(number: int) -> None:
+                hint.run = number
+                self._hints[number] = hint
+
+            try:
+                self._started(client, run, named)
+            except DovetailError:
+                if hint.instance:
+                    _clean(client, hint.instance)
+                raise
+
+        chair.hint = {"number": number, "by": agent}
+        self.changed()
+        try:
+            self.ask(begin)
+        except DovetailError:
+            chair.hint = None
+            raise
+
+    def resign(self, table: Table, chair: Chair) -> None:
+        """Give a person's seat up, at the latest when it is to act."""
+        if table.done:
+            raise DovetailError("The game is over")
+        chair.resigning = True
+        decision = chair.decision
+        if decision is not None:
+            chair.decision = None
+            self._present().answer(decision, RESIGN)
+
+    def again(self, table: Table) -> Table:
+        """Return the next game of the same people, each one seat further; it begins unless it has begun."""
+        if not table.done:
+            raise DovetailError("Finish this game first")
+        if table.again is None:
+            table.again = self.play(table.next())
+            self.changed()
+        return table.again
+
     def act(self, chair: Chair, number: int, choice: int) -> None:
         """Take what a person has chosen; errors as of ``Chair.chosen``."""
-        chairs = self.chairs
-        if chairs is None:
-            raise DovetailError("The broker is gone, and this game with it")
-        chairs.answer(*chair.chosen(number, choice))
+        self._present().answer(*chair.chosen(number, choice))
 
     def leave(self, table: Table) -> None:
         """Break a game off."""
@@ -354,6 +449,9 @@ class Hub:
                 self._serve(client)
             except DovetailError as error:
                 self._gone(str(error))
+            except Exception as error:  # a fault of the page must not end it for everyone
+                log.exception("the page's connection failed; connecting again")
+                self._gone(f"{type(error).__name__}: {error}")
             finally:
                 if self.chairs is not None:
                     self.chairs.close()
@@ -368,7 +466,7 @@ class Hub:
         while not self._jobs.empty():
             _, future = self._jobs.get()
             future.set_exception(DovetailError(self.problem))
-        for table in self.tables.values():
+        for table in list(self.tables.values()):
             if not table.done:
                 table.done, table.problem = True, "The broker went away, and the game with it."
         self.changed()
@@ -405,6 +503,7 @@ class Hub:
         for table in list(self.tables.values()):
             if table.run is not None and not table.done:
                 wanted.add(table.run)
+        wanted.update(self._hints)
         for run in wanted - self._watched:
             try:
                 client.request(m.Watch(0, run, scenes=True, thoughts=True))
@@ -418,60 +517,77 @@ class Hub:
     # -- what is heard --------------------------------------------------------------------------
 
     def _heard(self, message: m.Message) -> None:
+        if self._early is not None:
+            self._early.append(message)
+            return
         if isinstance(message, m.WatchedTurn):
-            self._turn(message)
+            hint = self._hints.get(message.run)
+            if hint is None:
+                self._turn(message)
+            elif message.turn == hint.turn + 1:
+                for seat, action in message.actions:
+                    if seat == hint.seat:
+                        hint.chair.hinted(hint.number, hint.agent, action)
         elif isinstance(message, m.Episode):
-            game = self.games.get(message.episode)
-            if game is not None:
-                game.over = True
-                game.result = {
-                    "reason": message.reason,
-                    "blame": message.blame,
-                    "outcome": message.outcome,
-                    "message": message.message,
-                    "seats": [
-                        {"total": each.total, "decisions": each.decisions, "seconds": each.seconds}
-                        for each in message.seats
-                    ],
-                }
-                game.version += 1
+            self._ended(message)
         elif isinstance(message, m.Done):
             self._done(message)
         self.changed()
 
+    def _ended(self, episode: m.Episode) -> None:
+        hint = self._hints.get(episode.run)
+        if hint is not None and (hint.chair.hint or {}).keys() == {"number", "by"}:
+            hint.chair.hint = {
+                "number": hint.number,
+                "by": hint.agent,
+                "problem": f"{hint.agent} has no hint: {_failure(episode)}",
+            }
+        game = self.games.get(episode.episode)
+        if game is not None:
+            game.over = True
+            game.result = {
+                "reason": episode.reason,
+                "blame": episode.blame,
+                "outcome": episode.outcome,
+                "message": episode.message,
+                "seats": [
+                    {"total": each.total, "decisions": each.decisions, "seconds": each.seconds}
+                    for each in episode.seats
+                ],
+            }
+            game.version += 1
+
     def _done(self, done: m.Done) -> None:
-        self._ended[done.run] = done
-        while len(self._ended) > MOST_GAMES:
-            self._ended.popitem(last=False)
-        for table in self.tables.values():
+        hint = self._hints.pop(done.run, None)
+        if hint is not None and hint.instance:
+            self._jobs.put((partial(_clean, instance=hint.instance), Future()))
+        for table in list(self.tables.values()):
             if table.run == done.run:
                 table.done = True
                 table.problem = done.message if done.reason == "failed" else ""
                 for each in table.instances:
                     self._jobs.put((partial(_clean, instance=each), Future()))
+                table.instances.clear()
 
     def _turn(self, turn: m.WatchedTurn) -> None:
         game = self.games.get(turn.episode)
+        table = next((e for e in list(self.tables.values()) if e.run == turn.run), None)
+        if table is not None:
+            table.heard(turn)
         if game is None:
             known = next(
                 (e for e in self.catalogue.get("runs", []) if e["run"] == turn.run),
                 {"environment": ""},
             )
-            table = next((e for e in self.tables.values() if e.run == turn.run), None)
-            if table is None:
-                # The first turn may come before the answer that names the run.
-                table = next(
-                    (e for e in self.tables.values() if e.run is None and not e.done), None
-                )
             if table is None and not self._watched & {turn.run, None}:
                 return
             game = Game(
                 turn.episode,
                 turn.run,
-                known["environment"] if table is None else table.environment,
-                list(turn.agents) if table is None else table.names,
+                known["environment"] if table is None else table.plan.environment,
+                list(turn.agents) if table is None else table.plan.names,
                 first=turn.turn,
-                secret=table is not None and any(table.chairs),
+                secret=table is not None and bool(table.people),
             )
             with self._lock:
                 self.games[turn.episode] = game

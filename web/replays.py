@@ -10,6 +10,7 @@ from dovetail.env_servers.replay import replay
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes
 from dovetail.web.positions import drawn, plain
+from dovetail.web.tables import HINT
 
 MOST_LISTED = 500
 MOST_TURNS = 5000
@@ -19,6 +20,8 @@ def listed(journal: Path) -> list[dict[str, Any]]:
     """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
     found: list[dict[str, Any]] = []
     for number, record in episodes(journal):
+        if record.label == HINT:
+            continue
         found.append(about(number, record))
         if len(found) > 2 * MOST_LISTED:
             del found[:MOST_LISTED]

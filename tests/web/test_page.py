@@ -13,11 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-CLICK = """e => {
-  const r = e.getBoundingClientRect();
-  const at = {clientX: r.x + r.width / 2, clientY: r.y + r.height / 2, bubbles: true};
-  e.ownerSVGElement.dispatchEvent(new MouseEvent('click', at));
-}"""
+from .playing import CLICK, begin, play_on
+
 GAMES = {
     "amazons": ({"rows": "5", "columns": "5"}, "random"),
     "rlgame": ({}, "random"),
@@ -26,42 +23,6 @@ GAMES = {
     "tetris": ({"height": "8"}, ""),
     "2048": ({"rows": "3", "columns": "3"}, ""),
 }
-
-
-def begin(page: Any, url: str, game: str, opponent: str = "random", **options: str) -> None:
-    page.goto(f"{url}play/{game}")
-    if opponent:
-        page.select_option("select[name='seat.1']", opponent)
-    if options:
-        page.click("summary")
-        for name, value in options.items():
-            page.fill(f"input[name='o.{name}']", value)
-    page.click("button.main")
-    page.wait_for_selector("#game[data-waiting=true]")
-
-
-def play_on(page: Any, decisions: int = 1000) -> int:
-    """Point at what is lit until the game is over; return the decisions made."""
-    made = 0
-    while made < decisions:
-        page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
-        game = page.locator("#game")
-        if game.get_attribute("data-over") == "true":
-            break
-        before = game.get_attribute("data-number")
-        for part in range(4):
-            lit = page.locator(".target")
-            count = lit.count()
-            if count == 0:
-                if page.locator("#buttons button").count():
-                    page.locator("#buttons button").first.click()
-                break
-            lit.nth((7 * made + 3 * part) % count).evaluate(CLICK)
-            if not page.locator(".picked").count():
-                break
-        page.wait_for_selector(f"#game:not([data-number='{before}'])")
-        made += 1
-    return made
 
 
 def test_a_game_played_by_clicking_then_replayed(page: Any, url: str) -> None:

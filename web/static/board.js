@@ -105,8 +105,8 @@ function nameOf(scene, part) {
 /**
  * Draw a scene.
  * @param {any} scene
- * @param {{play?: (choice: number) => void, say?: (text: string) => void, ask?: (choices: {label: string, index: number}[]) => void}} [hooks]
- *   given if a person may choose.
+ * @param {{play?: (choice: number) => void, say?: (text: string) => void, ask?: (choices: {label: string, index: number}[], before: number) => void, seat?: number, names?: string[], hinted?: string[], why?: () => string}} [hooks]
+ *   `play` is given if a person may choose, `why` says why not; `hinted` are the parts that an agent proposes.
  */
 export function draw(scene, hooks) {
   const { boxes, titles, width, height } = placed(scene);
@@ -144,6 +144,7 @@ export function draw(scene, hooks) {
     }
   }
   if (hooks?.play && scene.choices?.length) pointing(svg, scene, boxes, hooks);
+  else if (hooks?.why) svg.addEventListener("click", () => hooks.say?.(hooks.why?.() ?? ""));
   return svg;
 }
 
@@ -182,6 +183,10 @@ function pointing(svg, scene, boxes, hooks) {
       group.addEventListener("focus", () => preview(part));
       layer.append(group);
     });
+    for (const part of hooks.hinted ?? []) {
+      const box = boxes.get(part);
+      if (box) layer.append(element("rect", { x: box.x + 0.1, y: box.y + 0.1, width: Math.max(0.02, box.w - 0.2), height: Math.max(0.02, box.h - 0.2), rx: 0.1, class: "hinted" }));
+    }
     if (focus) layer.querySelector(".target")?.focus();
     hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length);
   }
@@ -217,13 +222,26 @@ function pointing(svg, scene, boxes, hooks) {
     return { near: near[0], over };
   }
 
+  /** Why a place cannot be chosen, and what can be done instead. */
+  function reason(part) {
+    if (!part) return "There is nothing to choose at that place. Choose one that is lit.";
+    const what = nameOf(scene, part);
+    const back = picked.length ? ", or press Esc to take the last part back" : "";
+    const piece = part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === Number(part.slice(1))) : undefined;
+    const owner = piece?.owner ?? (part[0] === "k" ? scene.cards[Number(part.slice(1))].owner : undefined);
+    if (typeof owner === "number" && owner !== hooks.seat) return `${what}: that belongs to ${hooks.names?.[owner] ?? `seat ${owner + 1}`}, not to you. Choose one that is lit${back}.`;
+    if (picked.length && choices.some((choice) => choice.path[0] === part)) return `${what} begins another choice. Press Esc to take the last part back first.`;
+    if (open().some((choice) => choice.path.slice(picked.length + 1).includes(part))) return `${what} comes later in a choice. First choose one that is lit${back}.`;
+    if (!picked.length && piece && owner === hooks.seat) return `${what} has no legal move now. Choose one that is lit.`;
+    return `${what} cannot be chosen now. Choose one that is lit${back}.`;
+  }
+
   svg.addEventListener("click", (event) => {
     const { near, over } = at(event);
     const last = picked[picked.length - 1];
     if (near && (near.far === 0 || !over.includes(last))) { take(near.part, false); return; }
     if (last && over.includes(last)) { undo(); return; }
-    const what = over.length ? nameOf(scene, over[over.length - 1]) : "That place";
-    hooks.say?.(`${what} cannot be chosen now. Choose one that is lit${picked.length ? ", or press Esc to take the last part back" : ""}.`);
+    hooks.say?.(reason(over[over.length - 1]));
   });
   svg.addEventListener("mousemove", (event) => { const { near } = at(event); preview(near?.part); });
   svg.addEventListener("keydown", (event) => {

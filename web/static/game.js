@@ -6,6 +6,7 @@ const of = (id) => document.getElementById(id);
 const page = of("game"), about = page.dataset.about, chair = page.dataset.chair;
 const [kind, key] = about.split(/:(.*)/s);
 const turns = new Map();
+let advice = null, can = {}, followed = false, own = null;
 let game = null, names = [], newest = null, at = null, mine = null, waiting = false, done = false, problem = "", broker = "", drawn = "";
 let send = () => {};
 
@@ -41,7 +42,7 @@ function seats(position, scene) {
     const mark = element("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
     mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }));
     const who = document.createElement("span"), score = document.createElement("b"), more = document.createElement("small");
-    who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${mine && mine.seat === seat ? " – you" : ""}`;
+    who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${seat === own ? " – you" : ""}`;
     score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
     const result = game?.result?.seats?.[seat];
     more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : `return ${+returns[seat].toFixed(3)}`].filter(Boolean).join("; ");
@@ -88,20 +89,45 @@ function play(index) {
   send({ number: mine.number, choice: index });
 }
 
+/** Say what people may do besides moving: take back, ask, resign, play again. */
+function controls() {
+  if (!chair) return;
+  for (const id of ["undo", "hint", "resign"]) if (of(id)) of(id).disabled = !can[id];
+  of("again").hidden = !can.again;
+  const mineNow = advice && advice.number === mine?.number;
+  of("advice").textContent = !mineNow ? "" : advice.problem ?? (advice.label === undefined ? `${advice.by} thinks…` : `${advice.by} would play ${advice.label}.`);
+}
+
+/** The parts of the choice that an agent has proposed. */
+function proposed() {
+  const choice = advice && advice.number === mine?.number ? mine?.scene?.choices?.[advice.choice] : undefined;
+  return choice ? parts(choice) : [];
+}
+
+/** Why nothing can be chosen now. */
+function why() {
+  if (at !== null) return "You look at an earlier position; press End to come back.";
+  if (game?.over || done) return "The game is over.";
+  if (!chair) return kind === "replay" ? "This is a replay; use the arrows below." : "You only watch this game.";
+  const who = (newest?.to_act ?? []).map(name).join(", ");
+  return who ? `It is not your turn: ${who} is to act.` : "It is not your turn.";
+}
+
 function show() {
   const live = at === null;
   const position = live ? newest : turns.get(at);
-  const own = live && mine && (waiting || !newest || mine.scene) && !(game?.over);
-  const scene = own && mine.scene && (waiting || hidden()) ? mine.scene : (position?.scene ?? (live && mine ? mine.scene : null));
-  const playing = own && waiting;
+  const seated = live && mine && (waiting || !newest || mine.scene) && !(game?.over);
+  const scene = seated && mine.scene && (waiting || hidden()) ? mine.scene : (position?.scene ?? (live && mine ? mine.scene : null));
+  const playing = seated && waiting;
   of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
-  const drawing = JSON.stringify([scene, playing]);
+  const hinted = playing ? proposed() : [];
+  const drawing = JSON.stringify([scene, playing, hinted]);
   if (drawing !== drawn) {
     drawn = drawing;
     const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
     of("buttons").replaceChildren();
     if (drawable) {
-      of("board").replaceChildren(draw(scene, playing ? { play, say, ask: (found, before) => buttons(found, before) } : undefined));
+      of("board").replaceChildren(draw(scene, playing ? { play, say, ask: buttons, seat: own, names, hinted } : { say, why }));
     } else of("board").replaceChildren();
     if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })), 0);
     else if (playing && scene?.choices) {
@@ -114,6 +140,7 @@ function show() {
   }
   of("text").textContent = (playing ? mine.text : position?.text) ?? "";
   of("typed").hidden = !playing;
+  controls();
   seats(position, scene);
   thoughts(position);
   const first = game?.first ?? 0, count = kind === "replay" ? turns.size : (game?.count ?? 0);
@@ -216,6 +243,10 @@ if (kind === "replay") {
     await go(0);
   }
 } else {
+  of("undo")?.addEventListener("click", () => { drawn = ""; send({ do: "undo" }); });
+  of("hint")?.addEventListener("click", () => send({ do: "hint", agent: of("adviser").value }));
+  of("resign")?.addEventListener("click", () => { if (confirm("Give this game up?")) send({ do: "resign" }); });
+  of("again")?.addEventListener("click", () => { followed = true; send({ do: "again" }); });
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
     ({ broker, problem, done } = message);
@@ -225,6 +256,14 @@ if (kind === "replay") {
     const before = mine?.number;
     mine = message.mine;
     waiting = message.waiting;
+    own = message.seat ?? null;
+    advice = message.hint ?? null;
+    can = message.can ?? {};
+    if (message.again) {
+      of("next").hidden = false;
+      of("next").querySelector("a").href = message.again;
+      if (followed) location.href = message.again;
+    }
     if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
     if (message.position) { newest = message.position; turns.set(newest.turn, newest); log(newest); }
     show();

@@ -1,0 +1,173 @@
+"""What people do at a table besides moving: take back, ask, resign, play again; and what they may see."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .playing import CLICK, begin, play_on
+
+
+def choose(page: Any, nth: int) -> None:
+    """Choose the n-th lit place and wait for the next decision, or the end."""
+    before = (
+        int(page.locator("#log li").first.get_attribute("data-turn") or 0)
+        if page.locator("#log li").count()
+        else 0
+    )
+    page.locator(".target").nth(nth).evaluate(CLICK)
+    page.wait_for_selector(f"#log li[data-turn='{before + 1}']")
+    page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
+
+
+def turns(page: Any) -> list[str]:
+    found: list[str] = page.locator("#log li").all_inner_texts()
+    return found[::-1]
+
+
+def test_a_move_taken_back_and_made_again_leads_to_the_same_position(page: Any, url: str) -> None:
+    begin(page, url, "2048", "", seed="7")
+    page.wait_for_selector("#undo:disabled")
+    shown = []
+    for turn in range(3):
+        choose(page, 0)
+        page.wait_for_selector(f"#log li[data-turn='{turn + 1}']")
+        shown.append(page.text_content("#text"))
+    assert shown[1] != shown[2]
+    page.click("#undo")
+    page.wait_for_selector("#log:not(:has(li[data-turn='3']))")
+    page.wait_for_selector("#game[data-waiting=true]")
+    page.wait_for_selector("#log li[data-turn='1']")
+    assert len(turns(page)) == 2
+    assert page.text_content("#text") == shown[1]
+    choose(page, 0)
+    # Where the new tile appears is chance; the seed makes it the same.
+    assert page.text_content("#text") == shown[2]
+
+
+def test_moves_are_taken_back_to_the_first(page: Any, url: str) -> None:
+    begin(page, url, "connect_four", "mcts")
+    choose(page, 3)
+    choose(page, 3)
+    for left in (3, 1):
+        page.click("#undo")
+        page.wait_for_selector(f"#log:not(:has(li[data-turn='{left}']))", state="attached")
+        page.wait_for_selector("#game[data-waiting=true]")
+    assert page.locator("#board .piece").count() == 0
+    page.wait_for_selector("#undo:disabled")
+    choose(page, 0)
+    assert page.locator("#board .piece").count() == 2
+
+
+def test_an_agent_is_asked_for_a_hint(page: Any, url: str) -> None:
+    begin(page, url, "connect_four", seed="3", rows="4", columns="4", connect="3")
+    page.select_option("#adviser", "alpha-beta")
+    page.click("#hint")
+    page.wait_for_selector("#advice:has-text('alpha-beta would play column')")
+    said = page.inner_text("#advice")
+    assert page.locator("#board .hinted").count() == 1
+    assert page.locator("#log li").count() == 0, "a hint is not a move"
+    choose(page, int(said.rstrip(".").rpartition(" ")[2]))
+    assert page.inner_text("#advice") == ""
+    page.select_option("#adviser", "dominion-money")
+    page.wait_for_selector("#hint:enabled")
+    page.click("#hint")
+    page.wait_for_selector("#advice:has-text('has no hint'), #say:not(:empty)")
+    page.goto(f"{url}replay")
+    assert "alpha-beta : alpha-beta" not in page.inner_text("main")
+
+
+def test_resigning_and_playing_again_from_the_other_seat(page: Any, url: str) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    begin(page, url, "connect_four")
+    page.click("#resign")
+    page.wait_for_selector("#game[data-over=true]")
+    assert "Person 1" in page.inner_text("#status")
+    assert "resigned" in page.inner_text("#status")
+    page.click("#again")
+    page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.locator("#board .piece").count() == 1
+
+
+def test_two_people_resign_and_go_to_the_next_game_together(
+    page: Any, chromium: Any, url: str
+) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.select_option("select[name='seat.1']", "person")
+    page.fill("input[name='name.1']", "Bob")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    context = chromium.new_context()
+    other = context.new_page()
+    other.on("dialog", lambda dialog: dialog.accept())
+    other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
+    other.wait_for_selector("#board svg")
+    # It is Ann's turn: a click of Bob's says so, and Bob resigns once it is his.
+    other.locator("#board svg").click()
+    assert "It is not your turn: Person 1 is to act" in other.inner_text("#say")
+    other.click("#resign")
+    other.wait_for_selector("#resign:disabled")
+    page.locator(".target").nth(3).evaluate(CLICK)
+    page.wait_for_selector("#game[data-over=true]")
+    assert page.locator("#undo").is_disabled(), "two people play: no move comes back"
+    assert page.locator("#hint").count() == 0
+    page.click("#again")
+    page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
+    other.click("text=The next game has begun")
+    other.wait_for_selector("#game[data-waiting=true]")
+    assert other.locator("#seats li:nth-child(1):has-text('you')").count() == 1
+    context.close()
+
+
+def test_a_click_that_means_nothing_says_why(page: Any, url: str) -> None:
+    begin(page, url, "amazons", rows="5", columns="5")
+
+    def at(x: float, y: float) -> str:
+        page.evaluate(
+            """([x, y]) => {
+              const svg = document.querySelector('#board svg');
+              const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+              const where = {clientX: at.x, clientY: at.y, bubbles: true};
+              svg.dispatchEvent(new MouseEvent('click', where));
+            }""",
+            [x, y],
+        )
+        said: str = page.inner_text("#say")
+        return said
+
+    theirs = page.evaluate(
+        """() => { const c = document.querySelector('#board circle.s1');
+                   return [+c.getAttribute('cx'), +c.getAttribute('cy')]; }"""
+    )
+    assert "belongs to random, not to you" in at(*theirs)
+    page.locator(".target").first.evaluate(CLICK)
+    page.wait_for_selector(".picked")
+    assert "press Esc to take the last part back" in at(*theirs)
+
+
+def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
+    frames: list[str] = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda text: frames.append(str(text))),
+    )
+    page.goto(f"{url}play/dominion")
+    for seat in (1, 2, 3):
+        page.select_option(f"select[name='seat.{seat}']", "dominion-money")
+    page.click("summary")
+    page.fill("input[name='o.players']", "4")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.locator("#seats li").count() == 4
+    assert play_on(page, 12) == 12
+    hands = 0
+    for frame in frames:
+        told = json.loads(frame)
+        for view in (told.get("position"), told.get("mine")):
+            for card in ((view or {}).get("scene") or {}).get("cards", []):
+                if card["zone"] in ("hand", "deck") and card.get("owner") is not None:
+                    mine = view is told.get("mine") and card["owner"] == 0
+                    assert mine or not card.get("name"), card
+                    hands += bool(card.get("name"))
+    assert hands, "one's own hand is seen"

@@ -1,0 +1,139 @@
+"""Tables: the games that people start on the page, and how one is taken back to an earlier turn."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.protocol import messages as m
+from dovetail.web.chairs import Chair
+
+HINT = "hint"
+"""The label of the runs in which agents are asked for hints."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a table plays."""
+
+    environment: str
+    """An offer's name."""
+    configuration: dict[str, Any]
+    seats: tuple[tuple[str, str], ...]
+    """Of each seat, ``("person", name)`` or ``("agent", offer)``."""
+    seed: int
+    clock: m.ClockRule
+    helped: bool = False
+    """Whether people may take moves back and ask for hints although others play, too."""
+
+    @property
+    def names(self) -> list[str]:
+        """Who sits where."""
+        return [name for _, name in self.seats]
+
+    @property
+    def hints(self) -> bool:
+        """Whether a person may ask an agent for a hint."""
+        return self.helped or [kind for kind, _ in self.seats].count("person") == 1
+
+    @property
+    def undo(self) -> bool:
+        """Whether moves may be taken back; with a clock time would come back, too."""
+        return self.hints and self.clock == m.ClockRule()
+
+    def run(self, agents: list[int | str], line: list[list[Any]], **more: Any) -> m.Run:
+        """Return the run of one game.
+
+        Args:
+            agents: instances or names, by seat.
+            line: the joint actions it begins with.
+            more: other fields.
+        """
+        return m.Run(
+            *(0, self.environment, agents, self.configuration),
+            seed=self.seed,
+            mode="evaluate",
+            retries=0,
+            lookahead=True,
+            openings=[line] if line else [],
+            **more,
+        )
+
+
+@dataclass(eq=False)
+class Table:
+    """A game that was started on the page."""
+
+    plan: Plan
+    chairs: list[Chair | None]
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    run: int | None = None
+    instances: list[int] = field(default_factory=list)
+    problem: str = ""
+    done: bool = False
+    again: Table | None = None
+    """The game that the same people began afterwards, each one seat further."""
+    _acting: list[list[int]] = field(default_factory=list)
+    """By turn: the seats that had to act."""
+    _joint: list[dict[int, Any]] = field(default_factory=list)
+    """By turn: what led from it to the next."""
+
+    @property
+    def people(self) -> list[Chair]:
+        """The chairs of the people who play."""
+        return [each for each in self.chairs if each is not None]
+
+    def heard(self, turn: m.WatchedTurn) -> None:
+        """Note a turn of the game; a repeated one changes nothing."""
+        if turn.turn == len(self._acting):
+            if turn.turn:
+                self._joint.append(dict(turn.actions))
+            self._acting.append(list(turn.to_act))
+
+    def line(self, turn: int) -> list[list[Any]]:
+        """Return the joint actions up to a turn, as ``run.openings`` has them."""
+        return [
+            [joint[seat] for seat in acting]
+            for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
+        ]
+
+    def decided(self, seat: int | None) -> int | None:
+        """Return the last turn at which a seat has acted; None if there is none."""
+        acted = [at for at, joint in enumerate(self._joint) if seat in joint]
+        return acted[-1] if acted else None
+
+    def restart(self) -> None:
+        """Forget the game, which begins again."""
+        self.run, self.done, self.problem = None, False, ""
+        for chair in self.people:
+            chair.resigning = False
+        self._acting.clear()
+        self._joint.clear()
+
+    def after(self, chair: Chair) -> int:
+        """Return the seat of a person in the next game."""
+        return (self.chairs.index(chair) + 1) % len(self.chairs)
+
+    def next(self) -> Plan:
+        """Return the plan of another game in which everyone sits one seat further."""
+        plan = self.plan
+        seats = (*plan.seats[-1:], *plan.seats[:-1])
+        return Plan(
+            *(plan.environment, plan.configuration, seats, secrets.randbelow(1 << 31)),
+            *(plan.clock, plan.helped),
+        )
+
+
+@dataclass(eq=False)
+class Hint:
+    """A person's question what an agent would do."""
+
+    chair: Chair
+    number: int
+    """Of what the person saw."""
+    seat: int
+    turn: int
+    agent: str
+    instance: int = 0
+    run: int | None = None
