@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,10 @@ check: $(STAMP) ## lint, formatting and types
 	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
 	$(BIN)/python -m dovetail.protocol.generate --check
 	.ci/prose
+
+check-page: ## types of the page's modules, by the compiler that the TypeScript client pins (needs npm)
+	@$(MAKE) --no-print-directory -C clients/typescript node_modules/.package-lock.json
+	clients/typescript/node_modules/.bin/tsc -p web/tsconfig.json
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail.protocol.generate

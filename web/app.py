@@ -8,6 +8,7 @@ import binascii
 import contextlib
 import hashlib
 import hmac
+import itertools
 import logging
 import secrets
 import time
@@ -33,7 +34,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.web import forms, replays
 from dovetail.web.chairs import Chair
 from dovetail.web.hub import LONGEST_NAME, Game, Hub
-from dovetail.web.positions import encode
+from dovetail.web.positions import encode, picture
 from dovetail.web.tables import Plan, Table
 
 log = logging.getLogger("dovetail.web")
@@ -47,6 +48,7 @@ PAUSE = 0.1
 """Seconds between two positions for one browser, so that a fast game does not flood it."""
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "dovetail-page"
+PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 
 
 class Guard:
@@ -172,9 +174,11 @@ class Page:
             Route("/", self.now),
             Route("/game/{episode:int}", self.game),
             Route("/game/{episode:int}/turn/{turn:int}", self.position),
+            Route("/game/{episode:int}/turn/{turn:int}.{form}", self.picture),
             Route("/replay", self.episodes),
             Route("/replay/{number:int}", self.replay),
             Route("/replay/{number:int}/positions", self.replayed),
+            Route("/replay/{number:int}/turn/{turn:int}.{form}", self.replayed_picture),
             WebSocketRoute("/live", self.live),
             Mount("/static", StaticFiles(directory=HERE / "static")),
             *(play if self._plays else []),
@@ -227,6 +231,11 @@ class Page:
         if found is None:
             raise HTTPException(404, "That turn is not kept.")
         return Response(found, media_type="application/json")
+
+    async def picture(self, request: Request) -> Response:
+        """A turn of a game, as SVG or PNG."""
+        found = await self.position(request)
+        return await _picture(request, msgspec.json.decode(bytes(found.body)))
 
     async def choose(self, request: Request) -> Response:
         """The games that can be played."""
@@ -378,6 +387,22 @@ class Page:
         except (DovetailError, OSError) as error:
             raise HTTPException(404, str(error)) from None
 
+    async def replayed_picture(self, request: Request) -> Response:
+        """A turn of a recorded game, as SVG or PNG."""
+        journal, path = self._records(), request.path_params
+
+        def play() -> dict[str, Any]:
+            positions = replays.positions(replays.found(journal, path["number"]))
+            return next(itertools.islice(positions, path["turn"], None), {})
+
+        try:
+            found = await asyncio.to_thread(play)
+        except (DovetailError, OSError) as error:
+            raise HTTPException(404, str(error)) from None
+        if not found:
+            raise HTTPException(404, "The game has no such turn.")
+        return await _picture(request, found)
+
     # -- live -----------------------------------------------------------------------------------
 
     async def live(self, socket: WebSocket) -> None:
@@ -528,6 +553,14 @@ class Browser:
         for run in self._runs - runs:
             self._hub.look(run, -1)
         self._runs = runs
+
+
+async def _picture(request: Request, position: dict[str, Any]) -> Response:
+    form = request.path_params["form"]
+    if form not in PICTURES:
+        raise HTTPException(404, f"Pictures end in .{' or .'.join(PICTURES)}.")
+    found = await asyncio.to_thread(picture, position, form)
+    return Response(found, media_type=PICTURES[form])
 
 
 def _link(table: Table, chair: Chair | None) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import msgspec
 import numpy as np
 
+from dovetail.experiments.drawing import svg, written
 from dovetail.protocol.scenes import Choice, Mark, Scene, choices_of, scene_of
 
 LONGEST_TEXT = 20_000
 """Characters of a text from a peer that are shown."""
+PICTURE = 640.0
+"""Width of a picture in pixels."""
 
 
 def plain(value: Any) -> Any:
@@ -71,6 +75,25 @@ def drawn(value: Any, legal: Sequence[Any] | None = None) -> tuple[dict[str, Any
     if choices:
         found["choices"] = [_choice(each) for each in choices]
     return found, ""
+
+
+def picture(position: dict[str, Any], form: str) -> bytes:
+    """Return a position of the page as a picture.
+
+    Args:
+        position: with a ``scene`` as ``drawn`` returns it, or with ``text``.
+        form: ``svg`` or ``png``.
+    """
+    if position.get("scene"):
+        found = svg(msgspec.convert(position["scene"], Scene), PICTURE)
+    else:
+        found = written(str(position.get("text") or ""))
+    text = Xml.tostring(found, encoding="unicode")
+    if form == "svg":
+        return text.encode()
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=text, background="white", zoom=2))
 
 
 def _choice(choice: Choice) -> dict[str, Any]:

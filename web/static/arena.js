@@ -1,8 +1,8 @@
 // The wall of an arena: the newest games, and who leads.
+import { of } from "./dom.js";
 import { live } from "./live.js";
 import { table, wall } from "./wall.js";
 
-const of = (id) => document.getElementById(id);
 const boards = wall(of("games"));
 const SHOWN = 9, AGAIN = 3000;
 
@@ -15,7 +15,7 @@ live({ about: "wall" }, ({ now }) => {
 async function leaders() {
   try {
     const found = await (await fetch(`/arena/${of("hall").dataset.ladder}/wall.json`)).json();
-    table(of("leaders"), ["", "Agent", "Elo, 95 %", "Points", "Units"], found.rows.map((row, place) => [place + 1, row.name, row.elo, row.points, row.units]));
+    table(of("leaders"), ["", "Agent", "Elo, 95 %", "Points", "Units"], found.rows.map((/** @type {any} */ row, /** @type {number} */ place) => [place + 1, row.name, row.elo, row.points, row.units]));
   } catch { /* the connection above says so */ }
   setTimeout(leaders, AGAIN);
 }

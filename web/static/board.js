@@ -4,7 +4,13 @@ const NS = "http://www.w3.org/2000/svg";
 const CARD_WIDTH = 1.7;
 const CARD_HEIGHT = 1.05;
 
-/** @param {string} name @param {Record<string, string | number>} attributes @param {string} [text] */
+/**
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} name
+ * @param {Record<string, string | number>} attributes
+ * @param {string} [text]
+ * @returns {SVGElementTagNameMap[T]}
+ */
 export function element(name, attributes, text) {
   const made = document.createElementNS(NS, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
@@ -12,14 +18,16 @@ export function element(name, attributes, text) {
   return made;
 }
 
-/** The place of everything that can be pointed at: cells as "c3", cards as "k3". */
+/** The place of everything that can be pointed at: cells as "c3", cards as "k3". @param {Scene} scene */
 function placed(scene) {
+  /** @type {Boxes} */
   const boxes = new Map();
   const cells = scene.cells ?? [];
   cells.forEach((cell, n) => {
     boxes.set(`c${n}`, { x: cell.x, y: cell.y, w: cell.width ?? 1, h: cell.height ?? 1 });
   });
   const cards = scene.cards ?? [];
+  /** @type {Zone[]} */
   const zones = [...(scene.zones ?? [])];
   for (const card of cards) {
     if (!zones.some((zone) => zone.name === card.zone && (zone.owner ?? null) === (card.owner ?? null))) {
@@ -46,14 +54,18 @@ function placed(scene) {
   return { boxes, titles, width: wide, height: Math.max(y, scene.height ?? 0, 1) };
 }
 
+/** @type {Record<string, string>} */
 const CELLS = { dark: "darkcell", hole: "holecell", base: "base", edge: "edge", box: "box", area: "area", off: "off", arrow: "arrowcell", dot: "dot", point: "point" };
+/** @param {number | null | undefined} owner */
 const seatOf = (owner) => (owner === null || owner === undefined ? "none" : `s${owner % 6}`);
 
+/** @param {Element} group @param {Box} box @param {string} text @param {number} size @param {string} kind */
 function label(group, box, text, size, kind) {
   const fit = Math.min(size, (1.7 * box.w) / Math.max(text.length, 1));
   group.append(element("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + fit * 0.35, "font-size": fit, "text-anchor": "middle", class: kind }, text));
 }
 
+/** @param {Element} group @param {Piece} piece @param {Box} box */
 function drawPiece(group, piece, box) {
   const cx = box.x + box.w / 2, cy = box.y + box.h / 2, size = Math.min(box.w, box.h, 1);
   const owner = seatOf(piece.owner), ink = piece.owner === null || piece.owner === undefined ? "tnone" : `t${piece.owner % 6}`;
@@ -77,23 +89,24 @@ function drawPiece(group, piece, box) {
     const sign = piece.symbol || (piece.kind === "queen" ? "♛" : "");
     if (sign) label(group, box, sign, size * 0.5, ink);
     else if (piece.owner === 1) group.append(element("circle", { cx, cy, r: r * 0.45, fill: "none", stroke: "#fff", "stroke-width": 0.04 }));
-    const text = piece.text || (piece.count > 1 ? String(piece.count) : "");
+    const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
     if (text) label(group, box, text, size * 0.4, ink);
   }
 }
 
-/** What a person's choices are at a part: part → choices. */
+/** The parts of a choice or a mark, in order. @param {Parts} choice */
 export function parts(choice) {
   return [...(choice.cells ?? []).map((n) => `c${n}`), ...(choice.cards ?? []).map((n) => `k${n}`)];
 }
 
+/** @param {Scene} scene @param {string} part */
 function nameOf(scene, part) {
   const n = Number(part.slice(1));
   if (part[0] === "k") {
-    const card = scene.cards[n];
+    const card = /** @type {Card[]} */ (scene.cards)[n];
     return `${card.name || "face down"}, ${card.count ?? 1}, in ${card.zone}${card.note ? `: ${card.note}` : ""}`;
   }
-  const cell = scene.cells[n];
+  const cell = /** @type {Cell[]} */ (scene.cells)[n];
   const on = (scene.pieces ?? []).filter((piece) => piece.cell === n);
   const what = on.map((piece) => {
     const whose = piece.owner === null || piece.owner === undefined ? "" : `${scene.seats?.[piece.owner]?.name ?? `seat ${piece.owner + 1}`} `;
@@ -104,18 +117,18 @@ function nameOf(scene, part) {
 
 /**
  * Draw a scene.
- * @param {any} scene
- * @param {{play?: (choice: number) => void, say?: (text: string) => void, ask?: (choices: {label: string, index: number}[], before: number) => void, seat?: number, names?: string[], hinted?: string[], why?: () => string}} [hooks]
- *   `play` is given if a person may choose, `why` says why not; `hinted` are the parts that an agent proposes.
+ * @param {Scene} scene
+ * @param {Hooks} [hooks]
  */
 export function draw(scene, hooks) {
   const { boxes, titles, width, height } = placed(scene);
+  const at = /** @param {string} part */ (part) => /** @type {Box} */ (boxes.get(part));
   const rim = (scene.cells ?? []).some((cell) => cell.name) && !scene.cards?.length ? 0.15 : 0.1;
   const svg = element("svg", { viewBox: `${-rim} ${-rim} ${width + 2 * rim} ${height + 2 * rim}`, xmlns: NS, role: "group", "aria-label": "Board" });
   svg.setAttribute("font-family", "system-ui, sans-serif");
   (scene.cells ?? []).forEach((cell, n) => {
-    const box = boxes.get(`c${n}`), kind = CELLS[cell.kind] ?? "square";
-    if (cell.outline?.length) svg.append(element("polygon", { points: cell.outline.map((at) => at.join(",")).join(" "), class: kind }));
+    const box = at(`c${n}`), kind = CELLS[cell.kind ?? ""] ?? "square";
+    if (cell.outline?.length) svg.append(element("polygon", { points: cell.outline.map((corner) => corner.join(",")).join(" "), class: kind }));
     else svg.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: kind }));
     if (kind === "holecell") svg.append(element("circle", { cx: box.x + 0.5, cy: box.y + 0.5, r: 0.4, class: "hole" }));
     if (kind === "dot") svg.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: box.w / 2, class: "dot" }));
@@ -124,17 +137,17 @@ export function draw(scene, hooks) {
       svg.append(element("text", { x: box.x + 0.12, y: box.y + 0.42, class: "rim" }, cell.name || scene.seats?.[cell.owner]?.name || ""));
   });
   for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
-  for (const piece of scene.pieces ?? []) drawPiece(svg, piece, boxes.get(`c${piece.cell}`));
+  for (const piece of scene.pieces ?? []) drawPiece(svg, piece, at(`c${piece.cell}`));
   for (const title of titles) svg.append(element("text", { x: 0, y: title.y, class: "zone" }, title.text));
   (scene.cards ?? []).forEach((card, n) => {
-    const box = boxes.get(`k${n}`);
+    const box = at(`k${n}`);
     const group = element("g", {});
     group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
     if (card.note) group.append(element("title", {}, card.note));
     if (card.name) label(group, { ...box, h: box.h - 0.3 }, card.name, 0.34, "ink");
     const count = card.count ?? 1;
     group.append(element("text", { x: box.x + box.w - 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
-    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text));
+    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
     svg.append(group);
   });
   for (const mark of scene.marks ?? []) {
@@ -148,49 +161,55 @@ export function draw(scene, hooks) {
   return svg;
 }
 
-/** Let a person point at the parts of a choice, one after the other. */
+/** Let a person point at the parts of a choice, one after the other. @param {SVGSVGElement} svg @param {Scene} scene @param {Boxes} boxes @param {Hooks} hooks */
 function pointing(svg, scene, boxes, hooks) {
-  const choices = scene.choices.map((choice, index) => ({ index, label: choice.label, path: parts(choice), shows: choice.shows ?? [] }));
+  const choices = (scene.choices ?? []).map((choice, index) => ({ index, label: choice.label, path: parts(choice), shows: choice.shows ?? [] }));
+  /** @type {string[]} */
   let picked = [];
+  /** @param {string} part */
+  const box = (part) => /** @type {Box} */ (boxes.get(part));
   const layer = element("g", {});
   svg.append(layer);
   const open = () => choices.filter((choice) => choice.path.length > picked.length && picked.every((part, n) => choice.path[n] === part));
   const targets = () => [...new Set(open().map((choice) => choice.path[picked.length]))];
 
+  /** @param {string | undefined} part */
   function preview(part) {
     for (const each of layer.querySelectorAll(".shows")) each.remove();
     const only = open().filter((choice) => choice.path[picked.length] === part);
     if (only.length !== 1) return;
     for (const n of only[0].shows) {
-      const box = boxes.get(`c${n}`);
-      layer.prepend(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "shows" }));
+      const { x, y, w, h } = box(`c${n}`);
+      layer.prepend(element("rect", { x, y, width: w, height: h, class: "shows" }));
     }
   }
 
+  /** @param {boolean} focus */
   function show(focus) {
     layer.replaceChildren();
     for (const part of picked) {
-      const box = boxes.get(part);
-      layer.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "picked" }));
+      const { x, y, w, h } = box(part);
+      layer.append(element("rect", { x, y, width: w, height: h, class: "picked" }));
     }
     const found = targets();
     found.forEach((part, n) => {
-      const box = boxes.get(part);
+      const { x, y, w, h } = box(part);
       const group = element("g", { class: "target", role: "button", tabindex: n === 0 ? 0 : -1, "aria-label": `${nameOf(scene, part)}, can be chosen`, "data-part": part });
-      if (part[0] === "c" && found.length > 60) group.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: 0.12, class: "litdot" }));
-      else group.append(element("rect", { x: box.x + 0.05, y: box.y + 0.05, width: Math.max(0.02, box.w - 0.1), height: Math.max(0.02, box.h - 0.1), rx: 0.1, class: "lit" }));
-      group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "ring" }));
+      if (part[0] === "c" && found.length > 60) group.append(element("circle", { cx: x + w / 2, cy: y + h / 2, r: 0.12, class: "litdot" }));
+      else group.append(element("rect", { x: x + 0.05, y: y + 0.05, width: Math.max(0.02, w - 0.1), height: Math.max(0.02, h - 0.1), rx: 0.1, class: "lit" }));
+      group.append(element("rect", { x, y, width: w, height: h, class: "ring" }));
       group.addEventListener("focus", () => preview(part));
       layer.append(group);
     });
     for (const part of hooks.hinted ?? []) {
-      const box = boxes.get(part);
-      if (box) layer.append(element("rect", { x: box.x + 0.1, y: box.y + 0.1, width: Math.max(0.02, box.w - 0.2), height: Math.max(0.02, box.h - 0.2), rx: 0.1, class: "hinted" }));
+      const { x, y, w, h } = box(part);
+      layer.append(element("rect", { x: x + 0.1, y: y + 0.1, width: Math.max(0.02, w - 0.2), height: Math.max(0.02, h - 0.2), rx: 0.1, class: "hinted" }));
     }
-    if (focus) layer.querySelector(".target")?.focus();
+    if (focus) /** @type {SVGElement | null} */ (layer.querySelector(".target"))?.focus();
     hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length);
   }
 
+  /** @param {string} part @param {boolean} focus */
   function take(part, focus) {
     if (!targets().includes(part)) return false;
     picked.push(part);
@@ -199,7 +218,7 @@ function pointing(svg, scene, boxes, hooks) {
       const { index } = ended[0];
       picked = [];
       layer.replaceChildren();
-      hooks.play(index);
+      hooks.play?.(index);
     } else {
       hooks.say?.("");
       show(focus);
@@ -212,23 +231,26 @@ function pointing(svg, scene, boxes, hooks) {
     return false;
   }
 
+  /** @param {MouseEvent} event */
   function at(event) {
-    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM()?.inverse());
+    /** @param {Box} box */
     const far = (box) => Math.hypot(Math.max(box.x - point.x, 0, point.x - box.x - box.w), Math.max(box.y - point.y, 0, point.y - box.y - box.h));
+    /** @param {Box} box */
     const middle = (box) => Math.hypot(box.x + box.w / 2 - point.x, box.y + box.h / 2 - point.y);
-    const near = targets().map((part) => ({ part, far: far(boxes.get(part)), middle: middle(boxes.get(part)) }))
+    const near = targets().map((part) => ({ part, far: far(box(part)), middle: middle(box(part)) }))
       .filter((each) => each.far < 0.5).sort((a, b) => a.far - b.far || a.middle - b.middle);
     const over = [...boxes].filter(([, box]) => far(box) === 0).map(([part]) => part);
     return { near: near[0], over };
   }
 
-  /** Why a place cannot be chosen, and what can be done instead. */
+  /** Why a place cannot be chosen, and what can be done instead. @param {string | undefined} part */
   function reason(part) {
     if (!part) return "There is nothing to choose at that place. Choose one that is lit.";
     const what = nameOf(scene, part);
     const back = picked.length ? ", or press Esc to take the last part back" : "";
     const piece = part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === Number(part.slice(1))) : undefined;
-    const owner = piece?.owner ?? (part[0] === "k" ? scene.cards[Number(part.slice(1))].owner : undefined);
+    const owner = piece?.owner ?? (part[0] === "k" ? scene.cards?.[Number(part.slice(1))].owner : undefined);
     if (typeof owner === "number" && owner !== hooks.seat) return `${what}: that belongs to ${hooks.names?.[owner] ?? `seat ${owner + 1}`}, not to you. Choose one that is lit${back}.`;
     if (picked.length && choices.some((choice) => choice.path[0] === part)) return `${what} begins another choice. Press Esc to take the last part back first.`;
     if (open().some((choice) => choice.path.slice(picked.length + 1).includes(part))) return `${what} comes later in a choice. First choose one that is lit${back}.`;
@@ -238,30 +260,35 @@ function pointing(svg, scene, boxes, hooks) {
 
   svg.addEventListener("click", (event) => {
     const { near, over } = at(event);
+    /** @type {string | undefined} */
     const last = picked[picked.length - 1];
-    if (near && (near.far === 0 || !over.includes(last))) { take(near.part, false); return; }
+    if (near && (near.far === 0 || !(last && over.includes(last)))) { take(near.part, false); return; }
     if (last && over.includes(last)) { undo(); return; }
     hooks.say?.(reason(over[over.length - 1]));
   });
   svg.addEventListener("mousemove", (event) => { const { near } = at(event); preview(near?.part); });
   svg.addEventListener("keydown", (event) => {
-    const now = event.target.closest?.(".target");
+    const now = event.target instanceof SVGElement ? /** @type {SVGElement | null} */ (event.target.closest(".target")) : null;
     if (event.key === "Escape") { if (undo()) event.preventDefault(); return; }
     if (!now) return;
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      take(now.dataset.part, true);
+      take(now.dataset.part ?? "", true);
       return;
     }
-    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    /** @type {Record<string, [number, number]>} */
+    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const way = ways[event.key];
     if (!way || svg.dataset.keys) return;
     event.preventDefault();
     event.stopPropagation();
-    const from = boxes.get(now.dataset.part);
-    let best = null, least = Infinity;
-    for (const each of layer.querySelectorAll(".target")) {
-      const box = boxes.get(each.dataset.part);
-      const dx = box.x + box.w / 2 - from.x - from.w / 2, dy = box.y + box.h / 2 - from.y - from.h / 2;
+    const from = box(now.dataset.part ?? "");
+    /** @type {SVGElement | null} */
+    let best = null;
+    let least = Infinity;
+    for (const each of /** @type {NodeListOf<SVGElement>} */ (layer.querySelectorAll(".target"))) {
+      const { x, y, w, h } = box(each.dataset.part ?? "");
+      const dx = x + w / 2 - from.x - from.w / 2, dy = y + h / 2 - from.y - from.h / 2;
       const ahead = dx * way[0] + dy * way[1], aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
       if (ahead > 0.01 && ahead + 3 * aside < least) { best = each; least = ahead + 3 * aside; }
     }

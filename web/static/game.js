@@ -1,18 +1,41 @@
 // A game: live, at a table where one plays, or a replay.
 import { draw, element, parts } from "./board.js";
+import { button, of } from "./dom.js";
 import { live } from "./live.js";
 
-const of = (id) => document.getElementById(id);
-const page = of("game"), about = page.dataset.about, chair = page.dataset.chair;
+const page = of("game"), about = page.dataset.about ?? "", chair = page.dataset.chair;
+const slider = /** @type {HTMLInputElement} */ (of("slider")), typed = /** @type {HTMLInputElement} */ (of("move"));
 const [kind, key] = about.split(/:(.*)/s);
+/** @type {Map<number, Position>} */
 const turns = new Map();
-let advice = null, can = {}, followed = false, own = null;
-let game = null, names = [], newest = null, at = null, mine = null, waiting = false, done = false, problem = "", broker = "", drawn = "";
+/** @type {Game | null} */
+let game = null;
+/** @type {string[]} */
+let names = [];
+/** @type {Position | null} */
+let newest = null;
+/** The turn that is shown; null for the newest. @type {number | null} */
+let at = null;
+/** @type {Mine | null} */
+let mine = null;
+/** @type {Advice | null} */
+let advice = null;
+/** @type {Record<string, boolean>} */
+let can = {};
+/** The person's seat. @type {number | null} */
+let own = null;
+/** The turn that a link names, until it has been shown; NaN for none. */
+let linked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
+let waiting = false, done = false, followed = false, problem = "", broker = "", drawn = "";
+/** @type {(message: object) => void} */
 let send = () => {};
 
+/** @param {number} seat */
 const name = (seat) => names[seat] ?? game?.agents?.[seat] ?? `seat ${seat + 1}`;
+/** @param {string} text */
 const say = (text) => { of("say").textContent = text; };
 
+/** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
 function status(position, scene) {
   if (broker) return broker;
   if (problem) return problem;
@@ -28,9 +51,10 @@ function status(position, scene) {
     return `The game is over.${how}${blame}${caption}`;
   }
   const who = (position.to_act ?? []).map(name).join(", ");
-  return `Turn ${position.turn}: ${waiting && at === null ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
+  return `Turn ${position.turn}: ${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
 }
 
+/** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
 function seats(position, scene) {
   const count = Math.max(names.length, game?.agents?.length ?? 0, scene?.seats?.length ?? 0);
   const returns = Array(count).fill(0);
@@ -52,6 +76,7 @@ function seats(position, scene) {
   of("seats").replaceChildren(...items);
 }
 
+/** @param {Position | null | undefined} position */
 function thoughts(position) {
   const found = position?.thoughts ?? [];
   of("thoughts").hidden = !found.length;
@@ -62,7 +87,7 @@ function thoughts(position) {
   const order = [...(values.length ? values : chances).keys()].sort((a, b) => (chances[b] ?? values[b] ?? -Infinity) - (chances[a] ?? values[a] ?? -Infinity)).slice(0, 12);
   const rows = order.map((n) => {
     const row = document.createElement("tr");
-    for (const text of [`choice ${n + 1}`, typeof values[n] === "number" ? values[n].toFixed(3) : "", chances.length ? `${(100 * chances[n]).toFixed(0)} %` : ""]) {
+    for (const text of [`choice ${n + 1}`, values[n]?.toFixed(3) ?? "", chances.length ? `${(100 * chances[n]).toFixed(0)} %` : ""]) {
       const cell = document.createElement("td"); cell.textContent = text; row.append(cell);
     }
     return row;
@@ -70,20 +95,22 @@ function thoughts(position) {
   of("values").replaceChildren(...rows);
 }
 
+/** @param {{ label: string, index: number }[]} choices @param {number} before how many parts have been picked */
 function buttons(choices, before) {
   const target = of("buttons");
   target.replaceChildren();
   for (const { label, index } of choices) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = before ? `${label} (stop here)` : label;
-    button.addEventListener("click", () => play(index));
-    target.append(button);
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = before ? `${label} (stop here)` : label;
+    made.addEventListener("click", () => play(index));
+    target.append(made);
   }
 }
 
+/** @param {number} index */
 function play(index) {
-  if (!waiting) return;
+  if (!waiting || !mine) return;
   waiting = false;
   performance.mark("chosen");
   send({ number: mine.number, choice: index });
@@ -92,15 +119,18 @@ function play(index) {
 /** Say what people may do besides moving: take back, ask, resign, play again. */
 function controls() {
   if (!chair) return;
-  for (const id of ["undo", "hint", "resign"]) if (of(id)) of(id).disabled = !can[id];
+  for (const id of ["undo", "hint", "resign"]) {
+    const found = button(id);
+    if (found) found.disabled = !can[id];
+  }
   of("again").hidden = !can.again;
-  const mineNow = advice && advice.number === mine?.number;
-  of("advice").textContent = !mineNow ? "" : advice.problem ?? (advice.label === undefined ? `${advice.by} thinks…` : `${advice.by} would play ${advice.label}.`);
+  const given = advice && advice.number === mine?.number ? advice : null;
+  of("advice").textContent = !given ? "" : given.problem ?? (given.label === undefined ? `${given.by} thinks…` : `${given.by} would play ${given.label}.`);
 }
 
 /** The parts of the choice that an agent has proposed. */
 function proposed() {
-  const choice = advice && advice.number === mine?.number ? mine?.scene?.choices?.[advice.choice] : undefined;
+  const choice = advice && advice.number === mine?.number ? mine?.scene?.choices?.[advice.choice ?? -1] : undefined;
   return choice ? parts(choice) : [];
 }
 
@@ -114,14 +144,14 @@ function why() {
 }
 
 function show() {
+  const position = at === null ? newest : turns.get(at);
   const live = at === null;
-  const position = live ? newest : turns.get(at);
-  const seated = live && mine && (waiting || !newest || mine.scene) && !(game?.over);
-  const scene = seated && mine.scene && (waiting || hidden()) ? mine.scene : (position?.scene ?? (live && mine ? mine.scene : null));
-  const playing = seated && waiting;
+  const seated = live && (waiting || !newest || mine?.scene) && !game?.over ? mine : null;
+  const scene = seated?.scene && (waiting || hidden()) ? seated.scene : (position?.scene ?? (live && mine ? mine.scene : null));
+  const playing = waiting ? seated : null;
   of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
   const hinted = playing ? proposed() : [];
-  const drawing = JSON.stringify([scene, playing, hinted]);
+  const drawing = JSON.stringify([scene, playing !== null, hinted]);
   if (drawing !== drawn) {
     drawn = drawing;
     const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
@@ -135,28 +165,38 @@ function show() {
       if (bare.length) buttons(bare.map(({ choice, index }) => ({ label: choice.label, index })), 0);
     }
     of("text").hidden = Boolean(drawable);
-    const trouble = (playing ? mine.problem : position?.problem) || "";
+    const trouble = (playing ? playing.problem : position?.problem) || "";
     if (trouble) say(trouble);
   }
-  of("text").textContent = (playing ? mine.text : position?.text) ?? "";
+  of("text").textContent = (playing ? playing.text : position?.text) ?? "";
   of("typed").hidden = !playing;
   controls();
   seats(position, scene);
   thoughts(position);
+  links();
   const first = game?.first ?? 0, count = kind === "replay" ? turns.size : (game?.count ?? 0);
-  const slider = of("slider");
   slider.min = String(first); slider.max = String(Math.max(first, first + count - 1)); slider.value = String(at ?? first + count - 1);
+}
+
+/** Set the links to the position that is shown. */
+function links() {
+  const base = kind === "replay" ? `/replay/${key}` : game && newest ? `/game/${game.episode}` : "";
+  of("links").hidden = !base;
+  for (const [id, end] of [["here", `?turn=${where()}`], ["as-svg", `/turn/${where()}.svg`], ["as-png", `/turn/${where()}.png`]]) {
+    /** @type {HTMLAnchorElement} */ (of(id)).href = base + end;
+  }
 }
 
 /** Whether the seat sees something else than everybody: cards in hands. */
 function hidden() { return (mine?.scene?.cards ?? []).length > 0; }
 
+/** @param {Position} position */
 function log(position) {
   if (!position.actions?.length || of("log").querySelector(`[data-turn="${position.turn}"]`)) return;
   const item = document.createElement("li");
   item.dataset.turn = String(position.turn);
   item.textContent = `${position.turn}. ${position.actions.map(([seat, action]) => `${name(seat)}: ${typeof action === "object" ? JSON.stringify(action) : action}`).join("; ")}`;
-  const after = [...of("log").children].find((each) => Number(each.dataset.turn) < position.turn);
+  const after = [.../** @type {HTMLCollectionOf<HTMLElement>} */ (of("log").children)].find((each) => Number(each.dataset.turn) < position.turn);
   if (after) after.before(item); else of("log").append(item);
 }
 
@@ -177,11 +217,12 @@ async function fill() {
   filling = false;
 }
 
+/** @param {number} turn */
 async function go(turn) {
   const first = game?.first ?? 0, last = first + (kind === "replay" ? turns.size : (game?.count ?? 1)) - 1;
   const wanted = Math.max(first, Math.min(last, turn));
   at = wanted === last ? null : wanted;
-  if (kind === "replay") newest = turns.get(last);
+  if (kind === "replay") newest = turns.get(last) ?? null;
   if (at !== null && !turns.has(wanted) && game) {
     const answer = await fetch(`/game/${game.episode}/turn/${wanted}`);
     if (answer.ok) turns.set(wanted, await answer.json());
@@ -190,34 +231,37 @@ async function go(turn) {
 }
 
 const where = () => at ?? (game?.first ?? 0) + (kind === "replay" ? turns.size : (game?.count ?? 1)) - 1;
-of("slider").addEventListener("input", (event) => go(Number(event.target.value)));
+slider.addEventListener("input", () => go(Number(slider.value)));
 of("first").addEventListener("click", () => go(0));
 of("back").addEventListener("click", () => go(where() - 1));
 of("forward").addEventListener("click", () => go(where() + 1));
 of("last").addEventListener("click", () => go(Infinity));
 document.addEventListener("keydown", (event) => {
-  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.altKey || event.metaKey) return;
+  const typing = event.target instanceof Element && event.target.matches("input, select, textarea");
+  if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
   if (waiting && at === null) {
-    const index = (mine.scene?.choices ?? []).findIndex((choice) => choice.key === event.key);
+    const index = (mine?.scene?.choices ?? []).findIndex((choice) => choice.key === event.key);
     if (index >= 0) { event.preventDefault(); play(index); return; }
   }
-  const to = { ArrowLeft: where() - 1, ArrowRight: where() + 1, Home: 0, End: Infinity }[event.key];
+  /** @type {Record<string, number>} */
+  const ways = { ArrowLeft: where() - 1, ArrowRight: where() + 1, Home: 0, End: Infinity };
+  const to = ways[event.key];
   if (to !== undefined && !event.defaultPrevented) { event.preventDefault(); go(to); }
 });
 of("typed").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = of("move").value.trim().toLowerCase();
+  const text = typed.value.trim().toLowerCase();
   const labels = (mine?.scene?.choices ?? []).map((choice) => choice.label.toLowerCase());
-  const exact = labels.indexOf(text), near = labels.map((label, n) => [label, n]).filter(([label]) => text && label.startsWith(text));
+  const exact = labels.indexOf(text), near = labels.map((label, n) => ({ label, n })).filter(({ label }) => text && label.startsWith(text));
   if (exact >= 0) play(exact);
-  else if (near.length === 1) play(near[0][1]);
-  else { say(near.length ? `${near.length} moves begin so: ${near.slice(0, 5).map(([label]) => label).join(", ")}.` : `No legal move is called so. There are, for example: ${labels.slice(0, 5).join(", ")}.`); return; }
-  of("move").value = "";
+  else if (near.length === 1) play(near[0].n);
+  else { say(near.length ? `${near.length} moves begin so: ${near.slice(0, 5).map(({ label }) => label).join(", ")}.` : `No legal move is called so. There are, for example: ${labels.slice(0, 5).join(", ")}.`); return; }
+  typed.value = "";
 });
 of("svg").addEventListener("click", () => {
   const svg = of("board").querySelector("svg");
   if (!svg) return;
-  const copy = svg.cloneNode(true), from = svg.querySelectorAll("*"), to = copy.querySelectorAll("*");
+  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true)), from = svg.querySelectorAll("*"), to = copy.querySelectorAll("*");
   from.forEach((each, n) => {
     const looks = getComputedStyle(each);
     for (const property of ["fill", "stroke", "stroke-width", "fill-opacity", "stroke-dasharray"]) to[n].setAttribute(property, looks.getPropertyValue(property));
@@ -240,13 +284,13 @@ if (kind === "replay") {
     if (newest && found.game.outcome) newest.outcome = found.game.outcome;
     if (newest && typeof found.game.blame === "number") Object.assign(newest, { blame: found.game.blame, message: found.game.message });
     say(found.problem);
-    await go(0);
+    await go(linked || 0);
   }
 } else {
-  of("undo")?.addEventListener("click", () => { drawn = ""; send({ do: "undo" }); });
-  of("hint")?.addEventListener("click", () => send({ do: "hint", agent: of("adviser").value }));
-  of("resign")?.addEventListener("click", () => { if (confirm("Give this game up?")) send({ do: "resign" }); });
-  of("again")?.addEventListener("click", () => { followed = true; send({ do: "again" }); });
+  button("undo")?.addEventListener("click", () => { drawn = ""; send({ do: "undo" }); });
+  button("hint")?.addEventListener("click", () => send({ do: "hint", agent: /** @type {HTMLSelectElement} */ (of("adviser")).value }));
+  button("resign")?.addEventListener("click", () => { if (confirm("Give this game up?")) send({ do: "resign" }); });
+  button("again")?.addEventListener("click", () => { followed = true; send({ do: "again" }); });
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
     ({ broker, problem, done } = message);
@@ -261,12 +305,13 @@ if (kind === "replay") {
     can = message.can ?? {};
     if (message.again) {
       of("next").hidden = false;
-      of("next").querySelector("a").href = message.again;
+      /** @type {HTMLAnchorElement} */ (of("next").querySelector("a")).href = message.again;
       if (followed) location.href = message.again;
     }
     if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
     if (message.position) { newest = message.position; turns.set(newest.turn, newest); log(newest); }
     show();
+    if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }
     fill();
     page.dataset.number = String(mine?.number ?? 0);
     page.dataset.waiting = String(waiting);

@@ -1,8 +1,10 @@
 // The page's one connection; it comes back by itself.
 
-/** @param {object} about what to look at @param {(message: any) => void} heard @param {(lost: boolean) => void} [lost] */
+/** @param {object} about what to look at @param {(message: News) => void} heard @param {(lost: boolean) => void} [lost] */
 export function live(about, heard, lost) {
-  let socket, wait = 250;
+  /** @type {WebSocket} */
+  let socket;
+  let wait = 250;
   const open = () => {
     socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
     socket.addEventListener("open", () => { wait = 250; socket.send(JSON.stringify(about)); lost?.(false); });
@@ -10,5 +12,5 @@ export function live(about, heard, lost) {
     socket.addEventListener("close", () => { lost?.(true); setTimeout(open, wait); wait = Math.min(4000, wait * 2); });
   };
   open();
-  return (message) => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
+  return /** @param {object} message */ (message) => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
 }

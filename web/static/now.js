@@ -1,8 +1,7 @@
 // What is connected and played.
+import { of } from "./dom.js";
 import { live } from "./live.js";
 import { table, wall } from "./wall.js";
-
-const of = (id) => document.getElementById(id);
 
 const boards = wall(of("games"));
 

@@ -88,7 +88,7 @@ def web(
     """
     from dovetail.peer.extras import needed
 
-    for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart"):
+    for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart", "resvg_py"):
         needed(package)
     if store or arena:
         needed("sqlalchemy")

@@ -30,6 +30,7 @@ EXTRAS = {
     "jinja2": "web",
     "websockets": "web",
     "python_multipart": "web",
+    "resvg_py": "web",
     "gymnasium": "gymnasium",
     "minari": "minari",
     "pettingzoo": "pettingzoo",
