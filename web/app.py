@@ -294,12 +294,12 @@ class Page:
                 offer["name"],
                 forms.read(parameters, options),
                 tuple((kind, name[:LONGEST_NAME]) for kind, name in seats),
-                seed=int(given.get("seed") or secrets.randbelow(1 << 31)) & ((1 << 63) - 1),
+                seed=_seed(given.get("seed", "")),
                 clock=_clock(given.get("clock", "")),
                 helped="helped" in given,
             )
             table = await asyncio.to_thread(self.hub.play, plan)
-        except (DovetailError, ValueError) as error:
+        except DovetailError as error:
             return self._form(request, offer, given, str(error))
         return RedirectResponse(_link(table, next(iter(table.people), None)), 303)
 
@@ -569,11 +569,23 @@ def _link(table: Table, chair: Chair | None) -> str:
     return where if chair is None else f"{where}?chair={chair.key}"
 
 
+def _seed(text: str) -> int:
+    """Return the seed of a form; a random one if it names none."""
+    if not text.strip():
+        return secrets.randbelow(1 << 31)
+    if not (text.strip().isdecimal() and len(text) < 19):
+        raise DovetailError("The seed: give a whole number from 0 to 10^18, or nothing")
+    return int(text)
+
+
 def _clock(text: str) -> m.ClockRule:
     """Return the clock of a form: seconds for each decision, or none."""
     if not text.strip():
         return m.ClockRule()
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
     if not 0.1 <= seconds <= 1e6:
         raise DovetailError("The clock: give seconds for a decision, from 0.1 on, or nothing")
     return m.ClockRule(decision=seconds)

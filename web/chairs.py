@@ -19,7 +19,7 @@ from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import Choice, choices_of, scene_of
-from dovetail.web.positions import drawn, plain
+from dovetail.web.positions import LONGEST_TEXT, drawn, plain
 
 log = logging.getLogger("dovetail.web")
 LOOK = 0.01
@@ -96,7 +96,7 @@ class Chair:
             "turn": turn,
             "seat": self.seat,
             "scene": scene,
-            "text": text or "",
+            "text": (text or "")[:LONGEST_TEXT],
             "problem": problem,
             **more,
         }

@@ -26,7 +26,7 @@ from dovetail.experiments.client import Experiment as Client
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chair, Chairs
-from dovetail.web.positions import drawn, encode, plain
+from dovetail.web.positions import LONGEST_TEXT, drawn, encode, plain
 from dovetail.web.tables import HINT, Hint, Plan, Table
 
 log = logging.getLogger("dovetail.web")
@@ -602,7 +602,7 @@ class Hub:
             "reason": turn.reason or ("terminated" if turn.terminated else None),
             "scene": scene,
             "problem": problem,
-            "text": (turn.text or "")[:20_000],
+            "text": (turn.text or "")[:LONGEST_TEXT],
             "thoughts": [[seat, plain(thoughts)] for seat, thoughts in turn.thoughts],
         }
         if game.secret:

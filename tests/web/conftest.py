@@ -10,19 +10,57 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+
+from dovetail.experiments.runner import Options
+from dovetail.experiments.trials import execute
+
+EXPERIMENT = """
+name = "small"
+seeds = [5, 6]
+[environment]
+name = "connect_four"
+configuration = { rows = 4, columns = 4, connect = 3 }
+[agents.one]
+type = "random"
+[agents.dice]
+type = "random"
+[[phases]]
+name = "play"
+seats = ["one", "dice"]
+episodes = 20
+evaluate_every = 10
+[[evaluations]]
+name = "one <b>"
+seats = ["one", "dice"]
+episodes = 10
+[[tournaments]]
+name = "cup"
+players = ["one", "dice"]
+episodes = 8
+"""
 
 
 @pytest.fixture(scope="session")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a page with a broker, all games and some agents."""
-    import httpx
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of an experiment with two executions."""
+    top = tmp_path_factory.mktemp("results")
+    path = top / "small.toml"
+    path.write_text(EXPERIMENT)
+    execute(path, out=top / "out", options=Options(in_process=True))
+    return top / "out" / "small"
 
-    folder: Path = tmp_path_factory.mktemp("page")
-    line = [sys.executable, "-m", "dovetail", "web", "--games", "--port", "0", "--no-open"]
+
+@contextmanager
+def web(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `dovetail web` in a folder; yield the program and the page's address."""
+    line = [sys.executable, "-m", "dovetail", "web", "--port", "0", "--no-open", *options]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     env.pop("DOVETAIL_TOKEN", None)
     with subprocess.Popen(line, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as process:
@@ -30,7 +68,29 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         said = process.stdout.readline()
         found = re.search(r"http://\S+/", said)
         assert found, said
-        address = found[0]
+        try:
+            yield process, found[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A page, the folder with its journal, and its broker."""
+
+    url: str
+    folder: Path
+    broker: str
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory, results: Path) -> Iterator[Served]:
+    """Return a page with a broker, all games, some agents, and results."""
+    folder: Path = tmp_path_factory.mktemp("page")
+    with web(folder, "--games", "--store", str(results)) as (process, address):
+        assert process.stdout is not None
+        broker = process.stdout.readline().split()[-1]
         end = time.monotonic() + 60
         while "/play/tetris" not in (text := httpx.get(f"{address}play").text):
             assert time.monotonic() < end, text
@@ -38,9 +98,20 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         while "mcts" not in (text := httpx.get(f"{address}play/2048").text):
             assert time.monotonic() < end, text
             time.sleep(0.2)
-        yield address
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
+        yield Served(address, folder, broker)
+
+
+@pytest.fixture(scope="session")
+def url(served: Served) -> str:
+    """Return the address of that page."""
+    return served.url
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one worker run all tests that need the page, so that it is started once."""
+    for item in items:
+        if {"served", "results"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("page"))
 
 
 @pytest.fixture(scope="session")

@@ -15,15 +15,6 @@ import pytest
 
 from .playing import CLICK, begin, play_on
 
-GAMES = {
-    "amazons": ({"rows": "5", "columns": "5"}, "random"),
-    "rlgame": ({}, "random"),
-    "dots": ({}, "random"),
-    "dominion": ({}, "dominion-money"),
-    "tetris": ({"height": "8"}, ""),
-    "2048": ({"rows": "3", "columns": "3"}, ""),
-}
-
 
 def test_a_game_played_by_clicking_then_replayed(page: Any, url: str) -> None:
     begin(page, url, "connect_four")
@@ -167,13 +158,3 @@ def test_impossible_options_are_named(page: Any, url: str) -> None:
     page.select_option("select[name='seat.1']", "random")
     page.click("button.main")
     page.wait_for_selector("#status:has-text('20 in a row do not fit')")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("game", GAMES)
-def test_every_game_can_be_played_by_clicking(page: Any, url: str, game: str) -> None:
-    options, opponent = GAMES[game]
-    begin(page, url, game, opponent, **options)
-    assert play_on(page) > 5
-    assert "The game is over" in page.inner_text("#status")

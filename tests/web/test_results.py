@@ -14,52 +14,15 @@ from starlette.testclient import TestClient
 from dovetail.experiments.numbers import numbers
 from dovetail.experiments.records import Records
 from dovetail.experiments.reporting import file_of, replayed
-from dovetail.experiments.runner import Options
 from dovetail.experiments.store import Store
-from dovetail.experiments.trials import execute
 from dovetail.web.app import application
 from dovetail.web.hub import Hub
 
-FILE = """
-name = "small"
-seeds = [5, 6]
-[environment]
-name = "connect_four"
-configuration = { rows = 4, columns = 4, connect = 3 }
-[agents.one]
-type = "random"
-[agents.dice]
-type = "random"
-[[phases]]
-name = "play"
-seats = ["one", "dice"]
-episodes = 20
-evaluate_every = 10
-[[evaluations]]
-name = "one <b>"
-seats = ["one", "dice"]
-episodes = 10
-[[tournaments]]
-name = "cup"
-players = ["one", "dice"]
-episodes = 8
-"""
-
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of an experiment with two executions."""
-    top = tmp_path_factory.mktemp("results")
-    path = top / "small.toml"
-    path.write_text(FILE)
-    execute(path, out=top / "out", options=Options(in_process=True))
-    return top / "out" / "small"
-
-
-@pytest.fixture(scope="module")
-def browser(folder: Path) -> Iterator[TestClient]:
+def browser(results: Path) -> Iterator[TestClient]:
     hub = Hub("tcp://127.0.0.1:9")  # never started
-    stores = [str(folder), str(folder / "missing.sqlite")]
+    stores = [str(results), str(results / "missing.sqlite")]
     with TestClient(application(hub, stores=stores), "http://127.0.0.1") as client:
         yield client
 
@@ -77,8 +40,8 @@ def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClie
     assert 'href="/results" aria-current="page"' in text
 
 
-def test_the_tables_have_the_figures_of_the_report(browser: TestClient, folder: Path) -> None:
-    with Records(folder) as records:
+def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results: Path) -> None:
+    with Records(results) as records:
         row = next(records.rows("executions", where=["id=1"]))
         played, complete = replayed(records, file_of(row), 1)
         wanted = numbers(file_of(row), played)
@@ -139,8 +102,8 @@ def test_what_is_not_there_is_one_line(browser: TestClient, address: str, what: 
     assert what in answer.text
 
 
-def test_an_execution_that_runs_shows_its_finished_stages(folder: Path, tmp_path: Path) -> None:
-    with Records(folder) as records:
+def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_path: Path) -> None:
+    with Records(results) as records:
         row = next(records.rows("executions", where=["id=1"]))
     store = Store(f"sqlite:///{tmp_path / 'part.sqlite'}")
     store.begin("part", row["file"], 5)

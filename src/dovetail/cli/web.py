@@ -121,6 +121,8 @@ def web(
 
         def ready(url: str) -> None:
             print(f"the page is at {url}", flush=True)
+            if games:
+                print(f"connect your own programs with: --connect {connect}", flush=True)
             if show:
                 import webbrowser
 

@@ -1,0 +1,142 @@
+"""What goes wrong around the page: each thing is one clear line, and nothing else is disturbed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from dovetail.web.app import application
+from dovetail.web.hub import Hub
+
+from .conftest import Served, web
+from .playing import begin
+
+NONSENSE = """
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.protocol.scenes import Cell, Piece, Scene
+
+class Nonsense(ConnectFour):
+    name = "nonsense"
+
+    def scene(self, seat=None):
+        return Scene(1, 1, [Cell(0, 0)], [Piece(99, "disc")])
+
+    def text(self, seat=None):
+        return "<b id=bold>" + "x" * 30_000
+"""
+
+
+@contextmanager
+def broker(folder: Path, address: str) -> Iterator[str]:
+    """Run a broker; yield where it is."""
+    line = [sys.executable, "-m", "dovetail", "broker", "--bind", address, "--journal", "none"]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    env.pop("DOVETAIL_TOKEN", None)
+    with subprocess.Popen(line, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        try:
+            yield next(word for word in said.split() if word.startswith("tcp://"))
+        finally:
+            process.kill()
+
+
+def test_a_broker_that_goes_away_and_comes_back(page: Any, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        with broker(tmp_path, "tcp://127.0.0.1:*") as address:
+            _, url = stack.enter_context(web(tmp_path, "--connect", address))
+            page.goto(url)
+            page.wait_for_selector("#counts:has-text('0 kinds of games')")
+            assert page.inner_text("#problem") == ""
+        page.wait_for_selector("#problem:has-text('The broker does not answer')", timeout=60_000)
+        assert "\n" not in page.inner_text("#problem").strip()
+        with broker(tmp_path, address):
+            page.wait_for_selector("#problem:empty", state="attached", timeout=60_000)
+
+
+def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
+    page: Any, served: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "nonsense.py").write_text(NONSENSE)
+    line = [sys.executable, "-m", "dovetail", "env", f"{tmp_path}/nonsense.py:Nonsense"]
+    with subprocess.Popen([*line, "--connect", served.broker], cwd=tmp_path) as program:
+        try:
+            page.goto(f"{served.url}play")
+            while not page.locator("text=nonsense").count():
+                page.reload()
+            begin(page, served.url, "nonsense")
+            said = page.inner_text("#say")
+            assert "The scene cannot be drawn: a piece lies on a cell that is not there" in said
+            assert "\n" not in said
+            shown = page.inner_text("#text")
+            assert shown.startswith("<b id=bold>xxx")
+            assert len(shown) <= 20_000
+            assert page.locator("#bold").count() == 0
+            page.locator("#buttons button").first.click()
+            page.wait_for_selector("#log li[data-turn='2']")
+        finally:
+            program.terminate()
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"o.rows": "zero"}, "Option rows: &#39;zero&#39; is not valid"),
+        ({"o.rows": "x" * 10_001}, "Option rows: at most 10000 characters"),
+        ({"seed": "soon"}, "The seed: give a whole number"),
+        ({"clock": "long"}, "The clock: give seconds"),
+        ({"clock": "-1"}, "The clock: give seconds"),
+        ({"seat.1": "nobody <b>"}, "nobody &lt;b&gt;"),
+        ({"seat.0": ""}, "Choose who sits in the first seat"),
+    ],
+)
+def test_a_form_with_impossible_answers(served: Served, given: dict[str, str], what: str) -> None:
+    with httpx.Client(base_url=served.url) as client:
+        form = client.get("play/connect_four").text
+        stamp = form.partition('name="csrf" value="')[2].partition('"')[0]
+        answer = client.post("play/connect_four", data={"csrf": stamp, "seat.0": "random", **given})
+    assert answer.status_code == 400
+    assert what in answer.text
+    assert answer.text.count('role="alert"') == 1
+
+
+def test_a_name_of_ten_thousand_characters_with_markup(page: Any, served: Served) -> None:
+    page.goto(f"{served.url}play/connect_four")
+    page.evaluate("document.querySelector('input[name=\"name.0\"]').maxLength = 20000")
+    page.fill("input[name='name.0']", "<img src=x onerror=alert(1)>" * 400)
+    page.select_option("select[name='seat.1']", "random")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert "<img src=x" in page.inner_text("#status")
+    assert len(page.inner_text("#status")) < 300
+    assert page.locator("#game img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+
+
+def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "cut.journal"
+    whole = next(results.glob("trials/*/*.journal")).read_bytes()
+    journal.write_bytes(whole[:-7])
+    other = tmp_path / "other.journal"
+    other.write_bytes(b"not a journal at all")
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    with TestClient(application(hub, journal=journal), "http://127.0.0.1") as client:
+        listed = client.get("/replay")
+        assert listed.status_code == 200
+        assert "/replay/" in listed.text
+        missing = client.get("/replay/999999/positions")
+        assert (missing.status_code, "has no episode 999999" in missing.text) == (404, True)
+    with TestClient(application(hub, journal=other), "http://127.0.0.1") as client:
+        answer = client.get("/replay")
+    assert answer.status_code == 500
+    assert answer.text.count('role="alert"') == 1
+    assert "is not a Dovetail journal" in answer.text
