@@ -74,6 +74,7 @@ PLACES = {
     "tests/transport/test_zmtp.py": "fast",
     "tests/web": "processes",
     "tests/web/test_forms.py": "fast",
+    "tests/web/test_othello.py": "clients",
     "tests/web/test_positions.py": "fast",
     "tests/test_checkout.py": "processes",
     "tests/protocol/test_first_agent.py": "processes",

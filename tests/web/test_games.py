@@ -13,9 +13,9 @@ from .playing import begin, play_on
 
 GAMES = {
     "amazons": ({"rows": "5", "columns": "5"}, "random"),
-    "rlgame": ({}, "random"),
+    "rlgame": ({"size": "5", "pawns": "2"}, "random"),
     "dots": ({}, "random"),
-    "dominion": ({}, "dominion-money"),
+    "dominion": ({"victory_pile": "1"}, "dominion-money"),
     "tetris": ({"height": "8"}, ""),
     "2048": ({"rows": "3", "columns": "3"}, ""),
 }

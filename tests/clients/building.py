@@ -1,0 +1,95 @@
+"""Building the clients of the other languages, for the tests that need one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = ROOT / "clients"
+DOVETAIL = Path(sys.executable).with_name("dovetail")
+TOOLS = {
+    "cpp": ("g++", "cmake"),
+    "go": ("go", "g++"),
+    "java": ("javac", "mvn"),
+    "rust": ("cargo",),
+    "typescript": ("node", "npm"),
+}
+BUILD, KIT = 900, 400
+"""Seconds."""
+_builds: dict[str, str] = {}
+"""What building each language came to; empty for success."""
+
+
+def run(command: list[str], folder: Path, timeout: float = KIT) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with what it prints in one string."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        timeout=timeout,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "DOVETAIL": str(DOVETAIL)},
+        check=False,
+    )
+
+
+def lacks(language: str) -> str:
+    """Return what this machine lacks to build a client, or nothing."""
+    missing = [each for each in TOOLS[language] if shutil.which(each) is None]
+    if missing:
+        return f"{', '.join(missing)} not found"
+    packages = CLIENTS / language / "packages.txt"
+    if packages.exists() and shutil.which("dpkg-query"):
+        wanted = packages.read_text().split()
+        status = [
+            "dpkg-query",
+            "--show",
+            "--showformat",
+            "${Package} ${db:Status-Status}\n",
+            *wanted,
+        ]
+        found = subprocess.run(status, capture_output=True, text=True, check=False).stdout
+        present = [line.split()[0] for line in found.splitlines() if line.endswith(" installed")]
+        missing = sorted(set(wanted) - set(present))
+        if missing:
+            return f"Debian packages {' '.join(missing)} are not installed (apt-get install them)"
+    return ""
+
+
+def make(target: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Run a client's make, and no other at the same time: another worker's Maven takes classes away."""
+    with open(Path(tempfile.gettempdir()) / f"dovetail-build-{name}", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return run(["make", target], CLIENTS / name, BUILD)
+
+
+def build(name: str) -> None:
+    """Build a client once, or skip."""
+    if name not in _builds:
+        reason = lacks(name)
+        if reason:
+            _builds[name] = f"the {name} client is not tested: {reason}"
+        else:
+            done = make("build", name)
+            assert done.returncode == 0, done.stdout[-4000:]
+            _builds[name] = ""
+    if _builds[name]:
+        if os.environ.get("CI"):
+            pytest.fail(_builds[name])
+        pytest.skip(_builds[name])
+
+
+def program(language: str, name: str) -> list[str]:
+    """Return how a program of a client is run from its folder."""
+    programs: dict[str, list[str]] = json.loads((CLIENTS / language / "programs.json").read_text())
+    return programs[name]
