@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ check-page: ## types of the page's modules, by the compiler that the TypeScript 
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail.protocol.generate
+
+test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, and check the pages with axe (slow)
+	$(BIN)/python -m pytest -m slow tests/web
 
 playthroughs: $(STAMP) ## write tests/playthroughs after a change of rules
 	$(BIN)/python -m tests.playthroughs.record

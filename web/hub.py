@@ -493,6 +493,9 @@ class Hub:
                     future.set_result(job(client))
                 except DovetailError as error:
                     future.set_exception(error)
+                except Exception:
+                    future.set_exception(DovetailError("The page failed; see its log"))
+                    raise
             client.wait(LOOK)
 
     def _watch(self, client: Client) -> None:

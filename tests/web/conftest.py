@@ -83,6 +83,13 @@ class Served:
     folder: Path
     broker: str
 
+    def offers(self, game: str, agent: str = "random") -> None:
+        """Wait until the page has a game and an agent for it."""
+        end = time.monotonic() + 60
+        while agent not in (text := httpx.get(f"{self.url}play/{game}").text):
+            assert time.monotonic() < end, text
+            time.sleep(0.2)
+
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory, results: Path) -> Iterator[Served]:
@@ -91,14 +98,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, results: Path) -> Iterator[
     with web(folder, "--games", "--store", str(results)) as (process, address):
         assert process.stdout is not None
         broker = process.stdout.readline().split()[-1]
-        end = time.monotonic() + 60
-        while "/play/tetris" not in (text := httpx.get(f"{address}play").text):
-            assert time.monotonic() < end, text
-            time.sleep(0.2)
-        while "mcts" not in (text := httpx.get(f"{address}play/2048").text):
-            assert time.monotonic() < end, text
-            time.sleep(0.2)
-        yield Served(address, folder, broker)
+        found = Served(address, folder, broker)
+        for game in ("tetris", "2048", "dominion"):
+            found.offers(game, "mcts")
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -13,7 +14,7 @@ from .playing import begin, play_on
 
 GAMES = {
     "amazons": ({"rows": "5", "columns": "5"}, "random"),
-    "rlgame": ({"size": "5", "pawns": "2"}, "random"),
+    "rlgame": ({"size": "6", "pawns": "4"}, "random"),
     "dots": ({}, "random"),
     "dominion": ({"victory_pile": "1"}, "dominion-money"),
     "tetris": ({"height": "8"}, ""),
@@ -21,6 +22,7 @@ GAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES)
 def test_every_game_can_be_played_by_clicking(page: Any, served: Served, game: str) -> None:
     options, opponent = GAMES[game]
@@ -28,25 +30,41 @@ def test_every_game_can_be_played_by_clicking(page: Any, served: Served, game: s
     made = play_on(page)
     assert made > 5
     assert "The game is over" in page.inner_text("#status")
-    for kind in ("svg", "png"):
-        link = page.locator(f"#as-{kind}").get_attribute("href")
-        answer = httpx.get(served.url.rstrip("/") + link)
-        assert answer.headers["content-type"].startswith("image/")
-        if kind == "png":
-            assert answer.content.startswith(b"\x89PNG")
-        else:
-            assert len(list(Xml.fromstring(answer.text))) > 1
-    # The link opens the same position elsewhere; the journal replays it.
     shown = page.text_content("#text")
-    page.goto(served.url.rstrip("/") + page.locator("#here").get_attribute("href"))
-    page.wait_for_selector("#game[data-over=true]")
-    assert page.text_content("#text") == shown
-    page.goto(f"{served.url}replay")
-    page.locator("td a").first.click()
+    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
+    page.goto(served.url.rstrip("/") + number)
     page.wait_for_selector("#log li")
     page.keyboard.press("End")
     page.wait_for_selector("#status:has-text('The game is over')")
     assert page.text_content("#text") == shown
-    number = page.url.rpartition("/")[2]
-    assert httpx.get(f"{served.url}replay/{number}/turn/1.svg").text.startswith("<svg")
-    assert httpx.get(f"{served.url}replay/{number}/turn/99999.svg").status_code == 404
+
+
+def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
+    begin(page, served.url, "amazons", rows="4", columns="4")
+    play_on(page, 2)
+    page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
+    shown = page.text_content("#text")
+    top = served.url.rstrip("/")
+    for kind in ("svg", "png"):
+        link = page.locator(f"#as-{kind}").get_attribute("href")
+        answer = httpx.get(top + link)
+        assert answer.headers["content-type"].startswith("image/")
+        if kind == "png":
+            assert answer.content.startswith(b"\x89PNG")
+        else:
+            drawn = Xml.fromstring(answer.text)
+            assert len(drawn.findall("{*}rect")) >= 16
+            assert drawn.findall("{*}circle")
+            assert drawn.findall("{*}path"), "an arrow"
+    assert httpx.get(f"{top}{link}".replace(".png", ".gif")).status_code == 404
+    # The link opens the same position elsewhere, though the game has gone further.
+    here = page.locator("#here").get_attribute("href")
+    play_on(page, 1)
+    page.goto(top + here)
+    page.wait_for_selector("#board svg .piece")
+    page.wait_for_selector(f"#slider:not([max='{here.rpartition('=')[2]}'])")
+    assert page.text_content("#text") == shown
+    # So do those of a replay.
+    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{top}/replay").text)[0]
+    assert httpx.get(f"{top}{number}/turn/1.svg").text.startswith("<svg")
+    assert httpx.get(f"{top}{number}/turn/99999.svg").status_code == 404

@@ -13,6 +13,7 @@ from .conftest import Served
 from .playing import begin, play_on
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(BUILD)
 def test_othello_is_played_by_clicking(page: Any, served: Served) -> None:
     build("typescript")
@@ -20,10 +21,7 @@ def test_othello_is_played_by_clicking(page: Any, served: Served) -> None:
     line = program("typescript", "environment")
     with subprocess.Popen(line, cwd=CLIENTS / "typescript", env=env) as environment:
         try:
-            page.goto(f"{served.url}play")
-            while not page.locator("a:text-is('othello')").count():
-                assert environment.poll() is None
-                page.reload()
+            served.offers("othello")
             begin(page, served.url, "othello")
             assert page.locator(".target").count() == 4
             assert play_on(page) > 20

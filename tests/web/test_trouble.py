@@ -70,9 +70,7 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
     line = [sys.executable, "-m", "dovetail", "env", f"{tmp_path}/nonsense.py:Nonsense"]
     with subprocess.Popen([*line, "--connect", served.broker], cwd=tmp_path) as program:
         try:
-            page.goto(f"{served.url}play")
-            while not page.locator("text=nonsense").count():
-                page.reload()
+            served.offers("nonsense")
             begin(page, served.url, "nonsense")
             said = page.inner_text("#say")
             assert "The scene cannot be drawn: a piece lies on a cell that is not there" in said
