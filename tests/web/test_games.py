@@ -59,12 +59,12 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
     assert httpx.get(f"{top}{link}".replace(".png", ".gif")).status_code == 404
     # The link opens the same position elsewhere, though the game has gone further.
     here = page.locator("#here").get_attribute("href")
-    play_on(page, 1)
+    play_on(page)
     page.goto(top + here)
     page.wait_for_selector("#board svg .piece")
     page.wait_for_selector(f"#slider:not([max='{here.rpartition('=')[2]}'])")
     assert page.text_content("#text") == shown
-    # So do those of a replay.
+    # The finished game has pictures in its replay.
     number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{top}/replay").text)[0]
     assert httpx.get(f"{top}{number}/turn/1.svg").text.startswith("<svg")
     assert httpx.get(f"{top}{number}/turn/99999.svg").status_code == 404
