@@ -47,7 +47,7 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
     top = served.url.rstrip("/")
     for kind in ("svg", "png"):
         link = page.locator(f"#as-{kind}").get_attribute("href")
-        answer = httpx.get(top + link)
+        answer = httpx.get(top + link, timeout=60)
         assert answer.headers["content-type"].startswith("image/")
         if kind == "png":
             assert answer.content.startswith(b"\x89PNG")
@@ -66,5 +66,5 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
     assert page.text_content("#text") == shown
     # The finished game has pictures in its replay.
     number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{top}/replay").text)[0]
-    assert httpx.get(f"{top}{number}/turn/1.svg").text.startswith("<svg")
-    assert httpx.get(f"{top}{number}/turn/99999.svg").status_code == 404
+    assert httpx.get(f"{top}{number}/turn/1.svg", timeout=60).text.startswith("<svg")
+    assert httpx.get(f"{top}{number}/turn/99999.svg", timeout=60).status_code == 404
