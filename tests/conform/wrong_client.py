@@ -232,6 +232,7 @@ def tries_again_when_it_is_refused() -> None:
     import dovetail.peer.session as session
 
     session.FATAL = set()
+    session._expels = lambda error: False
 
 
 @mistake("agent", "bad-frames-are-refused")

@@ -43,7 +43,7 @@ class Seen:
 
 
 class DominionBot(Agent):
-    """What the five have in common."""
+    """What the four have in common that choose by wishes."""
 
     needs = Needs(game="dominion", legal="list")
     capacity = 0
@@ -71,10 +71,12 @@ class DominionBot(Agent):
         return PASS
 
 
-class DominionRandom(DominionBot):
+class DominionRandom(Agent):
     """Dominion: buys any card but a Curse and plays none (the study's Random)."""
 
     name = "dominion-random"
+    needs = DominionBot.needs
+    capacity = 0
 
     def step(self, decision: Decision) -> int:
         cards = [a for a in decision.legal or () if BUY <= a < TRASH and a != BUY + CURSE]
