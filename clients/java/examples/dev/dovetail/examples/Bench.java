@@ -51,7 +51,7 @@ public final class Bench {
         }
 
         @Override
-        public Turn step(Actions actions) {
+        public Turn step(JointAction actions) {
             long action = actions.sole((int) (turn & 1));
             if (action != 0 && action != 1) {
                 throw new IllegalActionException((int) (turn & 1), "action " + action + " is none; legal are 0 and 1");
@@ -63,9 +63,10 @@ public final class Bench {
         private Turn next() {
             if (turn < turns) {
                 int seat = (int) (turn & 1);
-                return Turns.ask(seat, View.of(seat).withObservation(0L).withLegal(LEGAL));
+                return TurnFactory.ask(seat, View.of(seat).withObservation(0L).withLegal(LEGAL));
             }
-            return Turns.end(new double[] {0.5, 0.5}, View.of(0).withObservation(0L), View.of(1).withObservation(0L));
+            return TurnFactory.end(
+                    new double[] {0.5, 0.5}, View.of(0).withObservation(0L), View.of(1).withObservation(0L));
         }
     }
 }

@@ -202,13 +202,13 @@ public final class Conformer {
             turn = 0;
             Object seen = "seed".equals(given.any("observation")) ? (Object) seed : given.any("observation");
             int[] toAct = toAct();
-            return Turns.ask(toAct, Arrays.stream(toAct)
+            return TurnFactory.ask(toAct, Arrays.stream(toAct)
                     .mapToObj(seat -> View.of(seat).withObservation(seen).withLegal(legal()))
                     .toList());
         }
 
         @Override
-        public Turn step(Actions actions) {
+        public Turn step(JointAction actions) {
             fail("step");
             for (SeatValue each : actions.all()) {
                 if (Long.valueOf(-1).equals(each.value())) {
@@ -227,9 +227,9 @@ public final class Conformer {
                             .withReward(score[seat] > 0 ? 1 : 0))
                     .toArray(View[]::new);
             if (!over) {
-                return Turns.ask(toAct(), List.of(views));
+                return TurnFactory.ask(toAct(), List.of(views));
             }
-            return given.bool("truncate") ? Turns.truncate(views) : Turns.end(score, views);
+            return given.bool("truncate") ? TurnFactory.truncate(views) : TurnFactory.end(score, views);
         }
 
         @Override

@@ -33,7 +33,7 @@ public interface Environment {
      * @return the turn that follows
      * @throws IllegalActionException if the rules refuse one; the episode is as before
      */
-    Turn step(Actions actions);
+    Turn step(JointAction actions);
 
     /**
      * Says what a seat would observe after each of its legal actions.

@@ -102,7 +102,7 @@ final class EnvironmentHost extends Host {
                     "episode " + step.episode() + " does not wait for actions in turn " + step.turn(), out);
             return;
         }
-        play(place, step.seq(), step.turn() + 1, out, () -> place.environment.step(new Actions(step.actions())));
+        play(place, step.seq(), step.turn() + 1, out, () -> place.environment.step(new JointAction(step.actions())));
     }
 
     private static boolean isAt(Place place, long turn) {

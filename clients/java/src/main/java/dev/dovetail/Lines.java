@@ -63,7 +63,7 @@ final class Lines {
         }
         Turn turn;
         try {
-            turn = environment.step(new Actions(all));
+            turn = environment.step(new JointAction(all));
         } catch (IllegalActionException refused) {
             return before.withError(refused.getMessage());
         }

@@ -42,7 +42,7 @@ public final class Arena {
                     .withLegal(view.legal())
                     .withAfterstates(rows);
             Object action = agents[seat].step(new Decision(seats[seat], mode, 0, randoms[seat], step));
-            turn = environment.step(Actions.of(seat, action));
+            turn = environment.step(JointAction.of(seat, action));
         }
         for (View view : turn.seats()) {
             int seat = view.seat();

@@ -50,7 +50,7 @@ public final class ConnectFour implements Environment {
     }
 
     @Override
-    public Turn step(Actions actions) {
+    public Turn step(JointAction actions) {
         int mover = moves & 1;
         int square = fall((int) actions.sole(mover));
         if (square >= SQUARES) {
@@ -68,11 +68,11 @@ public final class ConnectFour implements Environment {
 
     private Turn turn() {
         int mover = moves & 1;
-        return Turns.ask(mover, view(mover, 0).withLegal(Legal.of(legal())));
+        return TurnFactory.ask(mover, view(mover, 0).withLegal(Legal.of(legal())));
     }
 
     private Turn over(double[] outcome, double first) {
-        return Turns.end(outcome, view(0, first), view(1, -first));
+        return TurnFactory.end(outcome, view(0, first), view(1, -first));
     }
 
     private boolean wins(int mover, int square) {

@@ -44,7 +44,7 @@ final class Nim implements Environment {
     }
 
     @Override
-    public Turn step(Actions actions) {
+    public Turn step(JointAction actions) {
         steps++;
         long taken = actions.sole(mover);
         if (taken < 1 || taken > Math.min(2, left)) {
@@ -58,10 +58,10 @@ final class Nim implements Environment {
     private Turn turn() {
         if (left > 0) {
             Legal legal = left > 1 ? Legal.of(1, 2) : Legal.of(1);
-            return Turns.ask(mover, View.of(mover).withObservation(left).withLegal(legal));
+            return TurnFactory.ask(mover, View.of(mover).withObservation(left).withLegal(legal));
         }
         int winner = 1 - mover;
-        return Turns.end(
+        return TurnFactory.end(
                 new double[] {1 - winner, winner},
                 View.of(0).withObservation(0L).withReward(winner == 0 ? 1 : -1),
                 View.of(1).withObservation(0L).withReward(winner == 1 ? 1 : -1));

@@ -7,7 +7,7 @@ import java.util.List;
  *
  * @param all one for each seat, in the order of {@code to_act}
  */
-public record Actions(List<SeatValue> all) {
+public record JointAction(List<SeatValue> all) {
     /**
      * Makes the actions of one seat.
      *
@@ -15,8 +15,8 @@ public record Actions(List<SeatValue> all) {
      * @param action its action
      * @return the actions
      */
-    public static Actions of(int seat, Object action) {
-        return new Actions(List.of(new SeatValue(seat, action)));
+    public static JointAction of(int seat, Object action) {
+        return new JointAction(List.of(new SeatValue(seat, action)));
     }
 
     /**

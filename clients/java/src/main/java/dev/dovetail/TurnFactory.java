@@ -5,8 +5,8 @@ import dev.dovetail.Message.View;
 import java.util.List;
 
 /** Makes the turns that environments answer with. */
-public final class Turns {
-    private Turns() {}
+public final class TurnFactory {
+    private TurnFactory() {}
 
     /**
      * Asks one seat to act.
