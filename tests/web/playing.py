@@ -43,14 +43,13 @@ PLAY = (
 
 
 def begin(page: Any, url: str, game: str, opponent: str = "random", **options: str) -> None:
-    """Start a game of a person; ``seed`` and options of the game are typed into the form."""
+    """Start a game of a person; ``options`` of the game and ``seed`` (2 unless given) are typed into the form."""
     page.goto(f"{url}play/{game}")
     if opponent:
         page.select_option("select[name='seat.1']", opponent)
-    if options:
-        page.click("summary")
-        for name, value in options.items():
-            page.fill(f"input[name='{name if name == 'seed' else f'o.{name}'}']", value)
+    page.click("summary")
+    for name, value in {"seed": "2", **options}.items():
+        page.fill(f"input[name='{name if name == 'seed' else f'o.{name}'}']", value)
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
 
