@@ -308,7 +308,7 @@ class Core:
         """Take the news that the program ended and was started again: no connection is left."""
         self._sessions.restarted(now)
         self._episodes.restarted(now)
-        self.runs.stacked.restarted()
+        self.runs.stacked.restarted(now)
 
     # -- for the shell ---------------------------------------------------------------------------
 

@@ -56,12 +56,14 @@ class Stack(Batch):
         self.deadline = FOREVER
         """When the first answer that is owed is overdue."""
         self.timer = FOREVER
-        self.stopped = False
+        rule = rules.clock
+        self.most = rules.patience if rule.decision is None else rule.decision + rule.margin
+        """What the answer to a batch of decisions may take."""
         self.batch = -1
         self.seq = 0
         """Of the last batch to the environment."""
-        self.last: float | None = None
-        """What the slowest answer to the last decisions took."""
+        self.last: dict[int, float] = {}
+        """By instance: what its last answer took."""
         self.instances = list(dict.fromkeys(agents))
         """Each once; what follows calls them by their number here."""
         self.holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
@@ -84,8 +86,7 @@ class Stack(Batch):
         named[rows] = named[begun] = True
         self.slots = np.flatnonzero(named).astype(np.int32)
         self.batch += 1
-        patience = self.rules.answer_timeout
-        self.deadline = FOREVER if patience is None else now + patience
+        self.deadline = now + self.rules.patience
         step = m.EnvironmentSteps(self.match.number, self.batch)
         if len(rows):
             step.slots, step.seats, step.actions = rows, seats, actions
@@ -170,15 +171,14 @@ class Stack(Batch):
             self.keep(alive)
         rows, seats = self.rows, self.seats
         holders = self.holders[self.place[rows, seats]]
-        rule, patience = self.rules.clock, self.rules.answer_timeout
-        allowed = patience if rule.decision is None else rule.decision + rule.margin
-        self.deadline = FOREVER if allowed is None or not len(rows) else now + allowed
-        clock = None if rule.decision is None else m.Clock(rule.decision, None, self.last)
+        self.deadline = now + self.most if len(rows) else FOREVER
+        limit = self.rules.clock.decision
         found = {}
         for holder in range(len(self.instances)):
             mine = np.flatnonzero(holders == holder)
             if not len(mine):
                 continue
+            clock = None if limit is None else m.Clock(limit, None, self.last.get(holder))
             found[holder] = self.ask(self.match.number, self.batch, mine, clock), mine
         self.pending[rows, seats] = 0.0
         self.decisions[rows, seats] += 1
@@ -196,10 +196,9 @@ class Stack(Batch):
         count = len(rows)
         read = reading.actions(answer, rows, seats)
         del self.asked[holder]
-        took = self._answered(asked, now)
+        took = self._answered(holder, asked, now)
         self.actions[asked.rows] = read.actions
-        rule = self.rules.clock
-        late = rule.decision is not None and took > rule.decision + rule.margin
+        late = self.rules.clock.decision is not None and took > self.most
         if late:
             settled = set(range(count))
         else:
@@ -239,7 +238,7 @@ class Stack(Batch):
     def unreadable(self, holder: int, message: str, now: float) -> list[Over]:
         """Take an answer that is none: the instance has failed at all of its decisions."""
         asked = self.asked.pop(holder)
-        self._answered(asked, now)
+        self._answered(holder, asked, now)
         return [
             self._over(slot, Ending("crashed", seat, message=message))
             for slot, seat in self.named(asked.rows)
@@ -249,7 +248,7 @@ class Stack(Batch):
     def overdue(self, holder: int, now: float) -> list[Over]:
         """Act upon the decisions that an instance has not answered in time."""
         asked = self.asked.pop(holder)
-        took = self._answered(asked, now)
+        took = self._answered(holder, asked, now)
         found: list[Over] = []
         for row, (slot, seat) in zip(asked.rows.tolist(), self.named(asked.rows), strict=True):
             if slot in self.ending:
@@ -261,9 +260,9 @@ class Stack(Batch):
             found.append(self._over(slot, self.forfeit(slot, seat, "stalled", what)))
         return found
 
-    def _answered(self, asked: Asked, now: float) -> float:
+    def _answered(self, holder: int, asked: Asked, now: float) -> float:
         took = now - asked.sent
-        self.last = took
+        self.last[holder] = took
         self.seconds[self.rows[asked.rows], self.seats[asked.rows]] += took
         return took
 

@@ -23,6 +23,19 @@ class Asked:
     rows: Column
     """Which of the group's rows it has."""
     sent: float
+    stood: float | None = None
+    """Since when its clock stands still; None while it runs."""
+
+    def stop(self, now: float) -> None:
+        """Count nothing until ``go``."""
+        if self.stood is None:
+            self.stood = now
+
+    def go(self, now: float) -> None:
+        """Count again, if it was stopped, as if no time had passed."""
+        if self.stood is not None:
+            self.sent += now - self.stood
+            self.stood = None
 
 
 class Batch(Ledger):

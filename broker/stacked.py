@@ -325,15 +325,23 @@ class Stacked:
         for _, stack in self._all.values():
             self._tables.timers.rewatch(stack, self._overdue)
 
-    def restarted(self) -> None:
-        """Let no answer be overdue before every peer had time to come back."""
+    def restarted(self, now: float) -> None:
+        """Stop the clocks: every peer must come back first."""
         for _, stack in self._all.values():
             stack.deadline = FOREVER
+            for asked in stack.asked.values():
+                asked.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
-        """Give a peer that has come back its whole time again."""
+        """Start the clocks of a peer again that has come back."""
         for run, stack in self._all.values():
-            waits = stack.match.machine.state in ("transition", "decision")
-            if waits and stack.deadline == FOREVER and run.rules.answer_timeout is not None:
-                stack.deadline = now + run.rules.answer_timeout
-                self._tables.timers.rewatch(stack, self._overdue)
+            for holder, asked in stack.asked.items():
+                if stack.instances[holder].peer is peer:
+                    asked.go(now)
+            if stack.deadline < FOREVER:
+                continue
+            if stack.match.machine.state == "transition" and stack.match.environment is peer:
+                stack.deadline = now + run.rules.patience
+            elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
+                stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
+            self._tables.timers.watch(stack, self._overdue)

@@ -331,6 +331,53 @@ def test_a_cancelled_run_ends_its_groups() -> None:
     assert table.core.idle
 
 
+@pytest.mark.rule("S16.9")
+def test_each_agent_is_shown_what_its_own_last_answer_took() -> None:
+    table = Stack(clock=m.ClockRule(decision=9.0)).begun()
+    assert table.agents[0].hears(m.AgentSteps).clock == m.Clock(9.0)
+    table.at(2.0)
+    table.answers(0, 0, 0, 0)
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(1, seat=1)
+    assert table.agents[1].hears(m.AgentSteps).clock == m.Clock(9.0)
+    table.at(3.0)
+    table.answers(1, 0, 0, 0)
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(2, seat=0)
+    assert table.agents[0].hears(m.AgentSteps).clock == m.Clock(9.0, last=2.0)
+
+
+@pytest.mark.rule("S16.9")
+def test_no_clock_counts_while_the_broker_was_away() -> None:
+    table = Stack(clock=m.ClockRule(decision=5.0), answer_timeout=None).begun()
+    steps = table.agents[0].hears(m.AgentSteps)
+    table.at(3.0)
+    table.core.restarted(table.now)
+    table.at(9.0)  # beyond the decision's deadline, within the grace period
+    table.environment.returns()
+    table.agents[0].returns()
+    table.at(10.9)  # 3 s before and 1.9 s after
+    assert not table.records
+    table.agents[0].last = steps
+    table.answers(0, 0, 0, 0)
+    step = table.environment.hears(m.EnvironmentSteps, batch=1)
+    assert step.actions.tolist() == [0, 0, 0]
+
+
+def test_a_clock_that_stood_runs_out_in_the_end() -> None:
+    table = Stack(clock=m.ClockRule(decision=5.0), answer_timeout=None).begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.at(3.0)
+    table.core.restarted(table.now)
+    table.at(9.0)
+    for voice in (table.experiment, table.agents[0]):
+        voice.returns()
+    table.at(10.9)
+    assert not table.records
+    table.at(11.1)
+    assert reasons(table.experiment) == ["timeout"] * 3
+
+
 def test_another_core_continues_a_group() -> None:
     table = Stack().begun()
     names = {str(address): address for address in range(len(table.voices))}
