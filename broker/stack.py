@@ -225,9 +225,9 @@ class Stack(Batch):
                 found += self._breach(int(asked.rows[row]), "illegal-action")
         refused, measures = read.refused, answer.measures
         if refused is not None or measures is not None:
-            ended = {(over.slot, over.ending.blame) for over in found}
+            ended: dict[int, Any] = {over.slot: over.ending.blame for over in found}
             for row, (slot, seat) in enumerate(self.named(asked.rows)):
-                if slot in self.ending and (slot, seat) not in ended:
+                if slot in self.ending and seat > ended.get(slot, -1):
                     continue  # too late
                 if refused is not None:
                     self.refused[slot, seat] += max(0, int(refused[row]))

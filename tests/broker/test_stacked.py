@@ -245,6 +245,27 @@ def test_what_is_wrong_in_a_row_is_its_own_matter() -> None:
     assert table.environment.hears(m.EnvironmentSteps, batch=1).slots.tolist() == [0]
 
 
+@pytest.mark.parametrize(("wrong", "counted"), [(0, [1, 0]), (1, [1, 1])])
+def test_what_a_seat_counted_before_another_ends_the_episode_is_kept(
+    wrong: int, counted: list[int]
+) -> None:
+    table = Stack(agents=["p0", "p0"], on_illegal="forfeit")
+    table.environment.says(table.spec)
+    table.environment.hears(m.EnvironmentSteps)
+    seats = {"rows": i4(0, 0, 1, 1, 2, 2), "seats": i4(0, 1, 0, 1, 0, 1)}
+    table.turns(
+        0, **seats, legal=np.full((6, 1), 3, "u1"), observations=codec.encode(list(range(6)))
+    )
+    for kind in (m.Init, m.Init, m.AgentSteps):
+        table.agents[0].hears(kind)
+    actions = [0] * 6
+    actions[2 + wrong] = 2  # of slot 1
+    table.answers(0, *actions, refused=i4(*[1] * 6))
+    [result] = table.experiment.hears(m.Episodes).results
+    assert (result.reason, result.blame) == ("illegal-action", wrong)
+    assert [seat.refused for seat in result.seats] == counted
+
+
 @pytest.mark.rule("S16.9")
 @pytest.mark.parametrize(
     ("clock", "reason"), [(m.ClockRule(decision=1.0), "timeout"), (m.ClockRule(), "stalled")]
