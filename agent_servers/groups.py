@@ -74,12 +74,13 @@ class Group:
                 raise DovetailError(f"{actions.shape} actions for {len(rows.slots)} decisions")
             answer.actions = actions
             return answer
-        for row, slot in zip(rows.starts.tolist(), rows.slots[rows.starts].tolist(), strict=True):
-            first = int(np.searchsorted(rows.starts, row))
-            begun = _Play(
-                *(self.agent, int(rows.episodes[first]), int(rows.seeds[first]), message.mode)
-            )
-            self._plays[slot, int(rows.seats[row])] = begun
+        begun = zip(
+            *(rows.slots[rows.starts].tolist(), rows.seats[rows.starts].tolist()),
+            *(rows.episodes.tolist(), rows.seeds.tolist()),
+            strict=True,
+        )
+        for slot, seat, episode, seed in begun:
+            self._plays[slot, seat] = _Play(self.agent, episode, seed, message.mode)
         self._answer(self._decisions(rows, message.clock), {*rows.starts.tolist()}, answer)
         return answer
 
@@ -189,7 +190,11 @@ class Group:
                 continue
             if action is RESIGN:
                 answer.resigns.append(row)
-            elif isinstance(action, int | np.integer) and not isinstance(action, bool | np.bool_):
+            elif (
+                isinstance(action, int | np.integer)
+                and type(action) is not bool
+                and abs(int(action)) < 1 << 63  # what a column cannot hold is not legal either
+            ):
                 actions[row] = action
             refused[row] = decision.refused
             if "_reported" in agent.__dict__:
@@ -204,11 +209,11 @@ class Group:
     def ends(self, message: m.Ends) -> None:
         """Hear which seats' episodes are over."""
         slots = columns.read("slots", message.slots, np.int32, -1)
-        count, total = len(slots), -1
+        count = len(slots)
         seats = columns.read("seats", message.seats, np.int32, count)
         outcomes = message.outcomes
         if outcomes is not None:
-            outcomes = columns.read("outcomes", outcomes, np.float64, count, total)
+            outcomes = columns.read("outcomes", outcomes, np.float64, count, -1)
         blames = message.blames
         if blames is not None:
             blames = columns.read("blames", blames, np.int32, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,6 +73,7 @@ class VectorAgent(Agent[P]):
     In single matches it is asked through ``start`` and ``step``, as any other, and must act the same.
     """
 
+    @abstractmethod
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
         """Return what the agent keeps of a group; it is handed out with every call.
 
@@ -81,11 +83,10 @@ class VectorAgent(Agent[P]):
             seats: that it holds in each slot, by number.
             slots: how many episodes are played at once.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def step_rows(self, rows: Rows, memory: Any) -> Column:
         """Return the action number of each row: int64 [rows]."""
-        raise NotImplementedError
 
     def end_rows(self, ends: Ends, memory: Any) -> None:
         """Hear that episodes are over."""

@@ -7,6 +7,7 @@ slots, and the shapes those of ``gymnasium.vector``: observations ``[slots, ...]
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from dovetail.env_servers.environment import Environment, Spec, Turn
 from dovetail.protocol import columns
 from dovetail.protocol.errors import DovetailError, IllegalAction
-from dovetail.protocol.legal import mask
+from dovetail.protocol.legal import mask, problem
 from dovetail.protocol.messages import Fault
 from dovetail.protocol.spaces import Discrete
 
@@ -51,7 +52,7 @@ class Transitions(Struct):
     """What went wrong in the failed slots."""
 
 
-class VectorEnvironment:
+class VectorEnvironment(ABC):
     """Episodes of one game in numbered slots.
 
     ``start`` and ``step`` change slots; ``transitions`` then says what it led to.  Both calls together
@@ -66,10 +67,11 @@ class VectorEnvironment:
         self.configuration = configuration
         self.slots = slots
 
+    @abstractmethod
     def init(self) -> Spec:
         """Return what the scalar environment's ``init`` returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, slots: Column, seeds: Column) -> None:
         """Begin an episode in some slots, dropping those in progress there.
 
@@ -77,8 +79,8 @@ class VectorEnvironment:
             slots: int32, rising.
             seeds: uint64, one each.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, slots: Column, seats: Column, actions: Column) -> None:
         """Apply the actions of all seats that had to act in some slots.
 
@@ -87,11 +89,10 @@ class VectorEnvironment:
             seats: int32 [rows].
             actions: int64 [rows]; legal by the masks.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
         """Return what the last ``start`` or ``step`` of some slots led to; they are int32 and rising."""
-        raise NotImplementedError
 
     def cleanup(self) -> None:
         """Release resources.  No method is called after this one."""
@@ -148,6 +149,10 @@ class Copies(VectorEnvironment):
             raise DovetailError("`to_act` names a seat twice, or one that is not in `seats`")
         if turn.outcome is not None and len(turn.outcome) != self._spec.seats:
             raise DovetailError(f"`outcome` needs a score for each of {self._spec.seats} seats")
+        for view in turn.seats:
+            view.reward = float(view.reward)
+        if turn.outcome is not None:
+            turn.outcome = [float(score) for score in turn.outcome]
         return turn
 
     def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
@@ -213,27 +218,30 @@ class Copies(VectorEnvironment):
         after: list[Any] = []
         for number in sorted(turn.to_act):
             legal = views[number].legal
-            if legal is not None and not isinstance(legal, bytes):
-                legal = mask(legal, self._end(number))
+            if isinstance(legal, bytes):
+                wrong = problem(legal, self._space(number))
+                if wrong is not None:
+                    raise DovetailError(f"the mask of seat {number} {wrong}")
+            elif legal is not None:
+                legal = mask(legal, _end(self._space(number)))
             wide.append((number, legal))
             if afterstates:
                 after.append(np.asarray(self._copies[slot].afterstates(number)))
         return wide, after
 
-    def _end(self, seat: int) -> int:
+    def _space(self, seat: int) -> Discrete:
         spaces = self._spec.action_spaces
         space = spaces[seat if len(spaces) > 1 else 0]
         if not isinstance(space, Discrete):
             raise DovetailError("a group needs Discrete actions")
-        return max(0, space.start + space.n)
+        return space
 
     def _masks(self, legal: list[bytes | None]) -> Column | None:
         if not legal or all(each is None for each in legal):
             return None
-        space = self._spec.action_spaces[0]
-        assert isinstance(space, Discrete)
+        space = self._space(0)
         width = columns.width(space)
-        every = mask(range(max(0, space.start), self._end(0)), self._end(0))
+        every = mask(range(max(0, space.start), _end(space)), _end(space)) if None in legal else b""
         padded = [(every if each is None else each).ljust(width, b"\0") for each in legal]
         found: Column = np.frombuffer(b"".join(padded), np.uint8).reshape(len(legal), -1)
         return found
@@ -241,6 +249,11 @@ class Copies(VectorEnvironment):
     def cleanup(self) -> None:
         for each in self._copies:
             each.cleanup()
+
+
+def _end(space: Discrete) -> int:
+    """Return the number after the last action."""
+    return max(0, int(space.start) + int(space.n))
 
 
 def _fault(slot: int, error: Exception, where: str) -> Fault:

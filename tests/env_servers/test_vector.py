@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dovetail.env_servers.connect_four import Configuration, ConnectFour
-from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.vector import Copies, Transitions
+from dovetail.env_servers.environment import Environment, Spec, Turn, View
+from dovetail.env_servers.vector import FAILED, Copies, Transitions
 from dovetail.protocol.legal import unmask
+from dovetail.protocol.spaces import Discrete
 
 GAMES: list[tuple[type[Environment], Any]] = [
     (ConnectFour, Configuration()),
@@ -72,3 +73,47 @@ def test_rules_of_a_subclass_are_not_the_compiled_ones() -> None:
         pass
 
     assert Other.vector(Configuration(), 4) is None
+
+
+class Odd(Environment):
+    """A game whose first view is wrong where the seed is 1."""
+
+    wrong: Any = None
+
+    def init(self) -> Spec:
+        return Spec(seats=1, observation_spaces=[Discrete(1)], action_spaces=[Discrete(3)])
+
+    def start(self, seed: int) -> Turn:
+        view = View(0, 0, [0, 2], 0.5)
+        if seed == 1:
+            setattr(view, *self.wrong)
+        return Turn(to_act=[0], seats=[view])
+
+    def step(self, actions: Any) -> Turn:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (("legal", b"\1\0"), "the mask of seat 0 is 2 bytes long"),
+        (("legal", b"\0"), "the mask of seat 0 allows no action"),
+        (("legal", [77]), "IndexError"),
+        (("reward", "much"), "ValueError"),
+    ],
+)
+def test_what_a_copy_says_wrongly_fails_its_own_slot(wrong: Any, text: str) -> None:
+    class Game(Odd):
+        pass
+
+    Game.wrong = wrong
+    copies = Copies(Game, None, 3)
+    copies.init()
+    slots = np.arange(3, dtype=np.int32)
+    copies.start(slots, slots.astype(np.uint64))
+    found = copies.transitions(slots, afterstates=False)
+    assert found.over is not None
+    assert found.over.tolist() == [0, FAILED, 0]
+    assert found.rows.tolist() == [0, 2]
+    assert [fault.slot for fault in found.faults] == [1]
+    assert text in found.faults[0].message

@@ -245,3 +245,25 @@ def test_a_game_goes_to_groups_and_comes_back_in_few_messages() -> None:
         run = experiment.run("connect_four", agents, episodes=256, concurrency=64, stacked=True)
         assert len(list(run)) == 256
         assert experiment._inbox.seen < 100, "an episode in each message"
+
+
+class Vast(Agent):
+    """Answers with a number that no column of actions holds."""
+
+    name = "vast"
+    capacity = 0
+
+    def step(self, decision: Decision) -> Any:
+        return 1 << 63
+
+
+def test_a_number_that_no_column_holds_is_an_illegal_action() -> None:
+    def results(stacked: bool) -> list[tuple[str, int | None]]:
+        with InProcess([Free], [Vast]) as experiment:
+            vast = [experiment.create("vast", seed=n) for n in range(3)]
+            run = experiment.run("free", vast, episodes=4, concurrency=4, stacked=stacked)
+            return [(each.reason, each.blame) for each in run]
+
+    found = results(True)
+    assert {reason for reason, _ in found} == {"illegal-action"}
+    assert sorted(found) == sorted(results(False))
