@@ -202,10 +202,14 @@ def _fields(fields: list[Field], known: Mapping[Field, str] | None = None) -> It
         if known is not None and field in known:
             seen.setdefault(known[field], []).append(field)
             continue
-        default = "" if field.default is None else f" = {field.default}"
-        yield f"| `{field.name}` | {field.type}{default} | {field.meaning} |"
+        yield _row(field)
     for where, same in seen.items():
         yield f"| {_listed(same)} | | as in {where} |"
+
+
+def _row(field: Field) -> str:
+    default = "" if field.default is None else f" = {field.default}"
+    return f"| `{field.name}` | {field.type}{default} | {field.meaning} |"
 
 
 def _listed(fields: Iterable[Field]) -> str:
@@ -262,12 +266,12 @@ def _accepted() -> Iterator[str]:
 
 def _spaces() -> Iterator[str]:
     described = describe(spaces)
+    yield "| space | field | type | meaning |"
+    yield "|---|---|---|---|"
     for kind in get_args(spaces.Space):
         one = described[kind.__name__]
-        yield f"**`{kind.__name__}`**: {one.summary}"
-        yield ""
-        yield from _fields(one.fields)
-        yield ""
+        yield f"| `{kind.__name__}` | | | {one.summary} |"
+        yield from (f"| {_row(field)}" for field in one.fields)
 
 
 def _scenes() -> Iterator[str]:
@@ -280,36 +284,48 @@ def _scenes() -> Iterator[str]:
 
 
 TABLES: dict[str, tuple[Mapping[Any, Mapping[str, str]], str]] = {
-    "session": (
+    "a session": (
         states.SESSION,
-        "A connection without a session gets `hello-first`; a second `hello` gets `wrong-state`.",
+        "without a session, any other message gets `hello-first`; S4.6 is about a second `hello`",
     ),
-    "match": (states.MATCH, "Any other `spec`, `turn` or `error` is ignored and counted."),
-    "seat": (
+    "the environment of a match": (
+        states.MATCH,
+        "any other `spec`, `turn` or `error` is ignored and counted",
+    ),
+    "a seat": (
         states.SEAT,
-        "Any other `action` or `error` is ignored and counted; an `action` for a seat that is not "
-        "the sender's also gets `illegal`.",
+        "any other `action` or `error` is ignored and counted; an `action` for a seat that is not "
+        "the sender's also gets `illegal`",
     ),
-    "run": (
+    "a run": (
         states.RUN,
-        "Any other request is refused with `wrong-state`; one about a run that is over, with `unknown`.",
+        "any other request gets `wrong-state`; one about a run that is over, `unknown`; `cancel` also "
+        "stands for the loss of the experiment or the broker",
     ),
 }
 """The state machines, and what becomes of a message that a table does not name."""
 
 EVENTS = {
-    *("lost", "replaced", "grace over"),
-    *("last turn", "give up"),
-    "overdue",
-    *("unpause", "finished", "failed"),
+    "lost": "the connection is gone or was silent too long",
+    "replaced": "a newcomer took the peer's name",
+    "grace over": "the peer did not come back",
+    "last turn": "a `turn` whose `to_act` is empty",
+    "give up": "the broker ends the episode",
+    "overdue": "the answer did not come in time",
+    "unpause": "`pause` with `paused` false",
+    "finished": "no episode is left",
+    "failed": "the run cannot continue",
 }
-"""What moves a state without being a message."""
+"""What moves a state without being a message, and when."""
 
 
-def _states(name: str) -> Callable[[], Iterator[str]]:
-    def lines() -> Iterator[str]:
-        table, otherwise = TABLES[name]
-        yield "| state | message or event → next state |"
+def _machines() -> Iterator[str]:
+    yield "| event | when |"
+    yield "|---|---|"
+    yield from (f"| *{event}* | {when} |" for event, when in EVENTS.items())
+    for name, (table, otherwise) in TABLES.items():
+        yield ""
+        yield f"| {name} | message or event → next state |"
         yield "|---|---|"
         for state, row in table.items():
             moves = [
@@ -317,10 +333,7 @@ def _states(name: str) -> Callable[[], Iterator[str]]:
                 for event, following in row.items()
             ]
             yield f"| {state} | {', '.join(moves) or 'nothing; this is the end'} |"
-        yield ""
-        yield otherwise
-
-    return lines
+        yield f"| *any* | {otherwise} |"
 
 
 def _bytes() -> Iterator[str]:
@@ -363,10 +376,9 @@ def _lines(said: Iterable[tuple[str, str, Any]]) -> Iterator[str]:
 BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "SPEC.md": {
         "an agent's episode": lambda: _lines(examples.exchange()),
-        "an agent's lost connection": lambda: _lines(examples.interrupted()[14:26]),
         "accepted": _accepted,
         "spaces": _spaces,
-        **{f"states of a {name}": _states(name) for name in TABLES},
+        "state machines": _machines,
     },
     "MESSAGES.md": {
         "messages of a session": _of(_SESSION),
@@ -376,7 +388,10 @@ BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
         "stacked messages": _of(_STACKED),
     },
     "SCENES.md": {"scenes": _scenes},
-    "EXCHANGE.md": {"exchange": _bytes},
+    "EXCHANGE.md": {
+        "exchange": _bytes,
+        "an agent's lost connection": lambda: _lines(examples.interrupted()[14:26]),
+    },
 }
 """The generated blocks of each document."""
 
