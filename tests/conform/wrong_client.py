@@ -6,7 +6,6 @@ python wrong_client.py MISTAKE ROLE
 from __future__ import annotations
 
 import os
-import random
 import sys
 import traceback
 from collections.abc import Callable
@@ -808,7 +807,7 @@ def forgets_unanswered_requests() -> None:
 def numbers_requests_anew_after_a_break() -> None:
     def around(method: Any, self: Any, welcome: Any) -> None:
         for each in self._open.values():
-            each.id = random.randrange(1000, 2000)
+            each.id += 1000
         method(self, welcome)
 
     wrap(Experiment, "_greeted", around)

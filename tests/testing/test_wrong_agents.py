@@ -58,15 +58,19 @@ class AskingBlindly(Right):
 
 
 class OwnChance(Right):
+    chance = random.Random(1)
+
     def step(self, decision: Decision) -> Any:
         assert decision.legal is not None
-        return random.choice(decision.legal)
+        return self.chance.choice(decision.legal)
 
 
 class OwnNoise(Right):
+    noise = random.Random(1)
+
     def __init__(self, parameters: Any = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self.count = random.randrange(10_000)
+        self.count = self.noise.randrange(10_000)
 
 
 class LearnsAlways(Right):

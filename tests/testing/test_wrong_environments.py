@@ -129,8 +129,10 @@ class TooLong(Right):
 
 
 class OwnChance(Right):
+    chance = random.Random(1)
+
     def legal(self) -> list[int]:
-        return [1] if self.heap < 2 or random.random() < 0.5 else [1, 2]
+        return [1] if self.heap < 2 or self.chance.random() < 0.5 else [1, 2]
 
 
 class OneArray(Right):

@@ -157,6 +157,7 @@ def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
         page.select_option(f"select[name='seat.{seat}']", "dominion-money")
     page.click("summary")
     page.fill("input[name='o.players']", "4")
+    page.fill("input[name='seed']", "2")
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
     assert page.locator("#seats li").count() == 4
