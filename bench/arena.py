@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from bench.measure import BenchError, processor
 from dovetail import Agent, Decision, Environment, Spec, Turn, spaces
 from dovetail.experiments.arena.description import folder, read
 from dovetail.experiments.arena.standings import Row, table
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.processes import Processes
-from msgspec import Struct
 
 CLIENTS = Path(__file__).resolve().parents[1] / "clients"
 PROGRAMS = {"go": "bin/random", "typescript": "dist/examples/first.js"}
@@ -166,7 +167,9 @@ def main() -> None:
                 continue
             words = ["agent", "bench.arena:Steady", "--as-one", "--name", each.name]
             programs.start(each.name, [*words, "--set", f"level={each.level}"], tokens[each.name])
-        print(f"{given.agents} agents, {given.games} games, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(
+            f"{given.agents} agents, {given.games} games, load {os.getloadavg()[0]:.1f}", flush=True
+        )
         watch(store, programs, process, given.games, given.agents)
         report(store, {each.name: each.elo for each in everyone})
 
@@ -202,7 +205,9 @@ def watch(store: Store, programs: Processes, process: int, games: int, agents: i
             print(f"{done:6} games  {now - begun:6.0f} s  {resident(process):6.1f} MB", flush=True)
     count, seconds = done - first[0], time.monotonic() - first[1]
     used = (processor(process) - first[2]) / count
-    print(f"{count / seconds:.1f} games/s; arena and broker {used * 1e3:.2f} ms of processor a game")
+    print(
+        f"{count / seconds:.1f} games/s; arena and broker {used * 1e3:.2f} ms of processor a game"
+    )
 
 
 def report(store: Store, truth: Mapping[str, float]) -> None:

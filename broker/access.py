@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from dovetail.broker.limits import USUAL, Allowance
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.transport.keys import LENGTH
+from dovetail.transport.keys import LENGTH, Key
 
 Patterns = list[Annotated[str, Meta(min_length=1)]]
 """Names; ``*`` and ``?`` stand for any characters and for any one."""
@@ -104,6 +104,17 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         """Return what the holder of a key may cost the broker."""
         grant = self.keys.get(name)
         return USUAL if grant is None else grant.limits
+
+
+class Source(Protocol):
+    """Where a broker learns who may use it."""
+
+    access: Access
+    key: Key
+    """The broker's own."""
+
+    def changed(self) -> Access | None:
+        """Return what holds from now on if that has changed, None otherwise."""
 
 
 def public_key(connection: object) -> str:

@@ -64,7 +64,8 @@ def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
     def described(peer: Peer) -> dict[str, Any]:
         state = peer.machine.state
         found = {"name": peer.name, "role": peer.role, "state": state, "software": peer.software}
-        return {**found, "entrant": peer.entrant} if peer.entrant else found
+        entrant = peer.entrant or peer.key
+        return {**found, "entrant": entrant} if entrant else found
 
     return {
         "peers": [described(peer) for peer in peers],

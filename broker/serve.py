@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from types import FrameType
 
-from dovetail.broker.access_file import AccessFile
+from dovetail.broker.access import Source
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
@@ -37,7 +37,7 @@ def serve(
     stop: threading.Event | None = None,
     hosts: Mapping[str, Host] | None = None,
     entrant: Callable[[str], str | None] | None = None,
-    access: AccessFile | None = None,
+    access: Source | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -58,7 +58,7 @@ def serve(
         hosts: environments and agents in this program, by their names as peers.
         entrant: returns whose own access token this is, None for an unknown one. Such a token admits
             agents, and the catalogue says whose they are.
-        access: the keys that are let in, and for what; a change of the file holds at once.
+        access: the keys that are let in, and for what; a change holds at once.
 
     Raises:
         DovetailError: the address cannot be bound.
@@ -109,6 +109,7 @@ def in_thread(
     journal: Journal,
     finish: float = 3.0,
     entrant: Callable[[str], str | None] | None = None,
+    access: Source | None = None,
 ) -> Iterator[str]:
     """Serve in a thread of this program while a context lasts; yield the broker's address.
 
@@ -139,6 +140,7 @@ def in_thread(
         ready=ready,
         stop=stop,
         entrant=entrant,
+        access=access,
     )
     thread = threading.Thread(target=work, args=(serving,), name="broker")
     thread.start()

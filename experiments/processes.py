@@ -101,14 +101,27 @@ class Processes:
             time.sleep(0.02)
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 
-    def start(self, name: str, arguments: Sequence[str], token: str | None = None) -> None:
+    def start(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        token: str | None = None,
+        key: Path | None = None,
+    ) -> None:
         """Start ``dovetail ARGUMENTS`` under our own name; the rest as of ``command``."""
-        self.command(name, [sys.executable, "-m", "dovetail", *arguments], token)
+        self.command(name, [sys.executable, "-m", "dovetail", *arguments], token, key)
 
-    def command(self, name: str, command: Sequence[str], token: str | None = None) -> None:
+    def command(
+        self,
+        name: str,
+        command: Sequence[str],
+        token: str | None = None,
+        key: Path | None = None,
+    ) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
-        The environment variable DOVETAIL_BROKER has it too, and DOVETAIL_TOKEN has ``token`` if it is given.
+        The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and DOVETAIL_KEY
+        the file ``key``, if they are given.
 
         Raises:
             DovetailError: it cannot be started.
@@ -126,6 +139,7 @@ class Processes:
                         "PYTHONUNBUFFERED": "1",
                         "DOVETAIL_BROKER": self.address,
                         **({} if token is None else {"DOVETAIL_TOKEN": token}),
+                        **({} if key is None else {keys.FILE: str(key)}),
                     },
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,

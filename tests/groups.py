@@ -50,6 +50,7 @@ PLACES = {
     "tests/env_servers/test_connect_four.py": "fast",
     "tests/experiments": "learners",
     "tests/experiments/arena/test_arena.py": "processes",
+    "tests/experiments/arena/test_keys.py": "processes",
     "tests/experiments/arena/test_pairing.py": "fast",
     "tests/experiments/arena/test_store.py": "fast",
     "tests/experiments/test_file.py": "fast",

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import sqlalchemy as sa
 
 from dovetail.experiments import database
 from dovetail.experiments.arena import schema as s
-from dovetail.experiments.arena.description import JOURNAL, Arena, folder, read
+from dovetail.experiments.arena.description import BROKER_KEY, JOURNAL, Arena, folder, read
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.errors import DovetailError
 
@@ -29,7 +30,8 @@ BATCH = 1000
 def export(file: Path, arena: Arena, archive: Path) -> None:
     """Write an arena into an archive; the arena may be running.
 
-    Entrants keep their access tokens, of which the archive has only hashes.
+    Entrants keep their access tokens, of which the archive has only hashes, or their keys. Then the archive has
+    the broker's key, too, so that they need not change theirs, and is its user's alone.
 
     Raises:
         DovetailError: the archive exists, or cannot be written.
@@ -40,7 +42,7 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
         pass  # says what is wrong with it
     engine = database.engine(sa.make_url(f"sqlite:///{database_file}"), "BEGIN")
     try:
-        with zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED) as out:
+        with _private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
             out.write(file, DESCRIPTION)
             with engine.begin() as connection:  # one moment, also while games are played
                 for table in s.metadata.sorted_tables:
@@ -50,8 +52,9 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
                         )
                         for row in rows.mappings():
                             lines.write(json.dumps(dict(row)).encode() + b"\n")
-            if journal.exists():
-                out.write(journal, JOURNAL)
+            for each in (journal, where / BROKER_KEY):
+                if each.exists():
+                    out.write(each, each.name)
     except FileExistsError:
         raise DovetailError(f"{archive} exists; choose another name") from None
     except (OSError, sa.exc.SQLAlchemyError) as error:
@@ -87,12 +90,17 @@ def restore(archive: Path, target: Path) -> Path:
                     f"{archive}: its `folder` lies outside of {target}; remove that key"
                 )
             _fill(given, where / FILE, tables)
-            if JOURNAL in names:
-                with given.open(JOURNAL) as source, (where / JOURNAL).open("wb") as sink:
+            for each in names & {JOURNAL, BROKER_KEY}:
+                with given.open(each) as source, _private(where / each) as sink:
                     shutil.copyfileobj(source, sink)
     except (OSError, zipfile.BadZipFile, ValueError, sa.exc.SQLAlchemyError) as error:
         raise DovetailError(f"cannot import {archive}: {database.line(error)}") from None
     return file
+
+
+def _private(path: Path) -> BinaryIO:
+    """Return a new file that its user alone can read."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _fill(given: zipfile.ZipFile, path: Path, tables: list[sa.Table]) -> None:

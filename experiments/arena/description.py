@@ -18,7 +18,11 @@ from dovetail.protocol.messages import ClockRule
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 """What entrants, ladders and baselines may be called: it stands in addresses of pages and in labels."""
 JOURNAL, TOKEN = "journal", "token"
-"""Files in an arena's folder: every game, and the broker's own access token."""
+"""Files in an arena's folder: every game, and the access token of its broker and its operator."""
+BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
+"""Files in the folder of an arena with keys: the broker's key, and that of the arena's own programs."""
+OWN = ":arena"
+"""The name of that key; no invited entrant is called so."""
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -88,6 +92,8 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     """How many units are played at once."""
     faults: Positive = 3
     """How many losses by fault in a row pause an agent."""
+    keys: bool = False
+    """Whether each entrant has a pair of keys instead of an access token, and everything is encrypted."""
     insecure: bool = False
     """Listen beyond this machine although nothing is encrypted."""
 

@@ -6,12 +6,15 @@ import json
 import logging
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dovetail.experiments.arena.description import Arena, Baseline, Ladder
 from dovetail.experiments.arena.referee import baseline
 from dovetail.experiments.processes import Processes
 from dovetail.peer import plugins
+from dovetail.transport import keys
 
 log = logging.getLogger("dovetail")
 
@@ -20,23 +23,22 @@ AGAIN = 5.0
 
 
 class Programs:
-    """Environments and baselines of an arena, each a process; a context that ends them.
+    """Environments and baselines of an arena, each a process.
 
     Args:
         arena: whose.
-        address: of the broker.
-        token: the broker's, for environments.
-        logs: the folder for what they print.
+        folder: where their keys and what they print are kept.
+        own: the access token or the key file for environments.
+        server: the broker's public key, if it has one.
     """
 
-    def __init__(self, arena: Arena, address: str, token: str, logs: Path) -> None:
-        self._token = token
-        self._address = address
-        self._logs = logs
-        self.tokens: dict[str, str] = {}
-        """Whose each baseline's token is."""
+    def __init__(self, arena: Arena, folder: Path, own: str | Path, server: str = "") -> None:
+        self._own = own
+        self._folder = folder
+        self.known: dict[str, str] = {}
+        """Whose each baseline's token or public key is; they are made at each start."""
         self._environments: dict[str, Ladder] = {}
-        self._baselines: dict[str, tuple[Baseline, str]] = {}
+        self._baselines: dict[str, tuple[Baseline, str | Path]] = {}
         for ladder in arena.ladders:
             if ladder.command is None:
                 plugins.find("environment", ladder.game)  # reports the problem sooner
@@ -46,23 +48,26 @@ class Programs:
             for each in ladder.baselines:
                 if each.command is None:
                     plugins.find("agent", each.type)
-                one = secrets.token_hex(24)
-                self.tokens[one] = baseline(ladder, each.name)
-                self._baselines[f"baseline-{ladder.name}-{each.name}"] = each, one
+                name, who = f"baseline-{ladder.name}-{each.name}", baseline(ladder, each.name)
+                if server:
+                    path, key = folder / "keys" / f"{name}.key", keys.make(server)
+                    path.unlink(missing_ok=True)
+                    keys.write(path, key, who)
+                    self._baselines[name] = each, path
+                    self.known[key.public] = who
+                else:
+                    token = secrets.token_hex(24)
+                    self._baselines[name] = each, token
+                    self.known[token] = who
         self._again: dict[str, float] = {}
 
-    def __enter__(self) -> Programs:
-        self._processes = Processes(address=self._address, logs=self._logs)
-        try:
+    @contextmanager
+    def running(self, address: str) -> Iterator[None]:
+        """Run them at a broker while a context lasts."""
+        with Processes(address=address, logs=self._folder / "logs") as self._processes:
             for name in (*self._environments, *self._baselines):
                 self._start(name)
-        except BaseException:
-            self._processes.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._processes.stop()
+            yield
 
     def tend(self) -> None:
         """Start again what has ended, after a while."""
@@ -77,17 +82,17 @@ class Programs:
 
     def _start(self, name: str) -> None:
         if name in self._environments:
-            ladder = self._environments[name]
-            if ladder.command is not None:
-                self._processes.command(name, ladder.command, self._token)
-                return
+            ladder, shown = self._environments[name], self._own
+            command = ladder.command
             # Set where it is served, too: some options are the local user's only.
             given = ladder.configuration.items()
             more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
-            self._processes.start(name, ["env", ladder.game, "--name", name, *more], self._token)
-            return
-        agent, token = self._baselines[name]
-        if agent.command is not None:
-            self._processes.command(name, agent.command, token)
+            words = ["env", ladder.game, "--name", name, *more]
         else:
-            self._processes.start(name, ["agent", agent.type, "--name", name], token)
+            agent, shown = self._baselines[name]
+            command, words = agent.command, ["agent", agent.type, "--name", name]
+        token, key = (None, shown) if isinstance(shown, Path) else (shown, None)
+        if command is not None:
+            self._processes.command(name, command, token, key)
+        else:
+            self._processes.start(name, words, token, key)

@@ -39,9 +39,9 @@ Where = tuple[str, str]
 
 
 def entrant(peer: Mapping[str, Any]) -> str:
-    """Return whose a peer in the catalogue is; empty for the arena's environments and pages.
+    """Return whose a peer in the catalogue is; no entrant's name for the arena's environments and pages.
 
-    All that the arena knows of identities: the broker says whose access token a peer showed.
+    All that the arena knows of identities: the broker says whose access token or key a peer showed.
     """
     return str(peer.get("entrant", ""))
 

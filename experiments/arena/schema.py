@@ -20,7 +20,7 @@ entrants = sa.Table(
     sa.Column("state", sa.String, nullable=False, server_default="active"),
     sa.Column("why", sa.Text, nullable=False, server_default=""),
 )
-"""Who may connect agents; ``token`` is the SHA-256 of the access token, in hexadecimal."""
+"""Who may connect agents; ``token`` is the SHA-256 of the access token, in hexadecimal, or a public key."""
 
 players = sa.Table(
     "players",

@@ -32,6 +32,7 @@ from dovetail.experiments.arena.rows import (
 from dovetail.experiments.statistics.ranked import after
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
+from dovetail.transport import keys
 
 FILE = "arena.db"
 State = Literal["active", "paused", "banned"]
@@ -127,33 +128,52 @@ class Store:
     # -- entrants ---------------------------------------------------------------------------------
 
     def invite(self, name: str) -> str:
-        """Return a new access token of an entrant; an earlier one is void from now on."""
+        """Return a new access token of an entrant; an earlier one, or its key, is void from now on."""
         token = secrets.token_hex(24)
-        with self._writing() as connection:
-            known = connection.execute(
-                sa.select(s.entrants.c.name).where(s.entrants.c.name == name)
-            ).scalar()
-            if known is None:
-                connection.execute(
-                    sa.insert(s.entrants).values(name=name, token=_hash(token), invited=time.time())
-                )
-            else:
-                connection.execute(
-                    sa.update(s.entrants)
-                    .where(s.entrants.c.name == name)
-                    .values(token=_hash(token))
-                )
-            _log(connection, "invited", name, "" if known is None else "with a new token")
+        self._admit(name, _hash(token))
         return token
 
-    def entrant(self, token: str) -> str | None:
-        """Return whose access token this is; None if it is unknown or its entrant is banned."""
+    def admit(self, name: str, public: str) -> None:
+        """Let an entrant in with a public key; an earlier key, or its access token, is void from now on.
+
+        Raises:
+            DovetailError: the key is another entrant's.
+        """
+        self._admit(name, public)
+
+    def _admit(self, name: str, shown: str) -> None:
+        e = s.entrants.c
+        with self._writing() as connection:
+            holder = connection.execute(sa.select(e.name).where(e.token == shown)).scalar()
+            if holder not in (None, name):
+                raise DovetailError(f"this is the key of {holder!r}; each entrant needs its own")
+            mine = sa.update(s.entrants).where(e.name == name).values(token=shown)
+            known = connection.execute(mine).rowcount
+            if not known:
+                new = sa.insert(s.entrants).values(name=name, token=shown, invited=time.time())
+                connection.execute(new)
+            _log(connection, "invited", name, "again; what it had is void" if known else "")
+
+    def entrant(self, given: str) -> str | None:
+        """Return whose access token or secret key this is; None if it is unknown or its entrant is banned."""
+        shown = [_hash(given)] if keys.problem(given) else [_hash(given), keys.public(given)]
         query = sa.select(s.entrants.c.name).where(
-            s.entrants.c.token == _hash(token), s.entrants.c.state != "banned"
+            s.entrants.c.token.in_(shown), s.entrants.c.state != "banned"
         )
         with self._reader.begin() as connection:
             found: str | None = connection.execute(query).scalar()
             return found
+
+    def keys(self) -> dict[str, tuple[str, bool]]:
+        """Return the public key of each entrant that has one, and whether it may use it, by name."""
+        e = s.entrants.c
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(e.name, e.token, e.state).order_by(e.name))
+            return {
+                row.name: (row.token, row.state != "banned")
+                for row in rows
+                if len(row.token) == keys.LENGTH
+            }
 
     def entrants(self) -> dict[str, State]:
         """Return the state of each entrant, by name."""

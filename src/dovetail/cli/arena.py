@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from dovetail.cli.broker import loopback
 from dovetail.cli.common import UsageError, log_to_stderr, show
+from dovetail.transport import keys
 
 if TYPE_CHECKING:
     from dovetail.experiments.arena.description import Arena
@@ -75,16 +76,18 @@ def run(
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import in_thread
-    from dovetail.experiments.arena.description import JOURNAL, folder
+    from dovetail.cli.arena_keys import Entrance
+    from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, folder
     from dovetail.experiments.arena.programs import Programs
     from dovetail.experiments.arena.referee import Referee
     from dovetail.experiments.client import Experiment
 
     arena = _read(file)
-    if not (arena.insecure or loopback(arena.bind)):
+    if not (arena.keys or arena.insecure or loopback(arena.bind)):
         raise UsageError(
-            f"other machines reach {arena.bind}, and nothing is encrypted; bind tcp://127.0.0.1 and use a "
-            "tunnel such as `ssh -L`, or set `insecure = true` in a network that you trust"
+            f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or bind "
+            "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a network that you "
+            "trust"
         )
     log_to_stderr()
     where = folder(file, arena)
@@ -99,48 +102,85 @@ def run(
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, leave)
     with _store(file, arena, create=True) as store:
-        tokens: dict[str, str] = {}
+        entrance = Entrance(where, store) if arena.keys else None
+        if entrance is None:
+            own, key, settings = token, keys.WITHOUT, Settings(token=token)
+            programs = Programs(arena, where, token)
+        else:
+            own, key, settings = None, keys.read(where / OWN_KEY), Settings()
+            programs = Programs(arena, where, where / OWN_KEY, entrance.key.public)
+            entrance.let_in(programs.known)
 
         def entrant(given: str) -> str | None:
-            return tokens.get(given) or store.entrant(given)
+            return programs.known.get(given) or store.entrant(given)
 
-        journal = Journal(where / JOURNAL)
-        settings = Settings(token=token)
-        with in_thread(
-            arena.bind, settings=settings, journal=journal, finish=0.0, entrant=entrant
-        ) as address:
-            programs = Programs(arena, address, token, where / "logs")
-            tokens.update(programs.tokens)
-            with (
-                programs,
-                Experiment.connect(address, name="arena", token=token) as experiment,
-            ):
-                referee = Referee(arena, store, experiment)
-                print(f"arena {arena.name} ready at {address}", flush=True)
-                while not stop.is_set():
-                    programs.tend()
-                    referee.step()
+        broker = in_thread(
+            arena.bind,
+            settings=settings,
+            journal=Journal(where / JOURNAL),
+            finish=0.0,
+            entrant=None if entrance else entrant,
+            access=entrance,
+        )
+        with (
+            broker as address,
+            programs.running(address),
+            Experiment.connect(address, name="arena", token=own, key=key) as experiment,
+        ):
+            referee = Referee(arena, store, experiment)
+            print(f"arena {arena.name} ready at {address}", flush=True)
+            while not stop.is_set():
+                programs.tend()
+                referee.step()
 
 
 def invite(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What tables call the entrant.")],
+    public: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="In an arena with keys: let in this public key, which the entrant has made with "
+            "`dovetail keys make`.",
+        ),
+    ] = None,
     file: File = FILE,
 ) -> None:
-    """Make an entrant's access token, and print the line with which its agents connect.
+    """Make an entrant's access token or key, and print the line with which its agents connect.
 
-    For a name that was invited before, this makes a new token, and the old one is void.
+    For a name that was invited before, this makes a new one, and the old one is void.
 
     Example: dovetail arena invite alice
+
+    Example: dovetail arena invite alice --public 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
     """
-    from dovetail.experiments.arena.description import NAME
+    from dovetail.experiments.arena.description import NAME, folder
 
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'")
+    if public is not None and (wrong := keys.problem(public)):
+        raise UsageError(wrong)
     arena = _read(file)
+    to = f"export DOVETAIL_BROKER={arena.address or arena.bind}"
     with _store(file, arena, create=True) as store:
-        token = store.invite(name)
-    address = arena.address or arena.bind
-    print(f"export DOVETAIL_BROKER={address} DOVETAIL_TOKEN={token}")
+        if not arena.keys:
+            if public is not None:
+                raise UsageError(f"--public needs an arena with keys; set `keys = true` in {file}")
+            print(f"{to} DOVETAIL_TOKEN={store.invite(name)}")
+            return
+        from dovetail.cli.arena_keys import server_key
+
+        server = server_key(folder(file, arena)).public
+        if public is not None:
+            store.admit(name, public)
+            print(f"{to} DOVETAIL_SERVER_KEY='{server}'")
+            return
+        key = keys.make(server)
+        store.admit(name, key.public)
+    # No character of a key ends a quoted word of a shell (Z85).
+    parts = f"'public = \"{key.public}\"' 'secret = \"{key.secret}\"' 'server = \"{server}\"'"
+    path = f'"$PWD/{name}.key"'
+    print(f"(umask 077; rm -f {path}; printf '%s\\n' {parts} > {path}); {to} DOVETAIL_KEY={path}")
 
 
 def standings(

@@ -108,8 +108,13 @@ def web(
         from dovetail.experiments.arena import description
 
         described = description.read(arena)
+        where = description.folder(arena, described)
         connect, token = description.reached(described), description.token(arena, described)
-        journal = journal or description.folder(arena, described) / description.JOURNAL
+        if described.keys:
+            token, os.environ[keys.FILE] = None, str(where / description.OWN_KEY)
+        else:
+            os.environ.pop(keys.FILE, None)
+        journal = journal or where / description.JOURNAL
     with contextlib.ExitStack() as stack:
         if games:
             if journal is None:

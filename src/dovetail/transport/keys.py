@@ -59,6 +59,13 @@ def make(server: str = "") -> Key:
     return Key(public.decode(), secret.decode(), server)
 
 
+def public(secret: str) -> str:
+    """Return the public key that belongs to a secret one."""
+    import zmq
+
+    return zmq.curve_public(secret.encode()).decode()
+
+
 def problem(key: str) -> str:
     """Return why a text is not a key; empty if it is one."""
     from zmq.utils import z85

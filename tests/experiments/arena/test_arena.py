@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +17,8 @@ from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.statistics.ranked import ladder
 from dovetail.protocol.journal import episodes
 
-DOVETAIL = [sys.executable, "-m", "dovetail"]
+from .programs import Programs, port, until
+
 ARENA = """
 name = "test"
 seed = 3
@@ -68,74 +63,14 @@ class Faulty(Agent):
 """
 
 
-class Programs:
-    """Programs in a folder; those that still run at the end are killed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._running: list[subprocess.Popen[str]] = []
-        self._env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        for name in ("DOVETAIL_TOKEN", "DOVETAIL_BROKER", "DOVETAIL_ARENA"):
-            self._env.pop(name, None)
-
-    def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
-        """Start ``dovetail`` and wait for its first line, unless it ends."""
-        process = subprocess.Popen(
-            [*DOVETAIL, *words],
-            cwd=self.folder,
-            env={**self._env, **env},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._running.append(process)
-        assert process.stdout is not None
-        process.stdout.readline()
-        return process
-
-    def run(self, *words: str, code: int = 0, **env: str) -> str:
-        done = subprocess.run(
-            [*DOVETAIL, *words],
-            cwd=self.folder,
-            env={**self._env, **env},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
-
-    def invited(self, name: str) -> dict[str, str]:
-        line = self.run("arena", "invite", name)
-        found = re.fullmatch(r"export (DOVETAIL_BROKER)=(\S+) (DOVETAIL_TOKEN)=(\S+)\n", line)
-        assert found, line
-        return {found[1]: found[2], found[3]: found[4]}
-
-    def end(self) -> None:
-        for process in self._running:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
-
-
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Programs]:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    (tmp_path / "arena.toml").write_text(ARENA.format(port=port))
+    (tmp_path / "arena.toml").write_text(ARENA.format(port=port()))
     (tmp_path / "first.py").write_text(FIRST)
     (tmp_path / "faulty.py").write_text(FAULTY)
     made = Programs(tmp_path)
     yield made
     made.end()
-
-
-def until(what: Callable[[], Any], seconds: float = 100.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, "this did not happen in time"
-        time.sleep(0.05)
-    return found
 
 
 @pytest.mark.timeout(600)

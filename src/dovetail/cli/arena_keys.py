@@ -1,0 +1,68 @@
+"""The keys of an arena, as its broker takes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from dovetail.broker.access import Access, Grant
+from dovetail.broker.access_file import LOOK
+from dovetail.experiments.arena.description import BROKER_KEY, OWN, OWN_KEY
+from dovetail.experiments.arena.store import Store
+from dovetail.protocol import messages as m
+from dovetail.transport import keys
+
+
+class Entrance:
+    """Who may connect: the arena's programs, its baselines, and the entrants that the store has now.
+
+    Args:
+        where: the arena's folder; the broker's key and the arena's are made there if they are not.
+        store: the arena's.
+    """
+
+    def __init__(self, where: Path, store: Store) -> None:
+        self._store = store
+        self._looked = time.monotonic()
+        self.key = server_key(where)
+        path = where / OWN_KEY
+        if not path.exists():
+            keys.write(path, keys.make(self.key.public), "of the arena's own programs")
+        public = keys.read(path).public
+        roles: list[m.Role] = ["environment", "experiment", "observer"]
+        self._fixed = {OWN: Grant(public, roles=roles, uses=["*"])}
+        self.access = self._now()
+
+    def let_in(self, baselines: Mapping[str, str]) -> None:
+        """Let baselines in: their names by public key."""
+        for public, name in baselines.items():
+            self._fixed[name] = Grant(public, roles=["agent"])
+        self.access = self._now()
+
+    def changed(self) -> Access | None:
+        """Return who may connect if that has changed, None otherwise."""
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return None
+        self._looked = now
+        found = self._now()
+        if found == self.access:
+            return None
+        self.access = found
+        return found
+
+    def _now(self) -> Access:
+        entrants = {
+            name: Grant(public, roles=["agent"], revoked=not admitted)
+            for name, (public, admitted) in self._store.keys().items()
+        }
+        return Access(keys={**entrants, **self._fixed})
+
+
+def server_key(where: Path) -> keys.Key:
+    """Return the key of an arena's broker; it is made if there is none."""
+    path = where / BROKER_KEY
+    if not path.exists():
+        keys.write(path, keys.make(), "of the broker")
+    return keys.read(path)

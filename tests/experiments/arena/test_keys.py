@@ -1,0 +1,168 @@
+"""An arena whose entrants have keys: over sockets, with the lines that are sent to them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dovetail.broker.core import Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.serve import in_thread
+from dovetail.cli.arena_keys import Entrance, server_key
+from dovetail.experiments.arena.description import OWN, OWN_KEY
+from dovetail.experiments.arena.referee import entrant
+from dovetail.experiments.arena.store import FILE, Store
+from dovetail.experiments.client import Experiment
+from dovetail.peer.link import Link
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+
+from .programs import Programs, port, until
+
+ARENA = """
+name = "test"
+keys = true
+bind = "tcp://127.0.0.1:{port}"
+
+[[ladders]]
+name = "four"
+game = "connect_four"
+configuration = {{ rows = 4, columns = 4, connect = 3 }}
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_arena_with_keys(tmp_path: Path) -> None:
+    (tmp_path / "arena.toml").write_text(ARENA.format(port=port()))
+    programs = Programs(tmp_path)
+    try:
+        _play(programs)
+    finally:
+        programs.end()
+
+
+def test_the_broker_knows_entrants_by_their_keys(tmp_path: Path) -> None:
+    with Store(tmp_path / FILE, create=True) as store:
+        server = server_key(tmp_path).public
+        alice, baseline = keys.make(server), keys.make(server)
+        store.admit("alice", alice.public)
+        store.invite("bob")  # by a token, before the arena had keys
+        with pytest.raises(DovetailError, match="this is the key of 'alice'; each entrant"):
+            store.admit("carol", alice.public)
+        assert (store.entrant(alice.secret), store.entrant(alice.public)) == ("alice", None)
+        entrance = Entrance(tmp_path, store)
+        entrance.let_in({baseline.public: "baseline:four/random"})
+        broker = in_thread(
+            "tcp://127.0.0.1:*",
+            settings=Settings(),
+            journal=Journal(tmp_path / "j"),
+            access=entrance,
+        )
+        with broker as address:
+
+            def connect(key: keys.Key | Path, role: m.Role = "agent") -> Link:
+                return Link(address, m.Hello(m.VERSION, role), 10.0, key=key)
+
+            own = Experiment.connect(address, key=tmp_path / OWN_KEY)
+            hers, ours = connect(alice), connect(baseline)
+            found = [entrant(each) for each in own.catalogue()["peers"]]
+            assert found == [OWN, "alice", "baseline:four/random"]
+            with pytest.raises(DovetailError, match="'alice' may not be an experiment"):
+                connect(alice, "experiment")
+            store.mark("alice", "banned", "")
+            with pytest.raises(DovetailError, match="the key 'alice' was revoked"):
+                until(lambda: hers.receive(0.1) and False)
+            store.mark("alice", "active", "")
+            again = until(lambda: _connected(lambda: connect(alice)))
+            store.admit("alice", keys.make(server).public)  # the earlier key is void
+            with pytest.raises(DovetailError, match="is not in the broker's access file"):
+                until(lambda: again.receive(0.1) and False)
+            with pytest.raises(DovetailError, match="does not accept this program's key"):
+                connect(alice)
+            ours.receive(0.1)
+            own.close()
+            ours.close()
+
+
+def _connected(connect: Callable[[], Link]) -> Link | None:
+    with contextlib.suppress(DovetailError):
+        return connect()
+    return None
+
+
+def _play(programs: Programs) -> None:
+    folder = programs.folder
+    alice = programs.invited("alice")
+    key_file = folder / "alice.key"
+    assert alice["DOVETAIL_KEY"] == str(key_file)
+    assert key_file.stat().st_mode & 0o777 == 0o600
+    store = Store(folder / "arena" / FILE)
+
+    def units(entrant: str) -> int:
+        numbers = [p.id for p in store.players("four").values() if p.entrant == entrant]
+        return sum(store.counts(1).get(each, (0, 0))[0] for each in numbers)
+
+    arena = programs.start("arena", "arena.toml")
+    hers = programs.start("agent", "random", **alice)
+    # Bob keeps his secret to himself, and sends only the public key; he comes while the arena runs.
+    server = tomllib.loads((folder / "arena" / "broker.key").read_text())["public"]
+    made = programs.run("keys", "make", "bob", "--server", server, XDG_CONFIG_HOME=str(folder))
+    bobs, public = made.splitlines()[0].split()[-1], made.split()[-1]
+    bob = {**programs.invited("bob", "--public", public), "DOVETAIL_KEY": bobs}
+    assert bob["DOVETAIL_SERVER_KEY"] == server
+    his = programs.start("agent", "random", "--as-one", "--name", "dice", **bob)
+    until(lambda: units("alice") and units("bob"))
+
+    refused = programs.run("agent", "random", "--connect", alice["DOVETAIL_BROKER"], code=1)
+    assert "only programs with a key" in refused
+    refused = programs.run("list", code=1, **alice)
+    assert "the key 'alice' may not be an observer" in refused
+    taken = programs.run("arena", "invite", "carol", "--public", public, code=1)
+    assert "this is the key of 'bob'" in taken
+
+    arena.send_signal(signal.SIGKILL)
+    arena.wait()
+    before = units("alice")
+    arena = programs.start("arena", "arena.toml")
+    until(lambda: units("alice") > before)  # her program came back by itself
+    assert hers.poll() is None
+
+    # What is withdrawn is refused at once, also to programs that are connected.
+    assert programs.invited("alice") == alice  # the same file, with another key
+    assert hers.wait(60) == 1
+    programs.run("arena", "ban", "bob", "--why", "knows too much")
+    assert his.wait(60) == 1
+    assert his.stderr is not None
+    assert "the key 'bob' was revoked" in his.stderr.read()
+    before = units("alice")
+    programs.start("agent", "random", **alice)
+    until(lambda: units("alice") > before)
+    programs.run("arena", "resume", "bob")
+    before = units("bob")
+    programs.start("agent", "random", "--as-one", "--name", "dice", **bob)
+    until(lambda: units("bob") > before)
+    arena.send_signal(signal.SIGINT)
+    assert arena.wait(20) == 0
+
+    # Elsewhere they get in with the keys that they have.
+    programs.run("arena", "export", "all.zip")
+    programs.run("arena", "import", "all.zip", "copy")
+    for path in (folder / "all.zip", folder / "copy" / "arena" / "broker.key"):
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert (folder / "copy" / "arena" / "broker.key").read_bytes() == (
+        folder / "arena" / "broker.key"
+    ).read_bytes()
+    with Store(folder / "copy" / "arena" / FILE) as copy:
+        assert copy.keys() == store.keys() != {}
+    store.close()
