@@ -42,6 +42,12 @@ class Ending:
         return self.reason not in ("disconnected", "crashed", "cancelled", "environment-failed")
 
 
+def others_win(seats: int, loser: int) -> list[float] | None:
+    """Return the outcome in which the other seats share the win; None if there are no others."""
+    others = seats - 1
+    return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
+
+
 class Episode:
     """An episode in progress.
 
@@ -313,9 +319,7 @@ class Episode:
             blamed, other = self.spec.forfeit
             for each in self.places:
                 each.earn(blamed if each is place else other)
-        others = len(self.places) - 1
-        outcome = [0.0 if each is place else 1.0 / others for each in self.places]
-        return Ending(reason, place.number, outcome if others else None, message)
+        return Ending(reason, place.number, others_win(len(self.places), place.number), message)
 
     # -- the end ---------------------------------------------------------------------------------
 

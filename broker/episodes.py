@@ -226,11 +226,7 @@ class Episodes:
         seats = play.end(ending)
         del self._all[episode.number]
         del run.playing[play.match]
-        for instance in run.instances():
-            instance.busy -= 1
-        goes_on = run.machine.state in ("running", "paused")
-        again = not ending.scored and goes_on and run.schedule.retry(episode.index)
-        run.finished += not again
+        again = run.ended(episode.index, scored=ending.scored)
         self._tables.counters["episodes"] += 1
         result = m.Episode(
             run.number,

@@ -269,18 +269,13 @@ class Play:
             for place, sitter in zip(self.episode.places, self.match.sitters, strict=True)
         ]
 
-    def loss(self, instance: Instance, price: m.AgentLost, what: str) -> Ending:
-        """Return how the episode ends if an agent is lost."""
-        seat = self.seat_of(instance)
-        if seat is not None and price == "forfeit":
-            return self.episode.forfeit(seat, "stalled", what)
-        if seat is not None and price == "truncate":
-            return Ending("truncated", seat, message=what)
-        return Ending("disconnected", seat, message=what)
-
     def seat_of(self, instance: Instance) -> int | None:
         """Return the first seat that an instance holds."""
         return next((s.number for s in self.match.sitters if s.instance is instance), None)
+
+    def forfeit(self, seat: int, what: str) -> Ending:
+        """Return the ending of a seat whose agent is lost."""
+        return self.episode.forfeit(seat, "stalled", what)
 
 
 def _account(place: Place, instance: Instance) -> m.SeatResult:

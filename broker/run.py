@@ -124,6 +124,15 @@ class Run:
         """Return its agents, each once."""
         return set(self.agents)
 
+    def ended(self, index: int, *, scored: bool) -> bool:
+        """Count an episode that is over; return whether it is played again."""
+        for instance in self.instances():
+            instance.busy -= 1
+        goes_on = self.machine.state in ("running", "paused")
+        again = not scored and goes_on and self.schedule.retry(index)
+        self.finished += not again
+        return again
+
     def progress(self) -> m.Progress:
         """Return how far the run is."""
         return m.Progress(self.number, self.finished, self.running, self.asked.episodes)

@@ -285,4 +285,10 @@ class Runs:
 
 
 def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) -> Ending:
-    return play.loss(instance, price, what)
+    """Return how an episode ends if an agent is lost."""
+    seat = play.seat_of(instance)
+    if seat is not None and price == "forfeit":
+        return play.forfeit(seat, what)
+    if seat is not None and price == "truncate":
+        return Ending("truncated", seat, message=what)
+    return Ending("disconnected", seat, message=what)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.broker import stack_reading as reading
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.episode import Ending
+from dovetail.broker.episode import Ending, others_win
 from dovetail.broker.instances import Instance
 from dovetail.broker.legality import chosen, refusal
 from dovetail.broker.match import Match
@@ -302,13 +302,7 @@ class Stack(Batch):
             earned[seat] = spec.forfeit[0]
             self.pending[slot] += earned
             self.total[slot] += earned
-        others = spec.seats - 1
-        outcome = (
-            [0.0 if each == seat else 1.0 / others for each in range(spec.seats)]
-            if others
-            else None
-        )
-        return Ending(reason, seat, outcome, message)
+        return Ending(reason, seat, others_win(spec.seats, seat), message)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -331,14 +325,13 @@ class Slot:
         self._stack = stack
         self._number = number
 
-    def loss(self, instance: Instance, price: m.AgentLost, what: str) -> Ending:
-        """Return how the episode ends if an agent is lost."""
-        stack, slot = self._stack, self._number
-        holders = stack.holders[stack.place[slot]].tolist()
-        lost = stack.instances.index(instance)
-        seat = holders.index(lost) if lost in holders else None
-        if seat is not None and price == "forfeit":
-            return stack.forfeit(slot, seat, "stalled", what)
-        if seat is not None and price == "truncate":
-            return Ending("truncated", seat, message=what)
-        return Ending("disconnected", seat, message=what)
+    def seat_of(self, instance: Instance) -> int | None:
+        """Return the first seat that an instance holds."""
+        stack = self._stack
+        holders = stack.holders[stack.place[self._number]].tolist()
+        number = stack.instances.index(instance)
+        return holders.index(number) if number in holders else None
+
+    def forfeit(self, seat: int, what: str) -> Ending:
+        """Return the ending of a seat whose agent is lost."""
+        return self._stack.forfeit(self._number, seat, "stalled", what)

@@ -50,11 +50,7 @@ class Results:
     def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:
         slot, ending = over.slot, over.ending
         index = int(stack.index[slot])
-        for instance in run.instances():
-            instance.busy -= 1
-        goes_on = run.machine.state in ("running", "paused")
-        again = not ending.scored and goes_on and run.schedule.retry(index)
-        run.finished += not again
+        again = run.ended(index, scored=ending.scored)
         actions, turns = stack.history(slot)
         result = m.Episode(
             run.number,
