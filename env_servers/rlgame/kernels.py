@@ -151,6 +151,18 @@ def play(
 
 
 @njit(cache=True)
+def quarter(inside: int, size: int) -> int:
+    """Return in which quarter the share of a player's ``size`` pawns in its base lies, from 0."""
+    if inside <= int(0.25 * size):
+        return 0
+    if inside <= int(0.5 * size):
+        return 1
+    if inside <= int(0.75 * size):
+        return 2
+    return 3
+
+
+@njit(cache=True)
 def encode(pawns: Array, cells: Array, slots: Array, first: int, row: Array) -> None:
     """Write the study's inputs: flags of squares, shares of pawns in base, and who has won.
 
@@ -175,14 +187,7 @@ def encode(pawns: Array, cells: Array, slots: Array, first: int, row: Array) -> 
                 inside += 1
             elif square == HOME:
                 row[2 * outside + 8 + order] = 1
-        quarter = 3
-        if inside <= int(0.25 * size):
-            quarter = 0
-        elif inside <= int(0.5 * size):
-            quarter = 1
-        elif inside <= int(0.75 * size):
-            quarter = 2
-        row[2 * outside + 4 * order + quarter] = 1
+        row[2 * outside + 4 * order + quarter(inside, size)] = 1
 
 
 @njit(cache=True)

@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning import sparse
-from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, alive, legal, play
+from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, alive, legal, play, quarter
 
 Array = NDArray[Any]
 NOTHING, PAWNS, NETWORK = 0, 1, 2
@@ -66,14 +66,7 @@ def active(pawns: Array, cells: Array, slots: Array, found: Array) -> int:
             elif square == HOME:
                 found[count] = 2 * outside + 8 + player
                 count += 1
-        quarter = 3
-        if inside <= int(0.25 * size):
-            quarter = 0
-        elif inside <= int(0.5 * size):
-            quarter = 1
-        elif inside <= int(0.75 * size):
-            quarter = 2
-        found[count] = 2 * outside + 4 * player + quarter
+        found[count] = 2 * outside + 4 * player + quarter(inside, size)
         count += 1
     return count
 

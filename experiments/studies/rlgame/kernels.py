@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.rlgame.kernels import NETWORK, Board, Leaf, active, search
 from dovetail.agent_servers.learning import sparse, splitmix
-from dovetail.env_servers.rlgame.kernels import BASE, DEAD, legal, play
+from dovetail.env_servers.rlgame.kernels import BASE, alive, legal, play
 
 Array = NDArray[Any]
 LEARNER, MINIMAX = 0, 1
@@ -239,11 +239,7 @@ def rlgame(
                     board.bases,
                 )
                 if winners[place] == NO_WINNER:
-                    lead = 0
-                    for pawn in range(pawns_each):
-                        lead += (there[place, mover, pawn] != DEAD) - (
-                            there[place, 1 - mover, pawn] != DEAD
-                        )
+                    lead = alive(there[place], mover) - alive(there[place], 1 - mover)
                     rewards[place] = rule.step * lead / pawns_each
                 else:
                     rewards[place] = rule.win if winners[place] == mover else -rule.win
@@ -284,12 +280,8 @@ def rlgame(
         stats[game, MOVES] = (plies + 1 - winner) // 2 if winner != NO_WINNER else 0
         stats[game, CUT] = winner == NO_WINNER
         for player in range(2):
-            alive = inside = 0
-            for square in pawns[player]:
-                alive += square != DEAD
-                inside += square == BASE
-            stats[game, ALIVE + player] = alive
-            stats[game, INSIDE + player] = inside
+            stats[game, ALIVE + player] = alive(pawns, player)
+            stats[game, INSIDE + player] = (pawns[player] == BASE).sum()
         digests[game] = digest
 
 
