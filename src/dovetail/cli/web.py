@@ -8,16 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dovetail.cli.broker import loopback
 from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, warn
 from dovetail.transport import keys
-
-if TYPE_CHECKING:
-    pass
 
 GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
 AGENTS = (
