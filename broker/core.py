@@ -250,13 +250,17 @@ class Core:
 
     # -- what there is to do ---------------------------------------------------------------------
 
-    def take(self, *, shared: bool = False) -> tuple[list[AnyRecord], Said]:
-        """Return what to write down, then who is to be sent what; if ``shared``, also an ``Audience``."""
-        tables = self.tables
-        out = tables.out
+    def take(self) -> tuple[list[AnyRecord], Said]:
+        """Return what to write down, then who is to be sent what."""
+        records, messages = self.take_shared()
+        return records, spread(messages)
+
+    def take_shared(self) -> tuple[list[AnyRecord], Said]:
+        """Like ``take``; what several watchers are sent is there once, for an ``Audience``."""
+        tables, out = self.tables, self.tables.out
         records, tables.records = tables.records, []
         messages, out.messages = out.messages, []
-        return records, messages if shared else spread(messages)
+        return records, messages
 
     # -- its state, to continue elsewhere ---------------------------------------------------------
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
 
+from dovetail.broker.appended import Appended, Sync, lock
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
@@ -24,121 +22,6 @@ from dovetail.protocol.journal import (
     version_1,
 )
 from dovetail.protocol.logfile import Damage, pack
-
-Sync = Literal["none", "batch", "always"]
-"""When what is written is forced to the device: whenever the system likes, which survives the death
-of the broker but not a loss of power; within ``BATCH`` seconds; before any peer is told of it."""
-SYNCS: tuple[Sync, ...] = get_args(Sync)
-BATCH = 1.0
-"""Seconds that a loss of power may cost with ``batch``."""
-
-
-class Appended:
-    """A file that grows at its end.  A write that failed is repeated from where it began.
-
-    Args:
-        path: of the file.
-        title: what it begins with if it is new.
-        end: where the next write goes; what is beyond is cut off.
-        sync: see ``Sync``.
-        mode: who may read it.
-
-    Raises:
-        DovetailError: another process writes this file.
-        OSError: it cannot be written.
-    """
-
-    def __init__(
-        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o644
-    ) -> None:
-        self.path = path
-        self.sync = sync
-        self._file = lock(path, mode)
-        try:
-            self._end = end
-            if end == 0:
-                self._put(title)
-            os.ftruncate(self._file, self._end)
-        except OSError:
-            os.close(self._file)
-            raise
-        self._dirty = threading.Event()
-        self._closed = threading.Event()
-        self._forcing: threading.Thread | None = None
-        if sync == "batch":
-            self._forcing = threading.Thread(target=self._force, name="journal", daemon=True)
-            self._forcing.start()
-
-    def append(self, data: bytes) -> None:
-        """Write at the end.
-
-        Raises:
-            OSError: the disk refuses; nothing of ``data`` counts as written.
-        """
-        self._put(data)
-        if self.sync == "always":
-            os.fdatasync(self._file)
-        elif self.sync == "batch":
-            self._dirty.set()
-
-    def _put(self, data: bytes) -> None:
-        written = os.pwrite(self._file, data, self._end)
-        while written < len(data):
-            more = os.pwrite(self._file, memoryview(data)[written:], self._end + written)
-            written += more
-        self._end += written
-
-    def _force(self) -> None:
-        while True:
-            self._dirty.wait()
-            if self._closed.is_set():
-                return
-            self._dirty.clear()
-            with contextlib.suppress(OSError):
-                os.fdatasync(self._file)
-            self._closed.wait(BATCH / 2)
-
-    def force(self) -> None:
-        """Force everything to the device.
-
-        Raises:
-            OSError: it refuses.
-        """
-        os.fsync(self._file)
-
-    def close(self, *, force: bool = True) -> None:
-        """Force everything to the device, unless it is of no use any more, and close."""
-        self._closed.set()
-        self._dirty.set()
-        if self._forcing is not None:  # a call under way would keep the file locked beyond its end
-            self._forcing.join()
-        with contextlib.suppress(OSError):
-            if force:
-                self.force()
-        os.close(self._file)
-
-
-def lock(path: Path, mode: int = 0o644) -> int:
-    """Open a file that only one process at a time may write; return its descriptor.
-
-    Raises:
-        DovetailError: another process has it.
-        OSError: it cannot be opened.
-    """
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(file), os.stat(path)):
-                return file
-        except BlockingIOError:
-            os.close(file)
-            raise DovetailError(
-                f"the journal {path} is in use by another broker; choose another with --journal"
-            ) from None
-        except FileNotFoundError:
-            pass
-        os.close(file)  # another process replaced it in between
 
 
 class Journal:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -22,9 +23,10 @@ import msgspec
 from dovetail._version import __version__
 from dovetail.broker import snapshot
 from dovetail.broker.access import Access
+from dovetail.broker.appended import Appended, Mapped, Sync
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.intake import Intake
-from dovetail.broker.journal import Appended, Journal, Sync
+from dovetail.broker.journal import Journal
 from dovetail.protocol import codec
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.logfile import Damage, pack, scan
@@ -34,6 +36,8 @@ log = logging.getLogger("dovetail.broker")
 TITLE = b"dovetail live 1\n"
 GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
+
+_encode = msgspec.msgpack.Encoder().encode
 
 Event = tuple[Any, ...]
 """``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
@@ -197,7 +201,8 @@ class Live:
         new = self.path.with_name(self.path.name + ".new")
         with contextlib.suppress(FileNotFoundError):
             new.unlink()
-        file = Appended(new, TITLE, 0, self._sync, mode=0o600)
+        kind = Mapped if hasattr(os, "posix_fallocate") else Appended
+        file = kind(new, TITLE, 0, self._sync, mode=0o600)
         try:
             file.append(data)
             file.force()
@@ -219,7 +224,7 @@ class Live:
             OSError: the disk refuses; the next call tries again.
         """
         assert self._file is not None
-        data = pack(self._number + 1, msgspec.msgpack.encode(self.events))
+        data = pack(self._number + 1, _encode(self.events))
         self._file.append(data)
         self._number += 1
         self._size += len(data)

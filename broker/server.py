@@ -65,6 +65,8 @@ class Server:
         self._offset = 0.0
         """What the core's time is ahead of this system's."""
         self._last = time.monotonic()
+        self._still = False
+        """Whether answers of peers in this program wait for an experiment in it."""
         self._begin()
         self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
@@ -135,10 +137,13 @@ class Server:
         self._commit(now)
         if self._feed.wait <= 0:
             self._feed.flush()
-        if core.tables.dropped:
-            self._drop()
+        if self._router is not None:
+            for connection, why in core.tables.dropped.items():
+                self._router.drop(connection, why)
+        core.tables.dropped.clear()
         if live is not None and live.full and not self._held:
             live.renew(self.core, self._secret, now)
+        self._still = self._told and bool(self._local)
         self._last = time.monotonic() + self._offset
 
     def _exchange(self, now: float) -> float:
@@ -171,9 +176,10 @@ class Server:
         self.core.tick(now)
 
     def _now(self) -> float:
-        """Return the core's time; a time in which this program stood still does not count."""
+        """Return the core's time; it stands still while this program does, or ``_still`` says so."""
         now = time.monotonic() + self._offset
-        if now - self._last > STALL:
+        if self._still or now - self._last > STALL:
+            self._still = False
             self._offset -= now - self._last
             now = self._last
         self._last = now
@@ -226,7 +232,7 @@ class Server:
         tables = self.core.tables
         if not (tables.out.messages or tables.records or self._held):
             return
-        records, out = self.core.take(shared=True)
+        records, out = self.core.take_shared()
         if self.journal is not None:
             if self._held:
                 if now < self._retry and not records:
@@ -263,9 +269,11 @@ class Server:
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
         feed = self._feed
-        if len(out) == 1 and type(out[0][0]) is Local and not feed.gathered:
-            self._deliver(out[0][0], [out[0][1]])
-            return
+        if len(out) == 1 and not feed.gathered:
+            [(to, message)] = out
+            if type(to) is Local:
+                self._deliver(to, [message])
+                return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
             if type(connection) is Audience:
@@ -314,14 +322,6 @@ class Server:
     def _behind(self, connection: Address) -> bool:
         """Whether a watcher reads too slowly."""
         return self._router is not None and self._router.waiting(connection) > BEHIND
-
-    def _drop(self) -> None:
-        """Close the connections of peers that were sent away."""
-        dropped = self.core.tables.dropped
-        if self._router is not None:
-            for connection, why in dropped.items():
-                self._router.drop(connection, why)
-        dropped.clear()
 
     # -- the end ---------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _scan(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage]:
             while entry is None and (end := data.find(MARK, end + 1)) >= 0:
                 entry = _entry(data, end, size)
             if entry is None:
-                cut = _cut(data, position, size)
+                cut = _cut(data[position:size].rstrip(b"\0"))
                 what = "a record that was cut short" if cut else "damaged"
                 yield Damage(position, size, what, torn=cut)
                 return
@@ -120,9 +120,12 @@ def _entry(data: mmap.mmap, start: int, size: int) -> Entry | None:
     return Entry(number, start, body + length, content)
 
 
-def _cut(data: mmap.mmap, start: int, size: int) -> bool:
-    """Whether what begins at a position is the beginning of a record longer than the file."""
-    head = data[start : start + HEAD]
-    if not MARK.startswith(head[:4]):
+def _cut(rest: bytes) -> bool:
+    """Whether what stands at the end of the file is the beginning of a record that is longer.
+
+    Args:
+        rest: without zeros at its end: room that was reserved for more.
+    """
+    if not MARK.startswith(rest[:4]):
         return False
-    return len(head) < HEAD or _HEAD.unpack_from(head)[1] > size - start - HEAD
+    return len(rest) < HEAD or _HEAD.unpack_from(rest)[1] > len(rest) - HEAD

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
+from dovetail.protocol import messages as m
 
 
 class Short(Environment):
@@ -62,3 +63,35 @@ def test_what_an_agent_takes_counts_however_long_it_is(monkeypatch: pytest.Monke
         for each in run:
             assert each.reason == "timeout"
             assert 5.0 <= each.seats[0].seconds < 10.0
+
+
+def test_what_the_experiment_takes_counts_for_no_answer_that_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, slept = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: real() + slept[0])
+
+    class Uneven(Short):
+        """Episodes of one to four turns, so that some end while others await an answer."""
+
+        name = "uneven"
+
+        def start(self, seed: int) -> Turn:
+            self.left = seed % 4
+            return super().start(seed)
+
+        def step(self, actions: Any) -> Turn:
+            self.left -= 1
+            return super().start(0) if self.left >= 0 else super().step(actions)
+
+    class Many(Last):
+        name = "many"
+        capacity = 0
+
+    with InProcess([Uneven], [Many]) as experiment:
+        many = [experiment.create("many")]
+        timed = m.ClockRule(decision=0.5, margin=0.0)
+        run = experiment.run("uneven", many, episodes=40, seed=1, concurrency=4, clock=timed)
+        for each in run:
+            slept[0] += 0.9
+            assert each.reason == "terminated"

@@ -11,7 +11,8 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker.journal import SYNCS, Journal
+from dovetail.broker.appended import SYNCS, Mapped
+from dovetail.broker.journal import Journal
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
@@ -23,7 +24,7 @@ from dovetail.protocol.journal import (
     entries,
     read,
 )
-from dovetail.protocol.logfile import Damage
+from dovetail.protocol.logfile import Damage, Entry, pack, scan
 
 
 def play(path: Path, episodes: int = 3, **options: Any) -> list[Any]:
@@ -156,3 +157,55 @@ def test_what_was_refused_is_written_later(tmp_path: Path, sync: Any, monkeypatc
     ]
     assert damage(tmp_path / "games") == []
     assert Journal(tmp_path / "games").states == {"a": b"1" * 50, "b": b"2" * 70, "c": b"3"}
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_a_mapped_file_holds_what_was_written_when_the_program_dies(
+    tmp_path: Path, sync: Any
+) -> None:
+    path = tmp_path / "file"
+    file = Mapped(path, b"title\n", 0, sync)
+    records = [pack(number, bytes([number]) * (700 * number)) for number in range(1, 20)]
+    for record in records:
+        file.append(record)
+    left = path.read_bytes()  # as another program sees it
+    written = b"title\n" + b"".join(records)
+    assert left == written.ljust(len(left), b"\0")
+    assert Mapped.ROOM < len(written) < len(left) < len(written) + 2 * Mapped.ROOM
+    *whole, rest = scan(path, b"title\n")
+    assert [each.number for each in whole if isinstance(each, Entry)] == [*range(1, 20)]
+    assert isinstance(rest, Damage)
+    assert rest.torn
+    file.close()
+    assert path.read_bytes() == written
+
+
+def test_a_write_that_was_cut_short_in_a_mapped_file_is_torn(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    records = [pack(1, b"first\0\0"), pack(2, b"second\0")]
+    whole = b"title\n" + b"".join(records)
+    for length in range(len(b"title\n") + len(records[0]), len(whole) - 1):
+        path.write_bytes(whole[:length].ljust(200, b"\0"))
+        first, rest = scan(path, b"title\n")
+        assert isinstance(first, Entry), length
+        assert isinstance(rest, Damage), length
+        assert rest.torn, length
+
+
+def test_a_full_disk_leaves_a_mapped_file_as_it_was(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "file"
+    file = Mapped(path, b"title\n", 0, "none")
+    file.append(pack(1, b"small"))
+
+    def full(file: int, start: int, length: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space"):
+                file.append(pack(2, b"large" * Mapped.ROOM))
+    file.append(pack(2, b"large" * Mapped.ROOM))
+    file.append(pack(3, b"small"))
+    file.close()
+    assert [each.number for each in scan(path, b"title\n") if isinstance(each, Entry)] == [1, 2, 3]

@@ -96,7 +96,7 @@ def compact(journal: JournalPath) -> None:
     """
     import os
 
-    from dovetail.broker.journal import lock
+    from dovetail.broker.appended import lock
     from dovetail.broker.live import place
     from dovetail.protocol.journal import Written, entries
 
