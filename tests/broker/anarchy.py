@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.intake import Intake
@@ -27,6 +31,8 @@ class Crowd:
         self.resumed: set[str] = set()
         self.started: Counter[tuple[str, int, int]] = Counter()
         self.ended: Counter[tuple[str, int, int]] = Counter()
+        self.moves: Counter[tuple[int, int, int]] = Counter()
+        """By connection, group and slot: how many turns the sensible environment has made."""
 
     def take(self) -> None:
         _, out = self.core.take()
@@ -43,6 +49,15 @@ class Crowd:
                 self.started[session, message.episode, message.seat] += 1
             elif isinstance(message, m.End):
                 self.ended[session, message.episode, message.seat] += 1
+            elif isinstance(message, m.AgentSteps) and message.starts is not None:
+                seats = message.seats[message.starts].tolist()
+                for episode, seat in zip(message.episodes.tolist(), seats, strict=True):
+                    self.started[session, episode, seat] += 1
+            elif isinstance(message, m.Ends):
+                for episode, seat in zip(
+                    message.episodes.tolist(), message.seats.tolist(), strict=True
+                ):
+                    self.ended[session, episode, seat] += 1
             assert frame
 
     def say(self, connection: int, message: m.Message) -> None:
@@ -52,11 +67,11 @@ class Crowd:
     def hello(self, connection: int, role: m.Role, name: str, offers: list[m.Offer]) -> None:
         self.say(connection, m.Hello(m.VERSION, role, name, offers))
 
-    def set_up(self) -> None:
-        """Greet as everybody should, so that runs do begin."""
+    def set_up(self, *, stacked: bool = False) -> None:
+        """Greet as everybody should, so that runs do begin; ``stacked`` runs play in groups."""
         peers: list[tuple[m.Role, list[m.Offer]]] = [
-            ("environment", [m.Offer("game")]),
-            ("agent", [m.Offer("player", capacity=0)]),
+            ("environment", [m.Offer("game", stacked=stacked)]),
+            ("agent", [m.Offer("player", capacity=0, stacked=stacked)]),
             ("experiment", []),
         ]
         for connection, (role, offers) in enumerate(peers):
@@ -65,14 +80,25 @@ class Crowd:
         self.sensible()
         made: list[int | str] = [i.number for i in self.core.instances if i.ready]
         if made:
-            self.say(2, m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2))
+            run = m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2)
+            if stacked:
+                run.stacked, run.clock = True, m.ClockRule(decision=2.0)
+                run.answer_timeout, run.on_illegal = 5.0, "random"
+            self.say(2, run)
 
     def request(self) -> int:
         self.requests += 1
         return self.requests
 
-    def sensible(self) -> None:
-        """Answer what was asked, as a well-behaved peer would."""
+    def sensible(self, wrong: Mapping[str, Any] | None = None) -> None:
+        """Answer what was asked, as a well-behaved peer would; but ``wrong`` in columns of batches."""
+
+        def batch(connection: int, answer: m.Turns | m.Actions) -> None:
+            for name, value in (wrong or {}).items():
+                if hasattr(answer, name):
+                    setattr(answer, name, value)
+            self.say(connection, answer)
+
         for connection, waiting in self.waiting.items():
             messages, waiting[:] = list(waiting), []
             for message in messages:
@@ -93,12 +119,45 @@ class Crowd:
                         self.say(
                             connection, m.Action(message.episode, message.turn, message.seat, 1)
                         )
+                    case m.EnvironmentSteps():
+                        batch(connection, self._turns(connection, message))
+                    case m.AgentSteps():
+                        actions = np.ones(len(message.slots), np.int64)
+                        batch(
+                            connection,
+                            m.Actions(
+                                *(message.match, message.instance, message.batch),
+                                *(message.slots, message.seats, actions),
+                            ),
+                        )
                     case m.Create() | m.Load() | m.Cleanup() | m.AgentMessage():
                         self.say(connection, m.Reply(message.id))
                     case m.Save():
                         self.say(connection, m.Saved(message.id, b"x"))
                     case m.Ping():
                         self.say(connection, m.Pong(message.number))
+
+    def _turns(self, connection: int, message: m.EnvironmentSteps) -> m.Turns:
+        """Answer a batch: the seats act in turns, and an episode has three."""
+        begun, going = [
+            [] if column is None else column.tolist()
+            for column in (message.restarts, message.slots)
+        ]
+        for slot in begun:
+            self.moves[connection, message.match, slot] = 0
+        for slot in going:
+            self.moves[connection, message.match, slot] += 1
+        slots = sorted({*begun, *going})
+        made = [self.moves[connection, message.match, slot] for slot in slots]
+        rows = [(slot, turn % 2) for slot, turn in zip(slots, made, strict=True) if turn < 3]
+        acting = np.array(rows, np.int32).reshape(-1, 2)
+        turns = m.Turns(message.match, message.batch, np.array(slots, np.int32))
+        turns.rows, turns.seats = acting[:, 0].copy(), acting[:, 1].copy()
+        turns.over = np.array([turn >= 3 for turn in made], np.uint8)
+        turns.observations = [1] * len(rows)
+        ended = sum(turn >= 3 for turn in made)
+        turns.finals = [[1, 1]] * ended
+        return turns
 
     def lose(self, connection: int) -> None:
         self.core.lost(connection, self.now)
@@ -129,10 +188,20 @@ class Crowd:
                 for sitter in play.match.sitters
                 if sitter.instance is instance
             }
-            assert instance.busy == len(playing)
+            stacked = sum(
+                int(stack.live.sum())
+                for run in self.core.runs
+                if instance in run.agents
+                for stack in run.stacks.values()
+            )
+            assert instance.busy == len(playing) + stacked
         for run in self.core.runs:
             for match in run.matches.values():
                 busy = match.machine.state in ("transition", "decision")
+                if match.slots:
+                    stack: Any = run.stacks.get(match)
+                    assert busy == (stack is not None and bool(stack.live.any()))
+                    continue
                 assert busy == (match in run.playing)
                 assert (match.machine.state == "idle") == (match in run.idle)
 

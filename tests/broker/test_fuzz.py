@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis.strategies as st
+import numpy as np
 from hypothesis import event, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.broker.anarchy import CONNECTIONS, Crowd
@@ -25,10 +28,27 @@ offers = st.lists(
         name=text,
         capacity=st.integers(0, 2),
         instance=st.booleans(),
+        stacked=st.booleans(),
         wants=st.lists(st.sampled_from(["afterstates", "text"]), max_size=2),
     ),
     max_size=2,
 )
+entries = st.lists(st.integers(0, 3), max_size=3)
+columns = st.one_of(
+    st.none(),
+    small,
+    st.builds(
+        np.array,
+        entries | entries.map(lambda row: [row]) | entries.map(lambda row: [row, row]),
+        dtype=st.sampled_from(["i4", "i8", "u1", "f8"]),
+    ),
+)
+COLUMNS = [
+    *("slots", "seats", "rows", "legal", "over", "rewards", "observations", "finals", "outcomes"),
+    *("afterstates", "actions", "refused"),
+]
+"""Of the answers to a batch."""
+faults = st.lists(st.builds(m.Fault, st.integers(0, 3), text, text, st.none() | seat), max_size=2)
 scores = st.none() | st.lists(number, max_size=3)
 messages = st.one_of(
     st.builds(m.Ping, small.filter(lambda n: n >= 0)),
@@ -61,6 +81,21 @@ messages = st.one_of(
         st.booleans(),
         scores,
     ),
+    st.builds(
+        m.Turns,
+        *(small, st.integers(0, 3), columns, columns, columns, columns, columns),
+        legal=columns,
+        observations=columns,
+        faults=faults,
+    ),
+    st.builds(
+        m.Actions,
+        *(small, small, st.integers(0, 3), columns, columns, columns),
+        resigns=st.lists(seat, max_size=2),
+        refused=columns,
+        measures=st.none() | st.lists(st.just({"loss": 1.0}), max_size=2),
+        faults=faults,
+    ),
     st.builds(m.Reply, small),
     st.builds(m.Action, small, seat, seat, small),
     st.builds(m.Saved, small, st.binary(max_size=2)),
@@ -80,6 +115,7 @@ messages = st.one_of(
         on_illegal=st.sampled_from(["forfeit", "random", "truncate"]),
         check=st.booleans(),
         stepwise=st.booleans(),
+        stacked=st.booleans(),
     ),
     st.builds(m.Pause, small, small, st.booleans()),
     st.builds(m.Drain, small, small),
@@ -116,13 +152,24 @@ class Anarchy(RuleBasedStateMachine):
     def hello(self, connection: int, role: m.Role, name: str, offers: list[m.Offer]) -> None:
         self.crowd.hello(connection, role, name, offers)
 
-    @rule()
-    def set_up(self) -> None:
-        self.crowd.set_up()
+    @rule(stacked=st.booleans())
+    def set_up(self, stacked: bool) -> None:
+        self.crowd.set_up(stacked=stacked)
 
     @rule()
     def sensible(self) -> None:
         self.crowd.sensible()
+
+    @rule(
+        wrong=st.one_of(
+            st.dictionaries(st.sampled_from(COLUMNS), columns, min_size=1, max_size=2),
+            st.builds(dict, faults=faults),
+            st.builds(dict, resigns=st.lists(st.integers(-1, 3), max_size=2)),
+            st.builds(dict, measures=st.just([{"loss": 1.0}, {}])),
+        )
+    )
+    def nearly_sensible(self, wrong: dict[str, Any]) -> None:
+        self.crowd.sensible(wrong)
 
     @rule(connection=st.integers(0, CONNECTIONS - 1))
     def lose(self, connection: int) -> None:
