@@ -1,4 +1,4 @@
-"""The pages of an arena: its ladders, each agent, a wall of what is played now, and the games to replay."""
+"""The pages of an arena: its ladders, each agent, a wall of what is played now, games to replay, and administration."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import math
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,17 +15,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from starlette.background import BackgroundTask
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dovetail.experiments.arena import description
+from dovetail.experiments.arena import archive, description
 from dovetail.experiments.arena.games import FORFEITED
 from dovetail.experiments.arena.rows import Played
 from dovetail.experiments.arena.standings import Row, Table, elo, table
-from dovetail.experiments.arena.store import FILE, Player, Season, Store
+from dovetail.experiments.arena.store import FILE, Player, Season, State, Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
 from dovetail.web.positions import encode
@@ -34,6 +36,11 @@ FRESH = 5.0
 """Seconds for which a table is shown before it is made again."""
 GAMES = 60
 """Games that an agent's page lists, the newest."""
+LINES = 50
+"""Lines of the log that a page shows, the newest."""
+LONGEST = 500
+"""Characters of what the operator writes."""
+STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNITS = 20
 """Units that a ladder's page lists, the newest."""
 POINTS = 300
@@ -65,6 +72,7 @@ class ArenaPages:
     def __init__(
         self, file: Path, shown: Shown, posted: Callable[[Request], Awaitable[FormData]]
     ) -> None:
+        self._file = file
         self._arena = description.read(file)
         where = description.folder(file, self._arena)
         self._journal = where / description.JOURNAL
@@ -81,6 +89,9 @@ class ArenaPages:
         return [
             Route("/arena", self.ladders),
             Route("/arena/mine", self.mine, methods=["POST"]),
+            Route("/operator", self.operator),
+            Route("/operator", self.change, methods=["POST"]),
+            Route("/operator/export", self.export, methods=["POST"]),
             Route("/arena/{ladder}", self.ladder),
             Route("/arena/{ladder}/wall", self.wall),
             Route("/arena/{ladder}/wall.json", self.leaders),
@@ -104,6 +115,12 @@ class ArenaPages:
                 return each, seasons
         raise HTTPException(404, f"There is no season {wanted[:100]!r}.")
 
+    def _seasons(self, season: Season, seasons: list[Season]) -> dict[str, Any]:
+        """Return what all pages say of seasons."""
+        final = season.final is not None and season.ended is None
+        left = len(self._store.planned(season.number)) if final else 0
+        return {"season": season, "seasons": seasons, "left": left}
+
     def _table(self, ladder: description.Ladder, season: int) -> Table:
         with self._lock:
             now = time.monotonic()
@@ -124,8 +141,7 @@ class ArenaPages:
         def read() -> dict[str, Any]:
             season, seasons = self._season(request)
             return {
-                "season": season,
-                "seasons": seasons,
+                **self._seasons(season, seasons),
                 "ladders": [
                     (each, self._table(each, season.number)) for each in self._arena.ladders
                 ],
@@ -145,8 +161,7 @@ class ArenaPages:
             season, seasons = self._season(request)
             recent = self._store.played(season.number, ladder.name, last=UNITS)
             return {
-                "season": season,
-                "seasons": seasons,
+                **self._seasons(season, seasons),
                 "table": self._table(ladder, season.number),
                 "recent": recent[::-1],
                 "players": self._store.players(ladder.name),
@@ -165,25 +180,27 @@ class ArenaPages:
             if number not in players:
                 raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
             played = self._store.played(season.number, ladder.name, player=number)
+            games = _games(played, number, players)
             row = next(
                 (e for e in self._table(ladder, season.number).rows if e.player == number), None
             )
             return {
-                "season": season,
-                "seasons": seasons,
+                **self._seasons(season, seasons),
                 "player": players[number],
                 "row": row,
                 "curve": curve([_rating(unit, number) for unit in played]),
                 "opponents": opponents(played, number, players),
                 "seats": by_seat(played, number),
-                "games": _games(played, number, players)[:GAMES],
+                "games": games[:GAMES],
+                "faults": [each for each in games if each["fault"]][:GAMES],
+                "log": self._store.log(LINES, [players[number].entrant, players[number].name]),
                 "elo": elo,
             }
 
         values = await asyncio.to_thread(read)
         who = self._entrant(request)
-        mine = who != "" and who == values["player"].entrant
-        return self._shown(request, "player", ladder=ladder, mine=mine, entrant=who, **values)
+        mine = who == description.OWN or (who != "" and who == values["player"].entrant)
+        return self._shown(request, "player", ladder=ladder, mine=mine, date=_date, **values)
 
     async def wall(self, request: Request) -> Response:
         """What is played now and who leads, for a lecture hall."""
@@ -225,23 +242,98 @@ class ArenaPages:
     # -- entrants ---------------------------------------------------------------------------------
 
     async def mine(self, request: Request) -> Response:
-        """Take an entrant's access token, to show what only they may see."""
+        """Take an entrant's access token or key, or the operator's token, to show what only they may see."""
         form = await self._posted(request)
-        token = str(form.get("token", "")).strip()
-        who = await asyncio.to_thread(self._store.entrant, token)
+        if "leave" in form:
+            answer = RedirectResponse("/arena", 303)
+            answer.delete_cookie(COOKIE)
+            return answer
+        who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
         if who is None:
-            raise HTTPException(403, "This access token is unknown or void; ask for a new one.")
-        answer = RedirectResponse("/arena", 303)
+            raise HTTPException(403, "This is not a valid access token or key; ask for a new one.")
+        answer = RedirectResponse("/operator" if who == description.OWN else "/arena", 303)
         answer.set_cookie(COOKIE, f"{who}:{self._sign(who)}", httponly=True, samesite="strict")
         return answer
+
+    def _whose(self, given: str) -> str | None:
+        """Return whose token or secret key this is: an entrant's or the operator's; None if it is neither."""
+        own = description.token(self._file, self._arena)
+        if hmac.compare_digest(own.encode(), given.encode()):
+            return description.OWN
+        return self._store.entrant(given)
 
     def _sign(self, who: str) -> str:
         return hmac.new(self._secret, who.encode(), hashlib.sha256).hexdigest()
 
     def _entrant(self, request: Request) -> str:
         """Return the entrant whose token this browser has shown; empty if there is none."""
-        who, _, given = request.cookies.get(COOKIE, "").partition(":")
+        who, _, given = request.cookies.get(COOKIE, "").rpartition(":")
         return who if hmac.compare_digest(given.encode(), self._sign(who).encode()) else ""
+
+    # -- the operator -----------------------------------------------------------------------------
+
+    def _only_operator(self, request: Request) -> None:
+        if self._entrant(request) != description.OWN:
+            raise HTTPException(
+                403, "Only the arena's operator may do this; sign in on the page Arena."
+            )
+
+    async def operator(self, request: Request) -> Response:
+        """What the operator can do, and the log."""
+        self._only_operator(request)
+        return await self._administration(request)
+
+    async def _administration(self, request: Request, problem: str = "") -> Response:
+        def read() -> dict[str, Any]:
+            seasons = self._store.seasons()
+            return {
+                **self._seasons(seasons[-1], seasons),
+                "players": list(self._store.players().values()),
+                "entrants": self._store.entrants(),
+                "log": self._store.log(LINES)[::-1],
+            }
+
+        values = await asyncio.to_thread(read)
+        status = 400 if problem else 200
+        return self._shown(
+            request, "operator", status, arena=self._arena, problem=problem, date=_date, **values
+        )
+
+    async def change(self, request: Request) -> Response:
+        """Do what the operator asks for."""
+        form = await self._posted(request)
+        self._only_operator(request)
+        what, who, text = (str(form.get(each, "")).strip() for each in ("do", "who", "text"))
+        try:
+            await asyncio.to_thread(self._do, what, who, text[:LONGEST])
+        except DovetailError as error:
+            return await self._administration(request, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return RedirectResponse("/operator", 303)
+
+    def _do(self, what: str, who: str, text: str) -> None:
+        if what in STATES:
+            self._store.mark(who, STATES[what], text)
+        elif what == "note":
+            self._store.note(who, text)
+        elif what == "final":
+            self._store.final(self._arena.seed, self._arena.sizes)
+        elif what == "season" and text:
+            self._store.season(text)
+        else:
+            raise DovetailError("nothing was asked for; choose what to do, and fill the form in")
+
+    async def export(self, request: Request) -> Response:
+        """Send everything as one archive."""
+        await self._posted(request)
+        self._only_operator(request)
+        folder = tempfile.TemporaryDirectory(prefix="dovetail-")
+        path = Path(folder.name) / "arena.zip"
+        try:
+            await asyncio.to_thread(archive.export, self._file, self._arena, path)
+        except DovetailError as error:
+            folder.cleanup()
+            return await self._administration(request, f"{error}.")
+        return FileResponse(path, filename="arena.zip", background=BackgroundTask(folder.cleanup))
 
 
 # -- figures -----------------------------------------------------------------------------------------
@@ -249,6 +341,10 @@ class ArenaPages:
 
 def _rating(unit: Played, player: int) -> tuple[float, float]:
     return unit.ratings[unit.players.index(player)]
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _line(row: Row) -> dict[str, Any]:

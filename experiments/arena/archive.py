@@ -106,7 +106,7 @@ def _private(path: Path) -> BinaryIO:
 def _fill(given: zipfile.ZipFile, path: Path, tables: list[sa.Table]) -> None:
     with given.open("arena.jsonl") as lines:
         version = json.loads(lines.readline()).get("version")
-    if version != s.VERSION:
+    if version not in range(1, s.VERSION + 1):
         raise DovetailError(
             f"the archive has version {version} of an arena's tables; this program reads {s.VERSION}"
         )
@@ -115,7 +115,7 @@ def _fill(given: zipfile.ZipFile, path: Path, tables: list[sa.Table]) -> None:
     engine = database.engine(sa.make_url(f"sqlite:///{path}"), "BEGIN IMMEDIATE")
     try:
         with engine.begin() as connection:
-            for table in tables:
+            for table in [each for each in tables if each is not s.arena]:
                 connection.execute(sa.delete(table))
                 for rows in _rows(given, table):
                     connection.execute(sa.insert(table), rows)

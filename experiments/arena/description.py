@@ -97,6 +97,11 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     insecure: bool = False
     """Listen beyond this machine although nothing is encrypted."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many meet in a unit, by ladder."""
+        return {each.name: each.players for each in self.ladders}
+
     def ladder(self, name: str) -> Ladder:
         """Return a ladder.
 

@@ -8,9 +8,10 @@ uniformly keeps them (tests/experiments/arena/test_pairing.py measures it).
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -73,6 +74,44 @@ def choose(
         chosen.append(rng.choices(others, weights)[0])
     rng.shuffle(chosen)
     return [each.player for each in chosen]
+
+
+def round_robin(entrants: Mapping[int, str], size: int, rng: random.Random) -> list[list[int]]:
+    """Return the units of a final, in random order.
+
+    In games of two, everyone meets everyone else once. Where more meet in a game, players meet in random groups,
+    in as many rounds as everyone needs to have sat with as many others as there are.
+
+    Args:
+        entrants: by player, as of ``Candidate``.
+        size: how many meet in a unit.
+        rng: for everything that is drawn.
+    """
+    everyone = sorted(entrants)
+
+    def apart(players: Sequence[int]) -> bool:
+        own = [entrants[each] for each in players if entrants[each]]
+        return len(set(players)) == len(players) and len(set(own)) == len(own)
+
+    units = []
+    if size == 2:
+        units = [list(pair) for pair in itertools.combinations(everyone, 2) if apart(pair)]
+        rng.shuffle(units)
+    else:
+        for _ in range(math.ceil((len(everyone) - 1) / (size - 1))):
+            waiting = rng.sample(everyone, len(everyone))
+            while waiting:
+                unit: list[int] = []
+                # Others fill up a group for which too few are left.
+                for each in [*waiting, *rng.sample(everyone, len(everyone))]:
+                    if len(unit) < size and apart([*unit, each]):
+                        unit.append(each)
+                waiting = [each for each in waiting[1:] if each not in unit]
+                if len(unit) == size:
+                    units.append(unit)
+    for unit in units:
+        rng.shuffle(unit)
+    return units
 
 
 def _same(one: Candidate, other: Candidate) -> bool:

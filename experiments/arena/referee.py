@@ -106,10 +106,14 @@ class Referee:
 
     def _begin_season(self) -> None:
         number = self._season.number
-        self._planned = self._store.planned(number)
+        self._plan()
         self._counts = self._store.counts(number)
         everyone = list(self._store.players())
         self._ratings = {p: mu for p, (mu, _) in self._store.ratings(number, everyone).items()}
+
+    def _plan(self) -> None:
+        planned = self._store.planned(self._season.number)
+        self._planned = [each for each in planned if each.id not in self._playing]
 
     @property
     def playing(self) -> int:
@@ -135,9 +139,12 @@ class Referee:
 
     def _look(self, now: float) -> None:
         season = self._store.season()
-        if season.number != self._season.number:
+        if season != self._season:  # also when its final begins
             self._season = season
             self._begin_season()
+        if season.final and not season.ended and not self._planned and not self._playing:
+            self._store.end(season)
+            log.warning("the final of season %s is over", season.name)
         before, self._players = self._players, self._store.players()
         for number, each in self._players.items():
             if number in before and before[number].state == "active" != each.state:
@@ -271,6 +278,8 @@ class Referee:
                         self._planned.remove(unit)
                         return unit
                     reserved.update(unit.players)
+            if self._season.final is not None:
+                return None
             chosen = self._choose(ladder, [p for n, p in there.items() if n not in reserved])
             if not chosen:
                 return None
@@ -379,8 +388,7 @@ class Referee:
         """Play a unit again later, unless it has failed too often."""
         log.warning("unit %d of %s: %s", match.unit.id, match.unit.ladder, why)
         self._store.drop(match.unit, why, TRIES)
-        planned = self._store.planned(self._season.number)
-        self._planned = [each for each in planned if each.id not in self._playing]
+        self._plan()
         self._rests[match.unit.ladder] = time.monotonic() + REST
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
+"""Version 1 knew no finals: ``seasons`` had no column ``final``."""
 
 metadata = sa.MetaData()
 
@@ -44,7 +45,9 @@ seasons = sa.Table(
     sa.Column("name", sa.String, nullable=False, unique=True),
     sa.Column("began", sa.Float, nullable=False),
     sa.Column("ended", sa.Float),
+    sa.Column("final", sa.Float),
 )
+"""``final`` is when the final began: a round robin, after which the season ends."""
 
 units = sa.Table(
     "units",

@@ -7,19 +7,21 @@ planned, and is played again until it stands there with all its games and the ra
 from __future__ import annotations
 
 import hashlib
+import random
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import sqlalchemy as sa
 
 from dovetail.experiments import database
 from dovetail.experiments.arena import schema as s
 from dovetail.experiments.arena.games import Game, worth
+from dovetail.experiments.arena.pairing import round_robin
 from dovetail.experiments.arena.rows import (
     Played,
     Rating,
@@ -50,6 +52,8 @@ class Player:
     state: State
     """The entrant's state, if that is worse than its own."""
     why: str
+    faults: int = 0
+    """Losses by fault in a row; 0 if it was its operator who paused it."""
 
     @property
     def name(self) -> str:
@@ -65,6 +69,8 @@ class Season:
     name: str
     began: float
     ended: float | None
+    final: float | None = None
+    """When its final began, if it did."""
 
 
 class Store:
@@ -97,6 +103,10 @@ class Store:
                         connection.execute(sa.insert(s.arena).values(version=s.VERSION))
             with self._reader.begin() as connection:
                 found = connection.execute(sa.select(s.arena.c.version)).scalar()
+            if found == 1:
+                with self._engine.begin() as connection:
+                    _from_1(connection)
+                found = s.VERSION
         except (sa.exc.SQLAlchemyError, OSError) as error:
             raise DovetailError(f"cannot use {path}: {database.line(error)}") from None
         if found != s.VERSION:
@@ -190,13 +200,12 @@ class Store:
             DovetailError: there is no such entrant or program.
         """
         entrant, slash, program = who.partition("/")
-        cleared: dict[str, Any] = {"faults": 0} if state == "active" else {}
         p = s.players.c
         with self._writing() as connection:
             mine = sa.update(s.players).where(p.entrant == entrant)
             if slash:
                 found = connection.execute(
-                    mine.where(p.program == program).values(state=state, why=why, **cleared)
+                    mine.where(p.program == program).values(state=state, why=why, faults=0)
                 ).rowcount
             else:
                 found = connection.execute(
@@ -206,7 +215,7 @@ class Store:
                 ).rowcount
                 if state == "active":  # what was paused for its faults as well
                     connection.execute(
-                        mine.where(p.state == "paused").values(state=state, why="", **cleared)
+                        mine.where(p.state == "paused").values(state=state, why="", faults=0)
                     )
             if not found:
                 raise DovetailError(
@@ -219,9 +228,13 @@ class Store:
         with self._writing() as connection:
             _log(connection, "note", about, text)
 
-    def log(self, last: int = 50) -> list[tuple[float, str, str, str]]:
-        """Return the latest lines of the log, the oldest first: when, what, about whom, text."""
+    def log(
+        self, last: int = 50, about: Sequence[str] | None = None
+    ) -> list[tuple[float, str, str, str]]:
+        """Return the latest lines of the log, or those about some, the oldest first: when, what, whom, text."""
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
+        if about is not None:
+            query = query.where(s.log.c.about.in_(about))
         with self._reader.begin() as connection:
             rows = [(r.at, r.what, r.about, r.text) for r in connection.execute(query)]
         return rows[::-1]
@@ -253,6 +266,63 @@ class Store:
             )
             _log(connection, "season", name, "")
         return Season(number, name, now, None)
+
+    def final(self, seed: int, ladders: Mapping[str, int], rounds: int = 1) -> dict[str, int]:
+        """Begin the final of the season, a round robin; return how many units each ladder plays.
+
+        Everyone plays who has played in the season and is not paused or banned. Units under way still count.
+
+        Args:
+            seed: the arena's.
+            ladders: how many meet in a unit of each ladder.
+            rounds: how often everyone meets everyone else.
+
+        Raises:
+            DovetailError: the final has begun already, or there are too few players.
+        """
+        season = self.season()
+        if season.final is not None:
+            raise DovetailError(
+                f"the final of season {season.name!r} has begun already; begin another season after it"
+            )
+        counts, found = self.counts(season.number), {}
+        for name, size in ladders.items():
+            players = {
+                number: each.entrant
+                for number, each in self.players(name).items()
+                if each.state == "active" and number in counts
+            }
+            rng = random.Random(derive(seed, name, "final", season.number))
+            found[name] = [unit for _ in range(rounds) for unit in round_robin(players, size, rng)]
+        if not any(found.values()):
+            raise DovetailError("too few agents have played in this season for a final")
+        u = s.units.c
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.units)
+                .where(u.played.is_(None), u.dropped.is_(None), u.tries == 0)
+                .values(dropped="the final began")
+            )
+            connection.execute(
+                sa.update(s.seasons)
+                .where(s.seasons.c.number == season.number)
+                .values(final=time.time())
+            )
+            for name, units in found.items():
+                for each in units:
+                    _plan(connection, season.number, name, seed, each)
+            _log(connection, "final", season.name, f"{sum(map(len, found.values()))} units")
+        return {name: len(units) for name, units in found.items()}
+
+    def end(self, season: Season) -> None:
+        """Write down that a season is over, since its final is."""
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.seasons)
+                .where(s.seasons.c.number == season.number)
+                .values(ended=time.time())
+            )
+            _log(connection, "ended", season.name, "the final is over")
 
     def seasons(self) -> list[Season]:
         """Return all seasons, the oldest first."""
@@ -295,7 +365,10 @@ class Store:
             for row in connection.execute(query.order_by(s.players.c.id)):
                 worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
                 state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
-                found[row.id] = Player(row.id, row.ladder, row.entrant, row.program, state, why)
+                faults = 0 if worse else row.faults
+                found[row.id] = Player(
+                    row.id, row.ladder, row.entrant, row.program, state, why, faults
+                )
         return found
 
     # -- units ------------------------------------------------------------------------------------
@@ -303,18 +376,7 @@ class Store:
     def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> Unit:
         """Write down that a unit will be played; its seed is derived from the arena's."""
         with self._writing() as connection:
-            number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
-            unit = Unit(number, ladder, derive(seed, ladder, "unit", number), list(players), 0)
-            connection.execute(
-                sa.insert(s.units).values(
-                    id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()
-                )
-            )
-            connection.execute(
-                sa.insert(s.places),
-                [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
-            )
-        return unit
+            return _plan(connection, season, ladder, seed, players)
 
     def planned(self, season: int) -> list[Unit]:
         """Return the units that were planned and not finished, the oldest first."""
@@ -443,6 +505,30 @@ class Store:
             query = query.order_by(u.played.desc()).limit(last)
         with self._reader.begin() as connection:
             return units(connection, query)
+
+
+def _from_1(connection: sa.Connection) -> None:
+    """Bring tables of version 1 up to date, unless another program just has."""
+    if connection.execute(sa.select(s.arena.c.version)).scalar() == 1:
+        connection.execute(sa.text("ALTER TABLE seasons ADD COLUMN final FLOAT"))
+        connection.execute(sa.update(s.arena).values(version=s.VERSION))
+
+
+def _plan(
+    connection: sa.Connection, season: int, ladder: str, seed: int, players: Sequence[int]
+) -> Unit:
+    number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
+    unit = Unit(number, ladder, derive(seed, ladder, "unit", number), list(players), 0)
+    connection.execute(
+        sa.insert(s.units).values(
+            id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()
+        )
+    )
+    connection.execute(
+        sa.insert(s.places),
+        [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
+    )
+    return unit
 
 
 def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:

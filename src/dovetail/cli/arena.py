@@ -60,7 +60,7 @@ def add(app: typer.Typer) -> None:
         "and work whether or not it runs.",
         no_args_is_help=True,
     )
-    for each in (run, invite, standings, pause, resume, ban, note, season, log, export):
+    for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
         arena.command()(each)
     arena.command("import")(import_)
     app.add_typer(arena)
@@ -287,6 +287,25 @@ def note(
     """
     with _store(file, _read(file)) as store:
         store.note(about, text)
+
+
+def final(
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="TIMES", help="How often all meet each other.")
+    ] = 1,
+    file: File = FILE,
+) -> None:
+    """End the season with a round robin of all agents that have played in it and are not paused.
+
+    No other unit begins. Units of an agent that is away wait for it; pause it to drop them. When all are played,
+    the season is over and its tables stay. `dovetail arena season` begins another one.
+
+    Example: dovetail arena final --rounds 2
+    """
+    arena = _read(file)
+    with _store(file, arena) as store:
+        for name, units in store.final(arena.seed, arena.sizes, rounds).items():
+            print(f"{name}: {units} units")
 
 
 def season(
