@@ -76,6 +76,7 @@ class ArenaPages:
         self._arena = description.read(file)
         where = description.folder(file, self._arena)
         self._journal = where / description.JOURNAL
+        self._own = description.token(file, self._arena)
         self._store = Store(where / FILE)
         self._shown = shown
         self._posted = posted
@@ -257,8 +258,7 @@ class ArenaPages:
 
     def _whose(self, given: str) -> str | None:
         """Return whose token or secret key this is: an entrant's or the operator's; None if it is neither."""
-        own = description.token(self._file, self._arena)
-        if hmac.compare_digest(own.encode(), given.encode()):
+        if given and hmac.compare_digest(self._own.encode(), given.encode()):
             return description.OWN
         return self._store.entrant(given)
 

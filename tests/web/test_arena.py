@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from httpx import Response
 from starlette.testclient import TestClient
 
 from dovetail.broker.journal import Journal
+from dovetail.experiments.arena import archive
 from dovetail.experiments.arena.games import Game
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.messages import Episode
+from dovetail.transport import keys
 from dovetail.web.app import application
 from dovetail.web.arena_pages import POINTS, curve
 from dovetail.web.hub import Hub
@@ -64,6 +67,7 @@ def arena(tmp_path: Path) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
             ]
         )
         journal.close()
+        (tmp_path / "arena" / "token").write_text("of the operator\n")
         app = application(Hub("tcp://127.0.0.1:1"), arena=file, hosts=("testserver",))
         with TestClient(app) as client:
             yield client, store, tokens
@@ -97,10 +101,7 @@ def test_what_went_wrong_is_shown_to_its_entrant_only(
     path = f"/arena/four/{next(iter(store.players()))}"
 
     def shows(token: str) -> bool:
-        page = client.get("/arena").text
-        csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
-        given = {"csrf": csrf, "token": token}
-        assert client.post("/arena/mine", data=given).status_code in (200, 403)
+        assert sign_in(client, token) in (200, 403)
         return "secret line &lt;b&gt;" in client.get(path).text
 
     assert "secret line" not in client.get(path).text
@@ -111,6 +112,73 @@ def test_what_went_wrong_is_shown_to_its_entrant_only(
     client.cookies.clear()
     forged = {"cookie": "dovetail-entrant=alice:0"}
     assert "secret line" not in client.get(path, headers=forged).text
+
+
+def sign_in(client: TestClient, given: str) -> int:
+    form = {"csrf": csrf(client, "/arena"), "token": given}
+    return client.post("/arena/mine", data=form).status_code
+
+
+def csrf(client: TestClient, path: str) -> str:
+    return client.get(path).text.partition('name="csrf" value="')[2].partition('"')[0]
+
+
+def test_an_entrant_signs_in_with_its_key(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+    client, store, tokens = arena
+    key = keys.make()
+    store.admit("alice", key.public)
+    path = f"/arena/four/{next(iter(store.players()))}"
+    assert sign_in(client, tokens["alice"]) == 403  # void since she has a key
+    assert sign_in(client, key.public) == 403
+    assert sign_in(client, key.secret) == 200
+    assert "secret line &lt;b&gt;" in client.get(path).text
+    assert "You are <b>alice</b>" in client.get("/arena").text
+    client.post("/arena/mine", data={"csrf": csrf(client, "/arena"), "leave": "1"})
+    assert "secret line" not in client.get(path).text
+
+
+def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+    client, store, tokens = arena
+
+    def do(what: str, who: str = "", text: str = "") -> Response:
+        form = {"csrf": csrf(client, "/operator"), "do": what, "who": who, "text": text}
+        return client.post("/operator", data=form)
+
+    for given, status in (("", 403), (tokens["alice"], 403), ("of the operator", 200)):
+        if given:
+            assert sign_in(client, given) == 200
+        assert client.get("/operator").status_code == status
+    assert "secret line &lt;b&gt;" in client.get(f"/arena/four/{next(iter(store.players()))}").text
+    assert client.post("/operator", data={"do": "note", "text": "forged"}).status_code == 403
+    assert do("pause", "alice", "too <b>slow</b>").status_code == 200
+    assert {p.why for p in store.players().values() if p.entrant} == {"too <b>slow</b>"}
+    assert do("ban", "bob", "cheats").status_code == 200
+    assert store.entrants() == {"alice": "paused", "bob": "banned"}
+    assert do("resume", "alice").status_code == 200
+    failed = do("pause", "x/<i>")
+    assert failed.status_code == 400
+    assert "There is no entrant or program &#39;x/&lt;i&gt;&#39;" in failed.text
+    assert do("note", "alice", "power failure").status_code == 200
+    assert do("final").status_code == 200
+    assert "a round robin of which 1 units are left" in client.get("/arena").text
+    assert do("final").status_code == 400
+    assert do("season", text="spring").status_code == 200
+    assert do("season", text="spring").status_code == 400
+    assert do("explode").status_code == 400
+    shown = client.get("/operator").text
+    for text in ("too &lt;b&gt;slow&lt;/b&gt;", "power failure", "Season spring"):
+        assert text in shown
+    form = {"csrf": csrf(client, "/operator")}
+    sent = client.post("/operator/export", data=form)
+    assert sent.headers["content-disposition"] == 'attachment; filename="arena.zip"'
+    copy = store.path.parent.parent / "copy.zip"
+    copy.write_bytes(sent.content)
+    file = archive.restore(copy, copy.parent / "copy")
+    with Store(file.parent / "arena" / FILE) as found:
+        assert found.log() == store.log()
+    client.post("/arena/mine", data={**form, "leave": "1"})
+    for path in ("/operator", "/operator/export"):
+        assert client.post(path, data=form).status_code == 403
 
 
 def test_a_replay_is_the_attempt_that_counts(

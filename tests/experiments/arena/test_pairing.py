@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -11,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dovetail.experiments.arena.games import Game, worth
-from dovetail.experiments.arena.pairing import Candidate, choose
+from dovetail.experiments.arena.pairing import Candidate, choose, round_robin
 from dovetail.experiments.arena.rows import Played, Rating
 from dovetail.experiments.arena.standings import Table, table
 from dovetail.experiments.arena.store import Player
@@ -137,3 +138,28 @@ def test_who_is_busy_is_drawn_and_waited_for() -> None:
     assert statistics.mean({0, 1} == set(each) for each in met) < 0.2  # one in nine
     busy = [Candidate(p, "", 9, p, 25.0, free=False) for p in range(10)]
     assert choose(busy, 2, 0, rng, width=1.0, uniform=0.1, spread=1.0) == []
+
+
+def test_in_a_final_all_meet_but_programs_of_one_entrant() -> None:
+    entrants = {1: "alice", 2: "alice", 3: "bob", 4: "", 5: ""}
+    units = round_robin(entrants, 2, random.Random(1))
+    expected = {frozenset(pair) for pair in itertools.combinations(entrants, 2)} - {
+        frozenset((1, 2))
+    }
+    assert len(units) == len(expected)
+    assert {frozenset(unit) for unit in units} == expected
+    assert {unit.index(min(unit)) for unit in units} == {0, 1}  # who is first is drawn
+    assert round_robin(entrants, 2, random.Random(1)) == units
+
+
+@pytest.mark.parametrize(("players", "size"), [(3, 3), (7, 3), (9, 4), (2, 3)])
+def test_in_a_final_of_many_seats_all_sit_in_each_round(players: int, size: int) -> None:
+    units = round_robin(dict.fromkeys(range(players), ""), size, random.Random(2))
+    if players < size:
+        assert units == []
+        return
+    rounds = math.ceil((players - 1) / (size - 1))
+    assert len(units) == rounds * math.ceil(players / size)
+    assert all(len(set(unit)) == size for unit in units)
+    counts = [sum(each in unit for unit in units) for each in range(players)]
+    assert min(counts) >= rounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sqlite3
 from pathlib import Path
@@ -130,6 +131,46 @@ def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: Store) ->
     assert len(store.played(first, "four")) == 1
     with pytest.raises(DovetailError, match="there was a season 'spring'"):
         store.season("spring")
+
+
+def test_a_final_is_a_round_robin_of_those_who_played(store: Store) -> None:
+    players = [store.enter("four", "", name) for name in "abcd"]
+    first = store.season().number
+    with pytest.raises(DovetailError, match="too few agents"):
+        store.final(1, {"four": 2})
+    for other in players[1:3]:
+        unit = store.plan(first, "four", 1, [players[0], other])
+        store.begin(unit)
+        store.finish(first, unit, [won(0, 0), won(1, 1)], 3)
+    waiting = store.plan(first, "four", 1, players[:2])
+    playing = store.plan(first, "four", 1, players[:2])
+    store.begin(playing)
+    store.mark("/c", "paused", "")
+    # d has not played, and c is paused.
+    assert store.final(1, {"four": 2, "three": 3}, rounds=2) == {"four": 2, "three": 0}
+    planned = store.planned(first)
+    assert planned[0].id == playing.id
+    assert waiting.id not in [each.id for each in planned]
+    assert [sorted(each.players) for each in planned[1:]] == [players[:2]] * 2
+    assert store.finish(first, playing, [won(0, 0), won(1, 1)], 3)
+    with pytest.raises(DovetailError, match="has begun already"):
+        store.final(1, {"four": 2})
+    assert store.season().final is not None
+    store.end(store.season())
+    assert store.season().ended is not None
+    assert store.season("next").final is None
+
+
+def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    with Store(tmp_path / FILE, create=True) as store:
+        store.season("two")
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("ALTER TABLE seasons DROP COLUMN final")
+        database.execute("UPDATE arena SET version = 1")
+    with Store(tmp_path / FILE) as store:
+        assert [(each.name, each.final) for each in store.seasons()] == [("1", None), ("two", None)]
+    with Store(tmp_path / FILE) as store:
+        assert len(store.seasons()) == 2
 
 
 def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
