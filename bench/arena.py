@@ -212,8 +212,7 @@ def watch(store: Store, programs: Processes, process: int, games: int, agents: i
 
 def report(store: Store, truth: Mapping[str, float]) -> None:
     """Compare the table with the strengths."""
-    units = store.played(1, LADDER)
-    found = table(store.players(LADDER), units, 2)
+    found = table(store.players(LADDER), store.played(1, LADDER), 2)
     rows = [row for row in found.rows if row.units]
     mean = sum(truth[entrant(row)] for row in rows) / len(rows)
     errors = {row.name: row.elo.value - (truth[entrant(row)] - mean) for row in rows}

@@ -52,6 +52,7 @@ PLACES = {
     "tests/experiments/arena/test_arena.py": "processes",
     "tests/experiments/arena/test_keys.py": "processes",
     "tests/experiments/arena/test_pairing.py": "fast",
+    "tests/experiments/arena/test_referee.py": "processes",
     "tests/experiments/arena/test_store.py": "fast",
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_formats.py": "fast",

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from dovetail.experiments.arena import archive, description
 from dovetail.experiments.arena.games import FORFEITED
 from dovetail.experiments.arena.rows import Played
-from dovetail.experiments.arena.standings import Row, Table, elo, table
+from dovetail.experiments.arena.standings import Row, Table, elo, standings
 from dovetail.experiments.arena.store import FILE, Player, Season, State, Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
@@ -126,14 +126,11 @@ class ArenaPages:
         with self._lock:
             now = time.monotonic()
             made, latest, found = self._tables.get((ladder.name, season), (-math.inf, -1, None))
-            if found is None or (
-                now - made > FRESH and self._store.latest(season, ladder.name) != latest
-            ):
-                played = self._store.played(season, ladder.name)
-                latest = played[-1].order if played else 0
-                players = self._store.players(ladder.name)
-                found = table(players, played, ladder.seats, self._arena.seed)
-                self._tables[ladder.name, season] = now, latest, found
+            if found is None or now - made > FRESH:
+                newest = self._store.latest(season, ladder.name)
+                if found is None or newest != latest:
+                    found = standings(self._store, ladder, season, self._arena.seed)
+                    self._tables[ladder.name, season] = now, newest, found
             return found
 
     async def ladders(self, request: Request) -> Response:

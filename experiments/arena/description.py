@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -60,6 +60,12 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether agents may ask the environment what would follow, as those that search do."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Who may enter; ``*`` is everyone who has been invited."""
+    mode: Literal["evaluate", "learn"] = "evaluate"
+    """Whether agents may change by what they play."""
+    window: Positive | None = None
+    """How many units the table is of, the latest; for agents that learn."""
+    pinned: str = ""
+    """The baseline whose rating is 0 in the table; the mean of all agents is if it names none."""
     width: Annotated[float, Meta(gt=0)] = 1.0
     """How far apart opponents are, in standard deviations of all ratings."""
     uniform: Share = 0.1
@@ -131,6 +137,11 @@ def read(path: Path) -> Arena:
         _named(path, "ladder", name, ladders)
     for ladder in arena.ladders:
         names = [each.name for each in ladder.baselines]
+        if ladder.pinned and (ladder.pinned not in names or ladder.seats > 2):
+            raise DovetailError(
+                f"{path}: the ladder {ladder.name!r} pins {ladder.pinned!r}; name one of its baselines, in a "
+                "game of at most two seats"
+            )
         for name in names:
             _named(path, f"baseline of {ladder.name!r}", name, names)
     return arena

@@ -34,6 +34,10 @@ REST = 2 * LOOK
 AGAIN = 30.0
 """Seconds until a program that failed at that is asked again."""
 
+TRIAL, TRIAL_MOST = 60.0, 3600.0
+"""Seconds until an agent that is paused for its faults may play against a baseline to show that it is mended; twice
+as many after each time that it is not, up to so many."""
+
 Where = tuple[str, str]
 """A peer and what it offers."""
 
@@ -98,6 +102,8 @@ class Referee:
         self._playing: dict[int, _Match] = {}
         self._games: set[str] = set()
         self._turns: dict[str, int] = {}
+        self._trials: dict[int, tuple[float, float]] = {}
+        """By player paused for its faults, when its next trial begins, and seconds until the one after."""
         self._rests: dict[str, float] = {}
         """Until when no unit of a ladder begins, by its name."""
         self._season = store.season()
@@ -278,13 +284,31 @@ class Referee:
                         self._planned.remove(unit)
                         return unit
                     reserved.update(unit.players)
-            if self._season.final is not None:
-                return None
+            trial = self._trial(ladder)
+            if trial is not None or self._season.final is not None:
+                return trial
             chosen = self._choose(ladder, [p for n, p in there.items() if n not in reserved])
             if not chosen:
                 return None
             number = self._season.number
             self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
+
+    def _trial(self, ladder: Ladder) -> Unit | None:
+        """Return games that do not count, between an agent that was paused for its faults and baselines."""
+        now = time.monotonic()
+        free = [p.id for p in self._there(ladder.name) if not p.entrant and not self._busy(p.id)]
+        for number, each in self._players.items():
+            if each.state != "paused" or each.faults < self._arena.faults:
+                self._trials.pop(number, None)
+            elif each.ladder == ladder.name and number in self._seats:
+                at, wait = self._trials.setdefault(number, (now + TRIAL, 2 * TRIAL))
+                if now >= at and len(free) >= ladder.players - 1 and not self._busy(number):
+                    self._trials[number] = now + wait, min(2 * wait, TRIAL_MOST)
+                    seed = derive(self._arena.seed, ladder.name, "trial", number, round(wait))
+                    return Unit(
+                        -number, ladder.name, seed, [number, *free[: ladder.players - 1]], 0
+                    )
+        return None
 
     def _choose(self, ladder: Ladder, there: list[Player]) -> list[int]:
         """Return who meets next; empty if no one can begin."""
@@ -326,7 +350,7 @@ class Referee:
     # -- playing ----------------------------------------------------------------------------------
 
     def _play(self, ladder: Ladder, unit: Unit) -> None:
-        attempt = self._store.begin(unit)
+        attempt = self._store.begin(unit) if unit.id > 0 else 1
         match = _Match(unit, self._season.number, [])
         seats = [self._seats[player] for player in unit.players]
         alone = ladder.seats == 1
@@ -339,7 +363,7 @@ class Referee:
                     configuration=ladder.configuration,
                     episodes=1 if alone else ladder.seats,
                     seed=unit.seed,
-                    mode="evaluate",
+                    mode=ladder.mode,
                     rotate=not alone,
                     clock=ladder.clock,
                     answer_timeout=ladder.answer_timeout,
@@ -374,6 +398,11 @@ class Referee:
             self._failed(match, next(iter(texts), "it was cancelled"))
             return
         unit = match.unit
+        if unit.id < 0:
+            wrong = [f"{each.reason} ({each.message})" for each in played if each.fault == 0]
+            self._store.tried(unit.players[0], wrong[-1] if wrong else "")
+            self._looked = -LOOK
+            return
         found = self._store.finish(match.season, unit, played, self._arena.faults)
         if not found or match.season != self._season.number:
             return

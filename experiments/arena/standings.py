@@ -1,4 +1,4 @@
-"""The table of a ladder: strengths with intervals from all units, and the live order.  Pure."""
+"""The table of a ladder: strengths with intervals from all units, and the live order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from dovetail.experiments.arena.description import Ladder
 from dovetail.experiments.arena.games import Game
 from dovetail.experiments.arena.rows import Played
-from dovetail.experiments.arena.store import Player
+from dovetail.experiments.arena.store import Player, Store
 from dovetail.experiments.statistics import units
 from dovetail.experiments.statistics.estimates import Estimate, without_interval
 from dovetail.experiments.statistics.ranked import Ranking, ranked
@@ -25,7 +26,7 @@ class Row(Struct):
     baseline: bool
     state: str
     elo: Estimate
-    """Around the mean of the players that met."""
+    """Around the mean of the players that met, or a baseline."""
     one_sided: str = ""
     """``least`` or ``most``, where only one end of the interval means anything."""
     points: float = 0.0
@@ -52,8 +53,23 @@ class Table(Struct):
     """How many were played."""
 
 
+def standings(store: Store, ladder: Ladder, season: int, seed: int) -> Table:
+    """Return the table of a ladder in a season, by its number; ``seed`` is the arena's."""
+    return table(
+        store.players(ladder.name),
+        store.played(season, ladder.name, last=ladder.window),
+        ladder.seats,
+        seed,
+        ladder.pinned,
+    )
+
+
 def table(
-    players: Mapping[int, Player], played: Sequence[Played], seats: int, seed: int = 0
+    players: Mapping[int, Player],
+    played: Sequence[Played],
+    seats: int,
+    seed: int = 0,
+    pinned: str = "",
 ) -> Table:
     """Return the table of a ladder.
 
@@ -62,6 +78,7 @@ def table(
         played: its units of a season.
         seats: of its game.
         seed: of the bootstrap for more than two seats.
+        pinned: the baseline whose rating is 0, in games of at most two; empty for the mean.
     """
     rows = {
         each.id: Row(each.id, each.name, not each.entrant, each.state, without_interval(math.nan))
@@ -79,9 +96,11 @@ def table(
         prior = min(PRIOR, PRIOR * len(names) / max(1, len(meetings)))
         by_name = {(str(a), str(b)): each for (a, b), each in meetings.items()}
         found = ratings(names, by_name, prior, sparse=True)
+        zero = next((n for n in names if pinned and rows[int(n)].name == pinned), None)
+        estimates = found.elo if zero is None else found.around(zero)
         for row in (rows[each] for each in met):
             name = str(row.player)
-            row.elo = found.elo[name]
+            row.elo = estimates[name]
             row.one_sided = "least" * (name in found.undefeated) or "most" * (name in found.winless)
             row.component = next(
                 number for number, each in enumerate(found.components) if name in each

@@ -40,6 +40,11 @@ FILE = "arena.db"
 State = Literal["active", "paused", "banned"]
 
 
+def named(entrant: str, program: str) -> str:
+    """Return what tables call a program; a baseline has no entrant."""
+    return f"{entrant}/{program}" if entrant else program
+
+
 @dataclass(frozen=True, slots=True)
 class Player:
     """A program in a ladder."""
@@ -58,7 +63,7 @@ class Player:
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"{self.entrant}/{self.program}" if self.entrant else self.program
+        return named(self.entrant, self.program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +353,7 @@ class Store:
                 )
             ).inserted_primary_key
             assert key is not None
-            _log(connection, "entered", f"{entrant}/{program}" if entrant else program, ladder)
+            _log(connection, "entered", named(entrant, program), ladder)
             return int(key[0])
 
     def players(self, ladder: str | None = None) -> dict[int, Player]:
@@ -461,6 +466,21 @@ class Store:
                     _pause(connection, mine & (p.faults >= most), text)
         return [rated[str(who)] for who in unit.players]
 
+    def tried(self, player: int, fault: str) -> None:
+        """Take how an agent that was paused for its faults did against a baseline; it is back if ``fault`` is empty."""
+        mine = (s.players.c.id == player) & (s.players.c.state == "paused")
+        with self._writing() as connection:
+            if fault:
+                text = f"losses by fault; the last against a baseline: {fault}"
+                connection.execute(sa.update(s.players).where(mine).values(why=text))
+                return
+            for row in connection.execute(sa.select(s.players).where(mine)).all():
+                connection.execute(
+                    sa.update(s.players).where(mine).values(state="active", why="", faults=0)
+                )
+                text = f"{row.ladder}: played without a fault against a baseline"
+                _log(connection, "resumed", named(row.entrant, row.program), text)
+
     def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
         """Return the present ratings of players that have one in a season."""
         with self._reader.begin() as connection:
@@ -539,8 +559,7 @@ def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -
         connection.execute(
             sa.update(s.players).where(p.id == row.id).values(state="paused", why=why)
         )
-        who = f"{row.entrant}/{row.program}" if row.entrant else row.program
-        _log(connection, "paused", who, f"{row.ladder}: {why}")
+        _log(connection, "paused", named(row.entrant, row.program), f"{row.ladder}: {why}")
 
 
 def _log(connection: sa.Connection, what: str, about: str, text: str) -> None:

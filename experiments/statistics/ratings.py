@@ -44,6 +44,18 @@ class Ratings:
             return math.nan
         return normal((self.elo[one].value - self.elo[other].value) / math.sqrt(variance))
 
+    def around(self, name: str) -> dict[str, Estimate]:
+        """Return the ratings less that of one player, whose own becomes 0; other components stay as they are."""
+        found = dict(self.elo)
+        pinned = self.players.index(name)
+        v = self.covariance
+        for each in next(group for group in self.components if name in group):
+            i = self.players.index(each)
+            middle = self.elo[each].value - self.elo[name].value
+            half = Z * math.sqrt(v[i, i] + v[pinned, pinned] - 2 * v[i, pinned])
+            found[each] = Estimate(middle, middle - half, middle + half)
+        return found
+
 
 def fit(points: Floats, prior: float = PRIOR) -> Floats:
     """Return the logistic strengths of maximum likelihood, with mean 0 in each component.

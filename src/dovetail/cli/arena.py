@@ -195,27 +195,27 @@ def standings(
     """
     import msgspec
 
-    from dovetail.experiments.arena.standings import table
+    from dovetail.experiments.arena.standings import standings as found_in
 
     arena = _read(file)
-    names = [each.name for each in arena.ladders] if ladder is None else [arena.ladder(ladder).name]
+    ladders = arena.ladders if ladder is None else [arena.ladder(ladder)]
     found: dict[str, Any] = {}
     with _store(file, arena) as store:
         seasons = {each.name: each.number for each in store.seasons()}
         chosen = season or list(seasons)[-1]
         if chosen not in seasons:
             raise UsageError(f"there is no season {chosen!r}; there are {', '.join(seasons)}")
-        for name in names:
-            played = store.played(seasons[chosen], name)
-            found[name] = table(store.players(name), played, arena.ladder(name).seats, arena.seed)
+        for each in ladders:
+            found[each.name] = found_in(store, each, seasons[chosen], arena.seed)
     if json:
         print(msgspec.json.encode({"season": chosen, "ladders": found}).decode())
         return
-    for name, each in found.items():
-        show(*_shown(f"{name}, season {chosen}", each))
+    for each in ladders:
+        title = f"{each.name}, season {chosen}"
+        show(*_shown(title, found[each.name], each.pinned or "the mean"))
 
 
-def _shown(title: str, table: Table) -> list[Any]:
+def _shown(title: str, table: Table, zero: str) -> list[Any]:
     from rich.markup import escape
     from rich.table import Table as Shown
 
@@ -237,7 +237,7 @@ def _shown(title: str, table: Table) -> list[Any]:
         )
         shown.add_row(*(escape(str(each)) for each in cells))
     repeats = table.played - table.units
-    caption = f"{table.units} units count; Elo around the mean with 95 % intervals"
+    caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
     if repeats:
         caption += f"; {repeats} repeat others and are left out"
     return [shown, caption]

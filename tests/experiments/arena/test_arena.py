@@ -46,6 +46,36 @@ entrants = ["alice"]
 [[ladders.baselines]]
 name = "random"
 type = "random"
+
+[[ladders]]
+name = "three"
+game = "high.py:High"
+seats = 3
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
+"""
+HIGH = """
+from dovetail import Environment, Spec, Turn, spaces
+
+class High(Environment):
+    def init(self):
+        number = spaces.Discrete(9)
+        return Spec(seats=3, observation_spaces=[number] * 3, action_spaces=[number] * 3)
+
+    def start(self, seed):
+        self.said = []
+        return Turn.ask(0, 0, list(range(9)))
+
+    def step(self, actions):
+        self.said.append(actions[len(self.said)])
+        if len(self.said) < 3:
+            return Turn.ask(len(self.said), 0, list(range(9)))
+        best = max(self.said)
+        winners = [seat for seat in range(3) if self.said[seat] == best]
+        rewards = [float(seat in winners) for seat in range(3)]
+        return Turn.end([0, 0, 0], rewards, winners=winners)
 """
 FIRST = """
 from dovetail import Agent
@@ -66,6 +96,7 @@ class Faulty(Agent):
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Programs]:
     (tmp_path / "arena.toml").write_text(ARENA.format(port=port()))
+    (tmp_path / "high.py").write_text(HIGH)
     (tmp_path / "first.py").write_text(FIRST)
     (tmp_path / "faulty.py").write_text(FAULTY)
     made = Programs(tmp_path)
@@ -105,6 +136,16 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
         assert all(now[each.id] == each for each in before)
         assert {number: now[number].ratings for number in ratings} == ratings
 
+    # The season ends with a round robin, and its table stays.
+    until(lambda: store.counts(1).keys() == store.players().keys())
+    until(lambda: all(p.state == "paused" for p in store.players().values() if "faulty" in p.name))
+    before = sum(len(store.played(1, name)) for name in ("four", "alone", "three"))
+    said = programs.run("arena", "final")
+    assert said.splitlines() == ["four: 3 units", "alone: 1 units", "three: 1 units"]
+    until(lambda: store.season().ended)
+    assert store.planned(1) == []
+    assert sum(len(store.played(1, name)) for name in ("four", "alone", "three")) >= before + 5
+
     # An administrator's word takes effect while it runs.
     programs.run("arena", "pause", "bob/dice", "--why", "too lucky")
     until(lambda: {p.name: p.state for p in store.players().values()}["bob/dice"] == "paused")
@@ -113,12 +154,17 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     assert arena.stderr is not None
     assert "Traceback" not in arena.stderr.read()
 
-    for name, players in (("four", 4), ("alone", 2)):
+    for name, players in (("four", 4), ("alone", 2), ("three", 4)):
         played = store.played(1, name)
         assert len({each.id for each in played}) == len(played)
         assert len({p for each in played for p in each.players}) == players
         for unit in played:
-            assert [game.number for game in unit.games] == [0, 1]
+            seats = list(range(len(unit.players)))
+            assert [game.number for game in unit.games] == seats
+            if name != "alone":  # everyone sat everywhere, once
+                assert sorted(game.seating for game in unit.games) == [
+                    seats[n:] + seats[:n] for n in seats
+                ]
             assert len({game.seed for game in unit.games}) == 1
             assert len({json.dumps(g.opening) for g in unit.games if g.turns > 1}) <= 1
         _consistent(played)
@@ -126,6 +172,7 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     assert set(found) == {
         *(("four", name) for name in ("alice/first", "bob/dice", "bob/faulty", "random")),
         *(("alone", name) for name in ("alice/first", "random")),
+        *(("three", name) for name in ("alice/first", "bob/dice", "bob/faulty", "random")),
     }
     assert found["four", "bob/faulty"].state == "paused"
     assert "ValueError: no idea" in found["four", "bob/faulty"].why
