@@ -7,12 +7,13 @@ import math
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dovetail.experiments.arena import archive
-from dovetail.experiments.arena.description import read
+from dovetail.experiments.arena.description import Ladder, read
 from dovetail.experiments.arena.games import Game, forfeited, game, worth
-from dovetail.experiments.arena.standings import table
+from dovetail.experiments.arena.standings import standings, table
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.statistics.ranked import ladder
 from dovetail.protocol.errors import DovetailError
@@ -161,6 +162,31 @@ def test_a_final_is_a_round_robin_of_those_who_played(store: Store) -> None:
     assert store.season("next").final is None
 
 
+def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
+    players = [store.enter("four", "", name) for name in ("a", "zero", "c")]
+    for number in range(24):
+        # Early a wins everything, later half of its units against zero, and three quarters against c.
+        other = 1 + number % 2
+        wins = number < 8 or number % 4 < 2 or (other == 2 and number % 8 < 4)
+        unit = store.plan(1, "four", 1, [players[0], players[other]])
+        games = [won(n, 0 if wins else 1, digest=f"{number}{n}") for n in (0, 1)]
+        store.finish(1, unit, games, 3)
+    ladder = Ladder("four", "connect_four")
+    middle = standings(store, ladder, 1, 0)
+    pinned = standings(store, msgspec.structs.replace(ladder, pinned="zero"), 1, 0)
+    shift = next(row.elo.value for row in middle.rows if row.name == "zero")
+    assert middle.played == 24
+    for one, other in zip(middle.rows, pinned.rows, strict=True):
+        assert one.name == other.name
+        assert other.elo.value == pytest.approx(one.elo.value - shift)
+    zero = next(row.elo for row in pinned.rows if row.name == "zero")
+    assert (zero.value, zero.low, zero.high) == pytest.approx((0, 0, 0), abs=1e-6)
+    late = standings(store, msgspec.structs.replace(ladder, window=16), 1, 0)
+    assert late.played == 16
+    whole, end = (next(r.points for r in each.rows if r.name == "a") for each in (middle, late))
+    assert end < whole  # without its early wins
+
+
 def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
     with Store(tmp_path / FILE, create=True) as store:
         store.season("two")
@@ -220,6 +246,7 @@ def test_what_a_game_is_worth() -> None:
         ('game = "connect_four"', "", "needs 'game'"),
         ("[[ladders]]", "[ladders]", "must be a list"),
         ('name = "test"', 'name = "test"\ngames = 0', "games"),
+        ('"connect_four"', '"connect_four"\npinned = "x"', "name one of its baselines"),
     ],
 )
 def test_a_wrong_description_is_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
