@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from httpx import Response
 from starlette.testclient import TestClient
 
 from dovetail.broker.journal import Journal
@@ -140,7 +140,7 @@ def test_an_entrant_signs_in_with_its_key(arena: tuple[TestClient, Store, dict[s
 def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
     client, store, tokens = arena
 
-    def do(what: str, who: str = "", text: str = "") -> Response:
+    def do(what: str, who: str = "", text: str = "") -> Any:
         form = {"csrf": csrf(client, "/operator"), "do": what, "who": who, "text": text}
         return client.post("/operator", data=form)
 

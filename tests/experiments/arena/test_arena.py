@@ -139,12 +139,12 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     # The season ends with a round robin, and its table stays.
     until(lambda: store.counts(1).keys() == store.players().keys())
     until(lambda: all(p.state == "paused" for p in store.players().values() if "faulty" in p.name))
-    before = sum(len(store.played(1, name)) for name in ("four", "alone", "three"))
+    earlier = sum(len(store.played(1, name)) for name in ("four", "alone", "three"))
     said = programs.run("arena", "final")
     assert said.splitlines() == ["four: 3 units", "alone: 1 units", "three: 1 units"]
     until(lambda: store.season().ended)
     assert store.planned(1) == []
-    assert sum(len(store.played(1, name)) for name in ("four", "alone", "three")) >= before + 5
+    assert sum(len(store.played(1, name)) for name in ("four", "alone", "three")) >= earlier + 5
 
     # An administrator's word takes effect while it runs.
     programs.run("arena", "pause", "bob/dice", "--why", "too lucky")

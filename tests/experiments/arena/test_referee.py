@@ -51,6 +51,11 @@ class Mended(First):
         return super().step(decision)
 
 
+def join(threads: list[threading.Thread]) -> None:
+    for each in threads:
+        each.join()
+
+
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Referee, Store]]:
     """Return a referee of a ladder with a baseline and alice's agent, and its store."""
@@ -68,7 +73,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Re
             entrant=tokens.get,
         )
         threads: list[threading.Thread] = []
-        stack.callback(lambda: [each.join() for each in threads])
+        stack.callback(join, threads)
         address = stack.enter_context(broker)
 
         def start(serve: Callable[..., None], what: Any, token: str, name: str) -> None:

@@ -176,9 +176,9 @@ def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
     pinned = standings(store, msgspec.structs.replace(ladder, pinned="zero"), 1, 0)
     shift = next(row.elo.value for row in middle.rows if row.name == "zero")
     assert middle.played == 24
-    for one, other in zip(middle.rows, pinned.rows, strict=True):
-        assert one.name == other.name
-        assert other.elo.value == pytest.approx(one.elo.value - shift)
+    for before, after in zip(middle.rows, pinned.rows, strict=True):
+        assert before.name == after.name
+        assert after.elo.value == pytest.approx(before.elo.value - shift)
     zero = next(row.elo for row in pinned.rows if row.name == "zero")
     assert (zero.value, zero.low, zero.high) == pytest.approx((0, 0, 0), abs=1e-6)
     late = standings(store, msgspec.structs.replace(ladder, window=16), 1, 0)
