@@ -30,10 +30,12 @@ from dovetail.transport import keys
 from dovetail.transport.keys import Key
 from dovetail.transport.libzmq import Dealer
 
-SOON = 10.0
+SOON = 30.0
 """Seconds for what must happen, on a busy machine."""
 TOLD = 1.0
 """Seconds of the clock within which a program must hear that it is refused; its own work is on top."""
+TRIES = 5
+"""How often in a row a busy machine may let it wait longer."""
 
 
 class Guarded:
@@ -91,7 +93,7 @@ def observe(address: str, key: Key | None = None, **fields: Any) -> Link:
     return Link(address, m.Hello(m.VERSION, "observer", **fields), SOON, key=key or keys.WITHOUT)
 
 
-def listen(link: Link) -> None:
+def listen(link: Link | Dealer) -> None:
     """Take what the broker says, for a while."""
     end = time.monotonic() + SOON
     while time.monotonic() < end:
@@ -100,11 +102,14 @@ def listen(link: Link) -> None:
 
 def refused(call: Callable[[], Any]) -> str:
     """Return the line with which a program is refused, within a second of waiting."""
-    began, worked = time.monotonic(), time.process_time()
-    with pytest.raises(DovetailError) as error:
-        call()
-    spent = time.monotonic() - began
-    assert spent < TOLD + 5 * (time.process_time() - worked), f"{spent:.1f} s"
+    over = []
+    while not over or over[-1] > 0:
+        assert len(over) < TRIES, f"{over} s too late"
+        began, worked = time.monotonic(), time.process_time()
+        with pytest.raises(DovetailError) as error:
+            call()
+        spent = time.monotonic() - began
+        over.append(spent - TOLD - 5 * (time.process_time() - worked))
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -213,7 +218,7 @@ def test_a_handshake_that_fails_before_anything_is_said() -> None:
     try:
         slow = Slow(router.address, greet, keys.make(keys.make().public))
         with pytest.raises(DovetailError, match="uses no keys"):
-            slow.receive(SOON)
+            listen(slow)
         slow.close(0)
     finally:
         failed.set()

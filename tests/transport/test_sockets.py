@@ -26,7 +26,7 @@ from dovetail.transport.router import Router
 
 MOST = 1 << 20
 GREETED = zmtp.GREETING + zmtp.ready(b"DEALER")
-SOON = 10.0
+SOON = 30.0
 """Seconds for what must happen, on a busy machine."""
 HEARTBEAT = 2000
 """Milliseconds without an answer after which libzmq gives a connection up; a busy machine takes less."""

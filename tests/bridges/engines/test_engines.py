@@ -76,7 +76,7 @@ def test_the_clock_limits_the_engine() -> None:
             [engine, other],
             configuration=CHESS,
             max_turns=5,
-            clock={"decision": 0.4, "margin": 1.0},
+            clock={"decision": 0.4, "margin": 20.0},
         )
         (episode,) = run.wait()
         assert episode.reason == "truncated"

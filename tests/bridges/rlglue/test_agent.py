@@ -293,7 +293,7 @@ def test_a_program_that_dies_may_come_back() -> None:
             results = run.poll()
         assert results[0].reason == "crashed"
         assert "the legacy agent closed its connection" in results[0].message
-        assert first.ended.wait(5)
+        assert first.ended.wait(30)
     # The next decision waits for the one that comes back, which hears the task again.
     with table(JoinOptions(grace=20.0)) as (port, experiment):
         Program(port, AGENT, {**takes(), 5: dies})
@@ -307,7 +307,7 @@ def test_a_program_that_dies_may_come_back() -> None:
 
 
 def test_a_program_that_hangs_is_dropped() -> None:
-    port = Port(number=0, roles=["agent"], patience=0.3)
+    port = Port(number=0, roles=["agent"], patience=2.0)
     try:
         with InProcess([Nim], [TakesOne, Joined(port, JoinOptions(grace=0.1))]) as experiment:
             import threading
@@ -322,7 +322,7 @@ def test_a_program_that_hangs_is_dropped() -> None:
             one = experiment.create("one")
             (episode,) = experiment.run("nim", ["rlglue", one], retries=0).wait()
             gate.set()
-            assert "did not answer within 0.3 s" in episode.message
+            assert "did not answer within 2 s" in episode.message
     finally:
         port.close()
 

@@ -49,8 +49,8 @@ def test_every_call_is_relayed_as_the_protocol_says() -> None:
         assert (e.number(25), e.number(26), e.total()) == (3, 1, 6.0)
         assert e.ask(23) == b""
         e.leave()
-        assert agent.ended.wait(5)
-        assert environment.ended.wait(5)
+        assert agent.ended.wait(30)
+        assert environment.ended.wait(30)
         assert agent.heard == [
             (10, text("before init")),
             (4, text(SPEC)),
@@ -186,19 +186,19 @@ def test_any_order_of_arrival_and_several_trios() -> None:
             assert read(e.connection) == (20, text(SPEC))
             assert e.episode() == 1
             e.leave()
-            assert all(each.ended.wait(5) for each in programs)
+            assert all(each.ended.wait(30) for each in programs)
 
 
 def test_a_second_program_replaces_the_first_before_the_game_and_is_refused_in_it() -> None:
     with core() as port:
         first, second = Program(port, AGENT, echo()), Program(port, AGENT, echo())
-        assert first.ended.wait(5)
+        assert first.ended.wait(30)
         assert first.codes() == [35]
         Program(port, ENVIRONMENT, chain())
         e = Experiment(port)
         e.ask(20)
         third = Program(port, AGENT, echo())
-        assert third.ended.wait(5)
+        assert third.ended.wait(30)
         assert third.codes() == [35]
         assert e.episode() == 1
         e.leave()
@@ -260,14 +260,14 @@ def check_that_the_core_still_works(port: Port) -> None:
     e = Experiment(port)
     everything(e)
     e.leave()
-    assert agent.ended.wait(5)
-    assert environment.ended.wait(5)
+    assert agent.ended.wait(30)
+    assert environment.ended.wait(30)
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_program_ends_its_experiment_and_nothing_else(case: str) -> None:
     role, broken = BROKEN[case]
-    with core(patience=0.4) as port:
+    with core(patience=2.0) as port:
         answers = {AGENT: echo(), ENVIRONMENT: chain()}
         answers[role] |= broken
         programs = {each: Program(port, each, answers[each]) for each in answers}
@@ -276,7 +276,7 @@ def test_a_broken_program_ends_its_experiment_and_nothing_else(case: str) -> Non
             everything(e)
         e.connection.close()
         (sound,) = (programs[each] for each in programs if each != role)
-        assert sound.ended.wait(5)
+        assert sound.ended.wait(30)
         assert sound.codes()[-1] == 35
         check_that_the_core_still_works(port)
 
@@ -333,8 +333,8 @@ def test_an_experiment_that_sends_what_it_must_not(case: str) -> None:
             e.connection.close()
         else:
             assert read(e.connection) == (35, b"")
-        assert agent.ended.wait(5)
-        assert environment.ended.wait(5)
+        assert agent.ended.wait(30)
+        assert environment.ended.wait(30)
         assert agent.codes()[-1] == environment.codes()[-1] == 35
         check_that_the_core_still_works(port)
 
@@ -360,7 +360,7 @@ def test_an_experiment_that_dies_in_an_endless_episode_frees_the_others() -> Non
         e.connection.sendall(frame(27, struct.pack(">I", 0)))
         e.connection.close()
         assert agent.ended.wait(20)
-        assert environment.ended.wait(5)
+        assert environment.ended.wait(30)
 
 
 STRANGERS = {

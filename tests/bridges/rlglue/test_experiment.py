@@ -198,7 +198,7 @@ def test_a_legacy_agent_and_experiment_in_a_seat_of_a_native_game() -> None:
         assert e.ask(22) == outcome(1, 1.0) + adt([0]) + adt([0])
         e.ask(23)
         e.leave()
-        assert agent.ended.wait(5)
+        assert agent.ended.wait(30)
         assert agent.codes() == [4, 5, 6, 7, 5, 5, 6, 7, 8, 35]
 
 
