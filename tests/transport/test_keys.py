@@ -102,7 +102,7 @@ def listen(link: Link | Dealer) -> None:
 
 def refused(call: Callable[[], Any]) -> str:
     """Return the line with which a program is refused, within a second of waiting."""
-    over = []
+    over: list[float] = []
     while not over or over[-1] > 0:
         assert len(over) < TRIES, f"{over} s too late"
         began, worked = time.monotonic(), time.process_time()
