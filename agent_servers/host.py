@@ -14,6 +14,8 @@ from collections.abc import Generator, Sequence
 from types import GeneratorType
 from typing import Any
 
+from msgspec import Raw
+
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
 from dovetail.peer import options
@@ -174,7 +176,7 @@ class AgentHost:
         key = (message.episode, message.seat)
         seq = message.seq
         first = False
-        if isinstance(message, m.AgentStart):
+        if type(message) is m.AgentStart:
             first = True
             found = self._seats.get((message.match, message.seat))
             if found is not None:
@@ -193,8 +195,10 @@ class AgentHost:
         legal = message.legal
         try:
             actions = unmask(legal) if type(legal) is bytes else legal
-            observation = codec.opened(message.observation)
+            observation = message.observation
             afterstates, scene = message.afterstates, message.scene
+            if type(observation) is Raw:
+                observation = codec.opened(observation)
             if afterstates is not None:
                 afterstates = codec.opened(afterstates)
             if scene is not None:
@@ -217,8 +221,9 @@ class AgentHost:
             message.clock,
             play.seed,
             play.memory,
-            think=message.think,
         )
+        if message.think:
+            turn.think = True
         agent = play.agent
         if play.needs is not None:
             missing = play.needs.missing(actions, afterstates)

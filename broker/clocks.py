@@ -42,12 +42,13 @@ class SeatClock:
         self._stood = (0.0, 0.0)
         """When it was stopped, and the deadline then."""
 
-    def ask(self, now: float) -> None:
-        """Start: a decision is sent."""
+    def ask(self, now: float) -> Clock | None:
+        """Start: a decision is sent; return what the seat is shown with it."""
         self.sent = now
         self.deadline = now + self._most
         if self.left is not None:
             self.deadline = min(self.deadline, now + self.left + self._rule.margin)
+        return Clock(self._rule.decision, self.left, self.last) if self.timed else None
 
     def stop(self, now: float) -> None:
         """Count nothing until ``go``."""
@@ -76,7 +77,3 @@ class SeatClock:
             self.left = max(0.0, self.left - took) + self._rule.increment
         self.deadline = FOREVER
         return in_time
-
-    def shown(self) -> Clock | None:
-        """Return what the seat is shown with its next decision."""
-        return Clock(self._rule.decision, self.left, self.last) if self.timed else None

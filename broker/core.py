@@ -104,11 +104,8 @@ class Core:
                 m.ExperimentMessage: requests.on_message,
             },
         }
-        self._handlers = {
-            role: {kind: (handler, limits.COSTS.get(kind, 0.0)) for kind, handler in each.items()}
-            for role, each in roles.items()
-        }
-        """By role and type of message: what takes it, and what it costs."""
+        self._handlers = roles
+        """By role and type of message: what takes it."""
 
     # -- what happened ---------------------------------------------------------------------------
 
@@ -128,17 +125,17 @@ class Core:
             return
         peer.heard = now
         peer.greeting = None
-        entry = self._handlers[peer.role].get(type(message))
-        if entry is None:
+        kind = type(message)
+        handler = self._handlers[peer.role].get(kind)
+        if handler is None:
             self.tables.charge(peer, limits.UNREADABLE)
-            name = type(message).__struct_config__.tag
+            name = kind.__struct_config__.tag
             peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             return
-        handler, units = entry
-        if units and not self._sessions.affords(
-            peer, message, units + size // limits.UNIT_BYTES, now
-        ):
-            return
+        if kind in limits.COSTS:
+            units = limits.COSTS[kind] + size // limits.UNIT_BYTES
+            if not self._sessions.affords(peer, message, units, now):
+                return
         handler(peer, message, now)
 
     def refuse(self, address: Address, error: ProtocolError, now: float) -> None:

@@ -169,11 +169,10 @@ class Episode:
             view = seats[0] if views is None else views[number]
             place = self.places[number]
             clock = place.clock
-            shown = clock.shown() if clock.timed else None
             reward, place.pending = place.pending, 0.0
             place.legal = view.legal
             place.decisions += 1
-            clock.ask(now)
+            shown = clock.ask(now)
             if clock.deadline < self.deadline:
                 self.deadline = clock.deadline
             afterstates = None if view.afterstates is NIL else view.afterstates
@@ -191,8 +190,9 @@ class Episode:
                     view.text,
                     scene,
                     shown,
-                    think=think,
                 )
+                if think:
+                    step.think = True
                 decisions.append(step)
             else:
                 place.machine.move(ASKED_FIRST)

@@ -35,6 +35,8 @@ BEHIND = 1 << 18
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
+EXACT = 0.01
+"""Seconds for which no nearer deadline is looked for while peers in this program speak."""
 STALL = 1.0
 """Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
 WAIT = 0.5
@@ -125,14 +127,13 @@ class Server:
         """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
         core = self.core
         now = self._exchange(self._now())
-        live = self._live
         if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
             self._read(self._router, min(timeout, self._feed.wait), now)
         elif timeout > 0 and not core.tables.out.messages and not self._held:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
-        if now >= core.deadline():
+        if now >= core.deadline() and not self._local:  # what was said is taken in first
             self._tick(now)
         self._commit(now)
         if self._feed.wait <= 0:
@@ -141,8 +142,8 @@ class Server:
             for connection, why in core.tables.dropped.items():
                 self._router.drop(connection, why)
         core.tables.dropped.clear()
-        if live is not None and live.full and not self._held:
-            live.renew(self.core, self._secret, now)
+        if self._live is not None and self._live.full and not self._held:
+            self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
         self._last = time.monotonic() + self._offset
 
@@ -150,6 +151,7 @@ class Server:
         """Let peers in this program speak and answer; return the time then."""
         core, said = self.core, self._local
         self._told = False
+        until = min(core.deadline(), now + EXACT)
         for _ in range(ROUNDS):
             if not said or self._told or self._held:
                 break
@@ -164,7 +166,7 @@ class Server:
                         continue
                 for message in messages:
                     core.receive(local, message, now)
-            if now >= core.deadline():
+            if now >= until and now >= core.deadline():
                 self._tick(now)
             self._commit(now)
             now = self._last = time.monotonic() + self._offset  # what hosts took counts
@@ -229,10 +231,9 @@ class Server:
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
-        tables = self.core.tables
-        if not (tables.out.messages or tables.records or self._held):
-            return
         records, out = self.core.take_shared()
+        if not (out or records or self._held):
+            return
         if self.journal is not None:
             if self._held:
                 if now < self._retry and not records:
@@ -242,7 +243,8 @@ class Server:
                 self._held = []
             live = self._live
             if records or self._retry or live is not None:
-                self.journal.add(records)
+                if records:
+                    self.journal.add(records)
                 try:
                     if live is not None and live.events:
                         live.flush()
@@ -271,17 +273,17 @@ class Server:
         feed = self._feed
         if len(out) == 1 and not feed.gathered:
             [(to, message)] = out
-            if type(to) is Local:
-                self._deliver(to, [message])
+            if type(to) is Local and to.host is not None:
+                answers = to.host.handle([message])
+                if answers:
+                    self._local.append((to, answers))
                 return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
             if type(connection) is Audience:
                 feed.add(connection, message)
                 continue
-            bundle = bundles.get(connection)
-            if bundle is None:
-                bundle = bundles[connection] = []
+            bundle = bundles.setdefault(connection, [])
             if feed.gathered:
                 bundle += feed.catch_up(connection)
             bundle.append(message)
