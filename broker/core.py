@@ -234,10 +234,10 @@ class Core:
         if watch.run is not None and self.runs.get(watch.run) is None:
             peer.refuse(watch.id, "unknown", f"there is no run {watch.run}")
             return
-        self._watching.watch(peer, watch)
+        begins = self._watching.watch(peer, watch)
         peer.reply(watch.id)
-        if watch.on:
-            self._episodes.watched(peer)
+        if begins:
+            self._episodes.watched(peer, watch)
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):

@@ -65,7 +65,7 @@ class Episodes:
         for instance in run.instances():
             instance.busy += 1
         seated = [(place, run.agents[place]) for place in run.schedule.seating(index)]
-        watched = (run.rules.stepwise and run.asked.texts) or bool(self._watching.of(run))
+        watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
         number = self._tables.number()
         seed = run.schedule.seed(index)
         play = match.begin(
@@ -74,8 +74,9 @@ class Episodes:
             scenes=self._watching.scenes(run),
             modes=run.modes(),
             line=run.schedule.line(index),
+            pace=self._watching.pace(run),
         )
-        play.episode.think = self._watching.thoughts(run)
+        play.episode.think = self._watching.thoughts(run, play.seen)
         self._all[number] = run, play
         run.playing[match] = play
         self._matches.watch(match)
@@ -112,6 +113,8 @@ class Episodes:
         if ending is None and turn.turn < episode.opening.turns:
             self._open(run, play, now)
             return
+        if self._watching.peers or episode.think:
+            episode.think = self._watching.thoughts(run, play.seen)
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
         if self._watching.peers or run.request is not None:
@@ -124,13 +127,13 @@ class Episodes:
 
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
-        if self._watching.of(run):
-            self._watching.show(run, shown(run, play, None))
+        if self._watching.shows(run, play):
+            self._watching.show(run, play, shown(run, play, None))
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)
             return
-        play.step(now)
+        play.step(now, self._watching.pace(run))
         if play.episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -162,7 +165,7 @@ class Episodes:
             self._end(run, play, ending, now)
             return
         if not episode.owing:
-            play.step(now)
+            play.step(now, self._watching.pace(run))
         if episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -186,19 +189,19 @@ class Episodes:
             ending = episode.failed(error.message)
         self._end(run, play, ending, now)
 
-    def watched(self, peer: Peer) -> None:
+    def watched(self, peer: Peer, asked: m.Watch) -> None:
         """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
         for run, play in self._all.values():
-            if peer not in self._watching.of(run):
+            if self._watching.asked(peer, run) is not asked:
                 continue
             start = play.start
-            if not start.watched or (peer.scenes and not start.scenes):
+            if not asked.every and (not start.watched or (asked.scenes and not start.scenes)):
                 # The start is sent again where an episode moves to another environment.
-                play.start = replace(start, watched=True, scenes=start.scenes or peer.scenes)
+                play.start = replace(start, watched=True, scenes=start.scenes or asked.scenes)
                 play.late = True
-            play.episode.think = self._watching.thoughts(run)
-            if peer.scenes and play.episode.latest.turn >= 0:
-                self._watching.show_one(peer, run, shown(run, play, None))
+            play.episode.think = self._watching.thoughts(run, play.seen)
+            if asked.scenes and play.episode.latest.turn >= 0:
+                self._watching.show_one(peer, asked, run, shown(run, play, None))
 
     # -- when the broker was started again --------------------------------------------------------
 
@@ -262,7 +265,7 @@ class Episodes:
         ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
         if not ruled and episode.latest.turn >= 0:
             self._show(run, play, ending)
-        self._watching.tell(run, result)
+        self._watching.tell(run, result, seen=play.seen)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
@@ -279,16 +282,16 @@ class Episodes:
                 text = f"environment {play.match.environment.name} {what}"
                 self._silent(run, play.match, text, now)
             return
-        ending = play.overdue(now)
+        ending = play.overdue(now, self._watching.pace(run))
         if ending is not None:
             self._end(run, play, ending, now)
 
     def _show(self, run: Run, play: Play, ending: Ending | None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
-        if not self._watching.of(run) and run.request is None:
+        if run.request is None and not self._watching.shows(run, play):
             return
         turn = shown(run, play, ending)
-        self._watching.show(run, turn)
+        self._watching.show(run, play, turn)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.reply(number, turn)

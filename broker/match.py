@@ -6,7 +6,9 @@ What an ``Episode`` says is sent from here to the peers that hold the environmen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from dovetail.broker.clocks import FOREVER, SeatClock
 from dovetail.broker.episode import Ending, Episode
@@ -18,6 +20,19 @@ from dovetail.broker.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState
+
+AHEAD = 10.0
+"""Seconds by which watchers at a pace may be ahead of it within an episode: they see short ones whole."""
+JOIN = 1.0
+"""Seconds for which such watchers rather wait for the next episode than see the rest of one."""
+
+
+class Pace(NamedTuple):
+    """What watchers at a pace want of a run."""
+
+    every: float
+    """Seconds for each turn of a match that they are shown."""
+    scenes: bool
 
 
 class Sitter:
@@ -74,6 +89,8 @@ class Match:
     """Whether ``environment`` is another one that has yet to catch up."""
     play: Play | None = None
     """Its episode in progress."""
+    shown: float = 0.0
+    """Until when its watchers at a pace have had their share of turns."""
 
     @property
     def deadline(self) -> float:
@@ -108,6 +125,7 @@ class Match:
         scenes: bool,
         modes: list[m.Mode],
         line: list[list[Any]] | None = None,
+        pace: Pace | None = None,
     ) -> Play:
         """Seat the instances, ask for the first turn.
 
@@ -122,6 +140,7 @@ class Match:
             scenes: whether any wants its scene.
             modes: by place in the run's list of agents.
             line: the joint actions to begin with.
+            pace: what watchers at a pace want.
         """
         if not self.sitters:
             self.sitters = [Sitter(number, instance) for number, (_, instance) in enumerate(seated)]
@@ -147,12 +166,18 @@ class Match:
             scenes=scenes,
         )
         self.machine.on("start")
-        asked = self.environment.outbox.ask(start)
+        due = pace is not None and self.shown <= now
+        sent = start
+        if due and pace is not None:
+            self.shown = now + pace.every
+            if not watched:
+                sent = replace(start, watched=True, scenes=pace.scenes, once=True)
+        asked = self.environment.outbox.ask(sent)
         begun = Episode(
             *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
             line=line,
         )
-        self.play = Play(self, begun, asked, start)
+        self.play = Play(self, begun, asked, start, seen=due, due=due)
         return self.play
 
     def unseat(self, instance: Instance) -> None:
@@ -188,6 +213,10 @@ class Play:
     """Whether any clock stands still until a peer is back."""
     late: bool = False
     """Whether watchers want more than the environment was asked for."""
+    seen: bool = False
+    """Whether watchers at a pace are shown the episode."""
+    due: bool = False
+    """Whether they are shown the turn that the environment was asked for last."""
 
     def stop(self, now: float) -> None:
         """Let no clock run that a peer is on which is away by the broker's own fault."""
@@ -227,18 +256,31 @@ class Play:
             sitter = sitters[decision.seat]
             sitter.asked = sitter.instance.peer.outbox.ask(decision)
 
-    def step(self, now: float) -> None:
+    def step(self, now: float, pace: Pace | None) -> None:
         """Hand the actions of all seats to the environment, once it is there to take them."""
         step = self.episode.step(now)
+        self.due = pace is not None and self._due(pace.every, now)
+        if self.due and pace is not None:
+            step.watched, step.scenes, step.once = True, pace.scenes, True
         if self.late:  # for a watcher that came after the start
-            step.watched, step.scenes = self.start.watched, self.start.scenes
-            self.late = False
+            step.watched, step.scenes = self.start.watched, self.start.scenes or step.scenes
+            step.once = self.late = False
         if self.match.moving:
             self.episode.deadline = FOREVER
         else:
             self.asked = self.match.environment.outbox.ask(step)
 
-    def overdue(self, now: float) -> Ending | None:
+    def _due(self, every: float, now: float) -> bool:
+        """Whether watchers at a pace are shown the next turn: whole episodes, as far as ``AHEAD`` goes."""
+        match = self.match
+        ahead = match.shown - now
+        if ahead > (AHEAD if self.seen else -JOIN):
+            return False
+        match.shown = max(match.shown, now) + every
+        self.seen = True
+        return True
+
+    def overdue(self, now: float, pace: Pace | None) -> Ending | None:
         """Act upon the answers of seats that are overdue."""
         episode = self.episode
         ending = episode.overdue(now)
@@ -247,7 +289,7 @@ class Play:
             if sitter.machine.state != "deciding":
                 sitter.instance.peer.outbox.release(sitter.asked)
         if ending is None and not episode.owing:
-            self.step(now)
+            self.step(now, pace)
         if ending is not None and ending.reason == "stalled" and ending.blame is not None:
             self.match.sitters[ending.blame].instance.stalled = True
         return ending

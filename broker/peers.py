@@ -48,12 +48,8 @@ class Peer:
     ping: int = 0
     request: int = BEFORE_ANY
     """The highest ``id`` of a request that it has made."""
-    watching: set[int | None] = field(default_factory=set)
-    """Runs whose turns it is sent; None is all runs."""
-    scenes: bool = False
-    """Whether what it watches brings scenes."""
-    thoughts: bool = False
-    """Whether what it watches brings thoughts, where the run allows it."""
+    watching: dict[int | None, m.Watch] = field(default_factory=dict)
+    """By run, what it asked to be shown; None is all runs for which it did not ask by number."""
     complaints: int = 0
     owed: float = 0.0
     """Units that it was charged for and that have not worn off, at the time ``charged``."""

@@ -44,7 +44,7 @@ class Results:
         self._tell(run, stack, overs)
         self._tables.counters["episodes"] += len(overs)
         for result in results:
-            self._watching.tell(run, result)
+            self._watching.tell(run, result, seen=False)
         run.experiment.outbox.deliver(m.Episodes(run.number, results))
 
     def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:

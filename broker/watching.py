@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
 from dovetail.broker.episode import Ending
-from dovetail.broker.match import Play
+from dovetail.broker.match import Pace, Play
 from dovetail.broker.outbox import Audience, Out, Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.protocol import messages as m
+
+
+class Interest(NamedTuple):
+    """Who watches a run, and what they want of it."""
+
+    asked: list[tuple[Peer, m.Watch]]
+    all: bool
+    """Whether anyone wants all turns."""
+    scenes: bool
+    """Whether anyone wants the scenes of all turns."""
+    pace: Pace | None
+    """What those want who watch at a pace; None if there are none."""
+    thoughts: tuple[bool, bool]
+    """Whether anyone may see thoughts and wants them: who sees all turns, and who sees this episode."""
 
 
 class Watching:
@@ -19,59 +35,90 @@ class Watching:
         self._out = out
         self.peers: list[Peer] = []
         """Those who watch any run."""
-        self._of: dict[int, list[Peer]] = {}
-        """Who watches a run, by its number; as far as it was asked since that changed."""
-        self._audiences: dict[tuple[int, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """Who is shown scenes or thoughts where there are any, by the run and what there is."""
-        self._others: dict[int, Audience] = {}
-        """Who watches a run, but its own experiment."""
+        self._interests: dict[int, Interest] = {}
+        """By the number of a run; as far as it was asked since that changed."""
+        self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
+        """Who is shown scenes or thoughts where there are any, by the run, what there is, and whether
+        those at a pace see it."""
+        self._others: dict[tuple[int, bool], Audience] = {}
+        """Who is told of a run, but its own experiment, and whether those at a pace are."""
 
-    def watch(self, peer: Peer, asked: m.Watch) -> None:
-        """Begin or end to send a peer the turns of a run, or of all runs."""
-        run = asked.run
+    def watch(self, peer: Peer, asked: m.Watch) -> bool:
+        """Begin or end to send a peer the turns of a run, or of all runs.
+
+        Returns:
+            Whether it begins to see turns that it has not seen.
+        """
+        before = peer.watching.get(asked.run)
+        begins = asked.on and (before is None or before.every > asked.every == 0)
         if asked.on:
-            peer.watching.add(run)
-            peer.scenes, peer.thoughts = asked.scenes, asked.thoughts
+            peer.watching[asked.run] = asked
             if peer not in self.peers:
                 self.peers.append(peer)
         else:
-            peer.watching.discard(run)
+            peer.watching.pop(asked.run, None)
         self._changed()
+        return begins
 
-    def of(self, run: Run) -> list[Peer]:
+    def asked(self, peer: Peer, run: Run) -> m.Watch | None:
+        """Return what a peer wants to be shown of a run; None if nothing."""
+        if run.asked.secret:
+            return None
+        return peer.watching.get(run.number) or peer.watching.get(None)
+
+    def of(self, run: Run) -> Interest:
         """Return who watches a run."""
-        if not self.peers or run.asked.secret:
-            return []
-        found = self._of.get(run.number)
+        found = self._interests.get(run.number)
         if found is None:
-            wanted = (None, run.number)
-            found = [peer for peer in self.peers if not peer.watching.isdisjoint(wanted)]
-            self._of[run.number] = found
+            both = [(peer, self.asked(peer, run)) for peer in self.peers]
+            found = _interest(run, [(peer, asked) for peer, asked in both if asked is not None])
+            self._interests[run.number] = found
         return found
 
+    def all(self, run: Run) -> bool:
+        """Return whether anyone watches all turns of a run."""
+        return bool(self.peers) and self.of(run).all
+
     def scenes(self, run: Run) -> bool:
-        """Return whether anyone who watches a run wants scenes."""
-        return any(peer.scenes for peer in self.of(run))
+        """Return whether anyone wants the scenes of all turns of a run."""
+        return bool(self.peers) and self.of(run).scenes
 
-    def thoughts(self, run: Run) -> bool:
-        """Return whether anyone who watches a run wants thoughts and may see them."""
-        return any(_thoughts_for(peer, run) for peer in self.of(run))
+    def pace(self, run: Run) -> Pace | None:
+        """Return what those want of a run who watch it at a pace; None if there are none."""
+        return self.of(run).pace if self.peers else None
 
-    def show(self, run: Run, turn: m.WatchedTurn) -> None:
+    def thoughts(self, run: Run, seen: bool) -> bool:
+        """Return whether anyone who watches a run wants thoughts and may see them.
+
+        Args:
+            run: the run.
+            seen: whether those who watch at a pace see the episode.
+        """
+        if not self.peers:
+            return False
+        always, sometimes = self.of(run).thoughts
+        return always or (seen and sometimes)
+
+    def shows(self, run: Run, play: Play) -> bool:
+        """Return whether anyone is shown the latest turn of an episode."""
+        return bool(self.peers) and (
+            self.of(run).all or (play.due and self.of(run).pace is not None)
+        )
+
+    def show(self, run: Run, play: Play, turn: m.WatchedTurn) -> None:
         """Send each watcher what it asked for of a turn, and may see."""
-        there = (run.number, turn.scene is not None, bool(turn.thoughts))
+        there = (run.number, turn.scene is not None, bool(turn.thoughts), play.due)
         audiences = self._audiences.get(there)
         if audiences is None:
-            kinds = _by_kind(run, self.of(run), *there[1:])
-            audiences = self._audiences[there] = kinds
+            asked = [each for each in self.of(run).asked if play.due or not each[1].every]
+            audiences = self._audiences[there] = _by_kind(run, asked, *there[1:3])
         for scene, thoughts, audience in audiences:
             self._show(turn, scene, thoughts, audience)
 
-    def show_one(self, peer: Peer, run: Run, turn: m.WatchedTurn) -> None:
+    def show_one(self, peer: Peer, asked: m.Watch, run: Run, turn: m.WatchedTurn) -> None:
         """Send one of the watchers what it asked for of a turn, and may see."""
-        for scene, thoughts, audience in _by_kind(
-            run, [peer], turn.scene is not None, bool(turn.thoughts)
-        ):
+        there = turn.scene is not None, bool(turn.thoughts)
+        for scene, thoughts, audience in _by_kind(run, [(peer, asked)], *there):
             self._show(turn, scene, thoughts, audience)
 
     def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
@@ -82,20 +129,32 @@ class Watching:
         )
         self._out.messages.append((audience, shown))
 
-    def tell(self, run: Run, message: m.Progress | m.Done | m.Episode) -> None:
-        """Tell those who watch a run, but its own experiment; it may be lost."""
-        if not self.of(run):
+    def tell(
+        self, run: Run, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
+    ) -> None:
+        """Tell those who watch a run, but its own experiment; it may be lost.
+
+        Args:
+            run: the run.
+            message: what they are told.
+            seen: whether it is for those, too, who watch at a pace.
+        """
+        if not self.peers or not (self.of(run).all or (seen and self.of(run).asked)):
             return
-        others = self._others.get(run.number)
+        others = self._others.get((run.number, seen))
         if others is None:
-            boxes = [peer.outbox for peer in self.of(run) if peer is not run.experiment]
-            others = self._others[run.number] = Audience(boxes)
+            boxes = [
+                peer.outbox
+                for peer, asked in self.of(run).asked
+                if peer is not run.experiment and (seen or not asked.every)
+            ]
+            others = self._others[run.number, seen] = Audience(boxes)
         self._out.messages.append((others, message))
 
     def over(self, run: Run) -> None:
         """Take a run off everybody's list."""
         for peer in self.peers:
-            peer.watching.discard(run.number)
+            peer.watching.pop(run.number, None)
         self._changed()
 
     def forget(self, peer: Peer) -> None:
@@ -106,24 +165,42 @@ class Watching:
 
     def _changed(self) -> None:
         self.peers = [peer for peer in self.peers if peer.watching]
-        self._of.clear()
+        self._interests.clear()
         self._audiences.clear()
         self._others.clear()
 
 
+def _interest(run: Run, asked: list[tuple[Peer, m.Watch]]) -> Interest:
+    always = [each for each in asked if not each[1].every]
+    paced = [each for each in asked if each[1].every]
+    pace = None
+    if paced:
+        pace = Pace(min(asked.every for _, asked in paced), any(asked.scenes for _, asked in paced))
+    return Interest(
+        asked,
+        bool(always),
+        any(asked.scenes for _, asked in always),
+        pace,
+        (
+            any(_thoughts_for(*each, run) for each in always),
+            any(_thoughts_for(*each, run) for each in paced),
+        ),
+    )
+
+
 def _by_kind(
-    run: Run, peers: list[Peer], scene: bool, thoughts: bool
+    run: Run, watchers: list[tuple[Peer, m.Watch]], scene: bool, thoughts: bool
 ) -> list[tuple[bool, bool, Audience]]:
     """Return the peers that are shown the same of a turn that has a scene, or thoughts."""
     kinds: dict[tuple[bool, bool], list[Outbox]] = {}
-    for peer in peers:
-        kind = (scene and peer.scenes, thoughts and _thoughts_for(peer, run))
+    for peer, asked in watchers:
+        kind = (scene and asked.scenes, thoughts and _thoughts_for(peer, asked, run))
         kinds.setdefault(kind, []).append(peer.outbox)
     return [(*kind, Audience(boxes)) for kind, boxes in kinds.items()]
 
 
-def _thoughts_for(peer: Peer, run: Run) -> bool:
-    return peer.thoughts and (run.asked.thoughts or peer is run.experiment)
+def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
+    return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
 def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:

@@ -25,6 +25,7 @@ from dovetail.protocol.errors import Code, DovetailError, IllegalAction, Protoco
 log = logging.getLogger("dovetail.environment")
 
 LEGAL = {type(None), list, bytes}
+NOTHING = (False, False)
 PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 
 
@@ -32,7 +33,7 @@ class _Open:
     """An environment made for a match, and its episode in progress."""
 
     __slots__ = (
-        *("before", "environment", "episode", "match", "seats", "seq", "to_act", "turn"),
+        *("before", "environment", "episode", "match", "once", "seats", "seq", "to_act", "turn"),
         *("scenes", "walk", "walked", "wants", "watched"),
     )
 
@@ -51,6 +52,8 @@ class _Open:
         self.wants: list[list[m.Want]] = []
         self.watched = False
         self.scenes = False
+        self.once = NOTHING
+        """Whether the next turn alone has the public text, and the scene."""
         self.walk: Walk | None = None
         """What answers the lookahead of ``walked``."""
         self.walked: tuple[int, int, int, int] | None = None
@@ -120,10 +123,10 @@ class EnvironmentHost:
             self._fail(message.seq, "unknown", text, out)
             return
         place.before, place.seq = place.seq, message.seq
-        if message.watched:
-            place.watched = True
-        if message.scenes:
-            place.scenes = True
+        place.once = (message.watched, message.scenes) if message.once else NOTHING
+        if not message.once:
+            place.watched = place.watched or message.watched
+            place.scenes = place.scenes or message.scenes
         try:
             turn = place.environment.step(dict(message.actions))
         except IllegalAction as error:
@@ -146,8 +149,9 @@ class EnvironmentHost:
         place.turn = -1
         place.before, place.seq = place.seq, message.seq
         place.wants = message.wants
-        place.watched = message.watched
-        place.scenes = message.scenes
+        asked = message.watched, message.scenes
+        place.once = asked if message.once else NOTHING
+        place.watched, place.scenes = NOTHING if message.once else asked
         try:
             turn = place.environment.start(message.seed)
         except Exception as error:
@@ -170,9 +174,10 @@ class EnvironmentHost:
                 if type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
-            if place.watched:
+            text, scene = place.once
+            if text or place.watched:
                 turn.text = place.environment.text()
-            if place.scenes:
+            if scene or place.scenes:
                 shown = place.environment.scene()
                 turn.scene = m.NIL if shown is None else shown
             if place.wants:

@@ -329,6 +329,8 @@ class EnvironmentStart(Message, tag="start"):
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     scenes: bool = False
     """Whether to add the public ``scene`` to each turn, too."""
+    once: bool = False
+    """Whether ``watched`` and ``scenes`` hold for this turn only."""
 
 
 class EnvironmentStep(Message, tag="step"):
@@ -346,6 +348,8 @@ class EnvironmentStep(Message, tag="step"):
     """Whether to add the public ``text`` from this step's turn on, whatever ``start`` said."""
     scenes: bool = False
     """The same for the public ``scene``."""
+    once: bool = False
+    """Whether ``watched`` and ``scenes`` hold for the turn that answers this step only, and change nothing else."""
 
 
 class Close(Message):
@@ -1124,6 +1128,8 @@ class Watch(Message):
     """Whether turns bring the ``scene`` that all may see; begins with the present turns."""
     thoughts: bool = False
     """Whether turns bring what the agents think, where the run allows it."""
+    every: Annotated[float, Meta(ge=0)] = 0.0
+    """Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns."""
 
 
 class ExperimentCreate(Message, tag="create"):

@@ -160,6 +160,8 @@ class Scene(Struct, omit_defaults=True):
     """Lines of the board: ``[x1, y1, x2, y2]`` each."""
     zones: list[Zone] = []
     """Where cards lie, in the order in which they are drawn; a zone that is missing comes last."""
+    moved: str = ""
+    """What led here: the last actions, named as the choices were."""
     paths: Any = None
     """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed at."""
 

@@ -83,6 +83,8 @@ type EnvironmentStart struct {
 	Seq int64
 	// Whether to add the public `scene` to each turn, too.
 	Scenes bool
+	// Whether `watched` and `scenes` hold for this turn only.
+	Once bool
 }
 
 func (m *EnvironmentStart) wire(w *wire) {
@@ -94,6 +96,7 @@ func (m *EnvironmentStart) wire(w *wire) {
 	opt(w, "seq", &m.Seq, 0, integer)
 	w.check(m.Seq >= 0, "seq", "0 or more")
 	opt(w, "scenes", &m.Scenes, false, boolean)
+	opt(w, "once", &m.Once, false, boolean)
 }
 
 func (*EnvironmentStart) kind() string { return "start" }
@@ -115,6 +118,9 @@ type EnvironmentStep struct {
 	Watched bool
 	// The same for the public `scene`.
 	Scenes bool
+	// Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing
+	// else.
+	Once bool
 }
 
 func (m *EnvironmentStep) wire(w *wire) {
@@ -125,6 +131,7 @@ func (m *EnvironmentStep) wire(w *wire) {
 	w.check(m.Seq >= 0, "seq", "0 or more")
 	opt(w, "watched", &m.Watched, false, boolean)
 	opt(w, "scenes", &m.Scenes, false, boolean)
+	opt(w, "once", &m.Once, false, boolean)
 }
 
 func (*EnvironmentStep) kind() string { return "step" }

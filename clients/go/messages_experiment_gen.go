@@ -290,6 +290,9 @@ type Watch struct {
 	Scenes bool
 	// Whether turns bring what the agents think, where the run allows it.
 	Thoughts bool
+	// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all
+	// turns.
+	Every float64
 }
 
 func (m *Watch) wire(w *wire) {
@@ -298,6 +301,7 @@ func (m *Watch) wire(w *wire) {
 	orPointer(w, "on", &m.On, true, boolean)
 	opt(w, "scenes", &m.Scenes, false, boolean)
 	opt(w, "thoughts", &m.Thoughts, false, boolean)
+	opt(w, "every", &m.Every, 0, number)
 }
 
 func (*Watch) kind() string { return "watch" }

@@ -279,6 +279,107 @@ def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_nex
     table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
 
 
+def paced(**watch: Any) -> tuple[Conversation, Voice]:
+    """Return two seats that act in turn, and who watches them at a pace of ten turns a second."""
+    table = Conversation(thoughts=True, episodes=3)
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1, scenes=True, thoughts=True, every=0.1))
+    watcher.hears(m.Reply, id=1)
+    return table.opens(), watcher
+
+
+def move(table: Conversation, **turn: Any) -> Any:
+    """Have the seat to act do so, and the environment answer; return what that was asked."""
+    seat = (
+        table.environment.last.turn + 1
+        if isinstance(table.environment.last, m.EnvironmentStep)
+        else 0
+    )
+    agent = table.agents[seat % 2]
+    if agent.heard and isinstance(agent.heard[0], m.Init):
+        agent.hears(m.Init)
+    agent.hears(m.AgentStart if seat < 2 else m.AgentStep)
+    agent.acts(0)
+    asked = table.environment.hears(m.EnvironmentStep)
+    given = {"text": "t", "scene": {}} if asked.once else {}
+    table.environment.turns(*(() if turn else ((seat + 1) % 2,)), **given, **turn)
+    return asked
+
+
+@pytest.mark.rule("S7.13")
+def test_a_watcher_at_a_pace_sees_short_episodes_whole_and_costs_no_more_than_that() -> None:
+    table, watcher = paced()
+    table.environment.hears(m.EnvironmentStart, watched=True, scenes=True, once=True)
+    table.environment.turns(0, text="t", scene={})
+    for turn in range(9):
+        watcher.hears(m.WatchedTurn, turn=turn)
+        asked = move(table)
+        assert (asked.watched, asked.scenes, asked.once) == (True, True, True)
+    watcher.hears(m.WatchedTurn, turn=9)
+    assert move(table, terminated=True).once
+    watcher.hears(m.WatchedTurn, reason="terminated")
+    watcher.hears(m.Episode, index=0)
+    for agent in table.agents:
+        agent.hears(m.End)
+    # Eleven turns were shown, so nothing is for 1.1 s: no scene is drawn, no result comes.
+    table.environment.hears(m.EnvironmentStart, watched=False, scenes=False)
+    table.environment.turns(0)
+    assert table.agents[0].hears(m.AgentStart, think=False)
+    assert not watcher.heard
+    table.at(1.0)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
+    table.environment.turns(terminated=True)
+    assert not watcher.heard
+    for agent in table.agents:
+        agent.hears(m.End)
+    table.environment.hears(m.EnvironmentStart, watched=False)
+    # Who comes in the middle of an episode rather waits a second for the next one.
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStart)
+    table.at(2.5)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep, watched=True, scenes=True, once=True)
+    table.environment.turns(1, text="t", scene={})
+    watcher.hears(m.WatchedTurn, index=2, turn=1, scene={})
+    assert table.agents[1].hears(m.AgentStart).think
+
+
+@pytest.mark.rule("S7.13")
+def test_a_long_episode_is_shown_to_who_watches_at_a_pace_now_and_then() -> None:
+    table, watcher = paced()
+    table.environment.hears(m.EnvironmentStart, once=True)
+    table.environment.turns(0, text="t", scene={})
+    for _ in range(200):
+        move(table)
+    # 10 s ahead of the pace, at 0.1 s for each turn.
+    shown = len([each for each in watcher.heard if isinstance(each, m.WatchedTurn)])
+    assert shown == 101
+    watcher.heard.clear()
+    table.at(1.05)
+    for _ in range(50):
+        move(table)
+    assert [each.turn for each in watcher.heard if isinstance(each, m.WatchedTurn)] == [
+        *range(201, 211)
+    ]
+
+
+@pytest.mark.rule("S7.13")
+def test_who_watches_every_turn_is_not_slowed_by_who_watches_at_a_pace() -> None:
+    table, watcher = paced()
+    other = Voice(table, "observer", "all")
+    other.says(m.Watch(1, table.run))
+    other.hears(m.Reply, id=1)
+    table.environment.hears(m.EnvironmentStart, watched=True, scenes=True, once=True)
+    table.environment.turns(0, text="t", scene={})
+    for _ in range(150):
+        move(table)
+    turns = [each for each in other.heard if isinstance(each, m.WatchedTurn)]
+    assert [each.turn for each in turns] == [*range(151)]
+    assert all(each.scene is None for each in turns)
+    assert len([each for each in watcher.heard if isinstance(each, m.WatchedTurn)]) == 101
+
+
 @pytest.mark.rule("S7.16")
 @pytest.mark.parametrize("everyone", [False, True])
 def test_thoughts_are_for_those_who_may_see_them(everyone: bool) -> None:

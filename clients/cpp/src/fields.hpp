@@ -155,6 +155,7 @@ void visit(V& v, M& m, Of<messages::EnvironmentStart>) {
     v.optional("seq", m.seq);
     v.at_least("seq", m.seq, 0);
     v.optional("scenes", m.scenes);
+    v.optional("once", m.once);
 }
 
 template <class V, class M>
@@ -166,6 +167,7 @@ void visit(V& v, M& m, Of<messages::EnvironmentStep>) {
     v.at_least("seq", m.seq, 0);
     v.optional("watched", m.watched);
     v.optional("scenes", m.scenes);
+    v.optional("once", m.once);
 }
 
 template <class V, class M>
@@ -613,6 +615,8 @@ void visit(V& v, M& m, Of<messages::Watch>) {
     v.optional("on", m.on, true);
     v.optional("scenes", m.scenes);
     v.optional("thoughts", m.thoughts);
+    v.optional("every", m.every);
+    v.at_least("every", m.every, 0);
 }
 
 template <class V, class M>

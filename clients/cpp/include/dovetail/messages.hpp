@@ -230,6 +230,8 @@ struct EnvironmentStart {
     std::int64_t seq = 0;
     /// Whether to add the public `scene` to each turn, too.
     bool scenes = false;
+    /// Whether `watched` and `scenes` hold for this turn only.
+    bool once = false;
 };
 
 /// Applies the actions of all seats in `to_act`; answered with the next `turn`. The message `step`, broker to
@@ -248,6 +250,8 @@ struct EnvironmentStep {
     bool watched = false;
     /// The same for the public `scene`.
     bool scenes = false;
+    /// Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
+    bool once = false;
 };
 
 /// Ends a match; the environment can release what it holds for it. The message `close`, broker to
@@ -969,6 +973,9 @@ struct Watch {
     bool scenes = false;
     /// Whether turns bring what the agents think, where the run allows it.
     bool thoughts = false;
+    /// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns.
+    /// At least 0.
+    double every = 0.0;
 };
 
 /// Creates an agent instance; the reply is `{"instance": number}`. The message `create`, experiment to

@@ -534,6 +534,8 @@ pub struct EnvironmentStart {
     pub seq: u64,
     /// Whether to add the public `scene` to each turn, too.
     pub scenes: bool,
+    /// Whether `watched` and `scenes` hold for this turn only.
+    pub once: bool,
 }
 
 record! { EnvironmentStart "type" = "start";
@@ -544,6 +546,7 @@ record! { EnvironmentStart "type" = "start";
     watched "watched" = false,
     seq "seq" = 0,
     scenes "scenes" = false,
+    once "once" = false,
 }
 
 /// Applies the actions of all seats in `to_act`; answered with the next `turn`.
@@ -561,6 +564,9 @@ pub struct EnvironmentStep {
     pub watched: bool,
     /// The same for the public `scene`.
     pub scenes: bool,
+    /// Whether `watched` and `scenes` hold for the turn that answers this step only, and change
+    /// nothing else.
+    pub once: bool,
 }
 
 record! { EnvironmentStep "type" = "step";
@@ -570,6 +576,7 @@ record! { EnvironmentStep "type" = "step";
     seq "seq" = 0,
     watched "watched" = false,
     scenes "scenes" = false,
+    once "once" = false,
 }
 
 /// Ends a match; the environment can release what it holds for it.
@@ -1651,6 +1658,9 @@ pub struct Watch {
     pub scenes: bool,
     /// Whether turns bring what the agents think, where the run allows it.
     pub thoughts: bool,
+    /// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows
+    /// all turns.
+    pub every: f64,
 }
 
 record! { Watch "type" = "watch";
@@ -1659,6 +1669,7 @@ record! { Watch "type" = "watch";
     on "on" = true,
     scenes "scenes" = false,
     thoughts "thoughts" = false,
+    every "every" = 0.0,
 }
 
 /// Creates an agent instance; the reply is `{"instance": number}`.

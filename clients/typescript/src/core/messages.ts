@@ -600,6 +600,8 @@ export interface EnvironmentStart {
   seq: number;
   /** Whether to add the public `scene` to each turn, too. */
   scenes: boolean;
+  /** Whether `watched` and `scenes` hold for this turn only. */
+  once: boolean;
 }
 export const EnvironmentStart = message<EnvironmentStart>("start", {
   match: s.required(s.integer),
@@ -609,6 +611,7 @@ export const EnvironmentStart = message<EnvironmentStart>("start", {
   watched: s.optional(s.boolean, false),
   seq: s.optional(s.within(0), 0),
   scenes: s.optional(s.boolean, false),
+  once: s.optional(s.boolean, false),
 });
 
 /** Applies the actions of all seats in `to_act`; answered with the next `turn`. */
@@ -626,6 +629,10 @@ export interface EnvironmentStep {
   watched: boolean;
   /** The same for the public `scene`. */
   scenes: boolean;
+  /**
+   * Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
+   */
+  once: boolean;
 }
 export const EnvironmentStep = message<EnvironmentStep>("step", {
   episode: s.required(s.integer),
@@ -634,6 +641,7 @@ export const EnvironmentStep = message<EnvironmentStep>("step", {
   seq: s.optional(s.within(0), 0),
   watched: s.optional(s.boolean, false),
   scenes: s.optional(s.boolean, false),
+  once: s.optional(s.boolean, false),
 });
 
 /** Ends a match; the environment can release what it holds for it. */
@@ -1671,6 +1679,11 @@ export interface Watch {
    * @defaultValue false
    */
   thoughts?: boolean;
+  /**
+   * Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns.
+   * @defaultValue 0
+   */
+  every?: number;
 }
 
 /** Creates an agent instance; the reply is `{"instance": number}`. */
@@ -2086,6 +2099,8 @@ export interface Scene {
   lines?: readonly number[][];
   /** Where cards lie, in the order in which they are drawn; a zone that is missing comes last. */
   zones?: readonly Zone[];
+  /** What led here: the last actions, named as the choices were. */
+  moved?: string;
   /** In place of `choices`: an integer tensor [legal actions, parts] of the cells to be pointed at. */
   paths?: any;
 }

@@ -933,6 +933,7 @@ public sealed interface Message extends Encodable {
      * @param watched Whether to add the public {@code text} to each turn.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param scenes Whether to add the public {@code scene} to each turn, too.
+     * @param once Whether {@code watched} and {@code scenes} hold for this turn only.
      */
     record EnvironmentStart(
             long match,
@@ -941,30 +942,36 @@ public sealed interface Message extends Encodable {
             List<List<Want>> wants,
             boolean watched,
             long seq,
-            boolean scenes) implements Message {
+            boolean scenes,
+            boolean once) implements Message {
         /** {@return {@code EnvironmentStart} with defaults in the other fields} */
         public static EnvironmentStart of(long match, long episode, long seed) {
-            return new EnvironmentStart(match, episode, seed, List.of(), false, 0L, false);
+            return new EnvironmentStart(match, episode, seed, List.of(), false, 0L, false, false);
         }
 
         /** {@return a copy with another {@code wants}} */
         public EnvironmentStart withWants(List<List<Want>> wants) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes, once);
         }
 
         /** {@return a copy with another {@code watched}} */
         public EnvironmentStart withWatched(boolean watched) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes, once);
         }
 
         /** {@return a copy with another {@code seq}} */
         public EnvironmentStart withSeq(long seq) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes, once);
         }
 
         /** {@return a copy with another {@code scenes}} */
         public EnvironmentStart withScenes(boolean scenes) {
-            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes);
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes, once);
+        }
+
+        /** {@return a copy with another {@code once}} */
+        public EnvironmentStart withOnce(boolean once) {
+            return new EnvironmentStart(match, episode, seed, wants, watched, seq, scenes, once);
         }
 
         @Override
@@ -978,6 +985,7 @@ public sealed interface Message extends Encodable {
                     .put("watched", watched, false)
                     .put("seq", seq, 0L)
                     .put("scenes", scenes, false)
+                    .put("once", once, false)
                     .map();
         }
 
@@ -990,7 +998,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("wants", Reader.list(Reader.list(Reader.word(Want.class))), List.of()),
                     fields.optional("watched", Reader.BOOLEAN, false),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("scenes", Reader.BOOLEAN, false));
+                    fields.optional("scenes", Reader.BOOLEAN, false),
+                    fields.optional("once", Reader.BOOLEAN, false));
         }
     }
 
@@ -1003,6 +1012,8 @@ public sealed interface Message extends Encodable {
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param watched Whether to add the public {@code text} from this step's turn on, whatever {@code start} said.
      * @param scenes The same for the public {@code scene}.
+     * @param once Whether {@code watched} and {@code scenes} hold for the turn that answers this step only, and
+     *     change nothing else.
      */
     record EnvironmentStep(
             long episode,
@@ -1010,25 +1021,31 @@ public sealed interface Message extends Encodable {
             List<SeatValue> actions,
             long seq,
             boolean watched,
-            boolean scenes) implements Message {
+            boolean scenes,
+            boolean once) implements Message {
         /** {@return {@code EnvironmentStep} with defaults in the other fields} */
         public static EnvironmentStep of(long episode, long turn, List<SeatValue> actions) {
-            return new EnvironmentStep(episode, turn, actions, 0L, false, false);
+            return new EnvironmentStep(episode, turn, actions, 0L, false, false, false);
         }
 
         /** {@return a copy with another {@code seq}} */
         public EnvironmentStep withSeq(long seq) {
-            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes, once);
         }
 
         /** {@return a copy with another {@code watched}} */
         public EnvironmentStep withWatched(boolean watched) {
-            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes, once);
         }
 
         /** {@return a copy with another {@code scenes}} */
         public EnvironmentStep withScenes(boolean scenes) {
-            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes);
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes, once);
+        }
+
+        /** {@return a copy with another {@code once}} */
+        public EnvironmentStep withOnce(boolean once) {
+            return new EnvironmentStep(episode, turn, actions, seq, watched, scenes, once);
         }
 
         @Override
@@ -1041,6 +1058,7 @@ public sealed interface Message extends Encodable {
                     .put("seq", seq, 0L)
                     .put("watched", watched, false)
                     .put("scenes", scenes, false)
+                    .put("once", once, false)
                     .map();
         }
 
@@ -1052,7 +1070,8 @@ public sealed interface Message extends Encodable {
                     fields.required("actions", Reader.list(SeatValue::read)),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("watched", Reader.BOOLEAN, false),
-                    fields.optional("scenes", Reader.BOOLEAN, false));
+                    fields.optional("scenes", Reader.BOOLEAN, false),
+                    fields.optional("once", Reader.BOOLEAN, false));
         }
     }
 
@@ -3551,31 +3570,38 @@ public sealed interface Message extends Encodable {
      * @param on False unsubscribes.
      * @param scenes Whether turns bring the {@code scene} that all may see; begins with the present turns.
      * @param thoughts Whether turns bring what the agents think, where the run allows it.
+     * @param every Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all
+     *     turns.
      */
-    record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts) implements Message {
+    record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts, double every) implements Message {
         /** {@return {@code Watch} with defaults in the other fields} */
         public static Watch of(long id) {
-            return new Watch(id, null, true, false, false);
+            return new Watch(id, null, true, false, false, 0.0);
         }
 
         /** {@return a copy with another {@code run}} */
         public Watch withRun(Long run) {
-            return new Watch(id, run, on, scenes, thoughts);
+            return new Watch(id, run, on, scenes, thoughts, every);
         }
 
         /** {@return a copy with another {@code on}} */
         public Watch withOn(boolean on) {
-            return new Watch(id, run, on, scenes, thoughts);
+            return new Watch(id, run, on, scenes, thoughts, every);
         }
 
         /** {@return a copy with another {@code scenes}} */
         public Watch withScenes(boolean scenes) {
-            return new Watch(id, run, on, scenes, thoughts);
+            return new Watch(id, run, on, scenes, thoughts, every);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public Watch withThoughts(boolean thoughts) {
-            return new Watch(id, run, on, scenes, thoughts);
+            return new Watch(id, run, on, scenes, thoughts, every);
+        }
+
+        /** {@return a copy with another {@code every}} */
+        public Watch withEvery(double every) {
+            return new Watch(id, run, on, scenes, thoughts, every);
         }
 
         @Override
@@ -3587,6 +3613,7 @@ public sealed interface Message extends Encodable {
                     .put("on", on, true)
                     .put("scenes", scenes, false)
                     .put("thoughts", thoughts, false)
+                    .put("every", every, 0.0)
                     .map();
         }
 
@@ -3597,7 +3624,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("run", Reader.orNil(Reader.INTEGER), null),
                     fields.optional("on", Reader.BOOLEAN, true),
                     fields.optional("scenes", Reader.BOOLEAN, false),
-                    fields.optional("thoughts", Reader.BOOLEAN, false));
+                    fields.optional("thoughts", Reader.BOOLEAN, false),
+                    fields.optional("every", Reader.atLeast(Reader.NUMBER, 0), 0.0));
         }
     }
 

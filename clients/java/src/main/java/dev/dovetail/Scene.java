@@ -18,6 +18,7 @@ import java.util.Map;
  * @param marks What stands out.
  * @param lines Lines of the board: {@code [x1, y1, x2, y2]} each.
  * @param zones Where cards lie, in the order in which they are drawn; a zone that is missing comes last.
+ * @param moved What led here: the last actions, named as the choices were.
  * @param paths In place of {@code choices}: an integer tensor [legal actions, parts] of the cells to be pointed at.
  */
 public record Scene(
@@ -32,72 +33,91 @@ public record Scene(
         List<Mark> marks,
         List<double[]> lines,
         List<Zone> zones,
+        String moved,
         Object paths) implements Encodable {
     /** {@return {@code Scene} with defaults in all fields} */
     public static Scene of() {
         return new Scene(
                 0.0, 0.0, List.of(), List.of(), List.of(), List.of(), "", List.of(), List.of(), List.of(), List.of(),
-                null);
+                "", null);
     }
 
     /** {@return a copy with another {@code width}} */
     public Scene withWidth(double width) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code height}} */
     public Scene withHeight(double height) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code cells}} */
     public Scene withCells(List<Cell> cells) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code pieces}} */
     public Scene withPieces(List<Piece> pieces) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code cards}} */
     public Scene withCards(List<Card> cards) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code choices}} */
     public Scene withChoices(List<Choice> choices) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code caption}} */
     public Scene withCaption(String caption) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code seats}} */
     public Scene withSeats(List<Seated> seats) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code marks}} */
     public Scene withMarks(List<Mark> marks) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code lines}} */
     public Scene withLines(List<double[]> lines) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code zones}} */
     public Scene withZones(List<Zone> zones) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+    }
+
+    /** {@return a copy with another {@code moved}} */
+    public Scene withMoved(String moved) {
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     /** {@return a copy with another {@code paths}} */
     public Scene withPaths(Object paths) {
-        return new Scene(width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, paths);
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
     }
 
     @Override
@@ -114,6 +134,7 @@ public record Scene(
                 .put("marks", marks, List.of())
                 .put("lines", lines, List.of())
                 .put("zones", zones, List.of())
+                .put("moved", moved, "")
                 .put("paths", paths, null)
                 .map();
     }
@@ -132,6 +153,7 @@ public record Scene(
                 fields.optional("marks", Reader.list(Mark::read), List.of()),
                 fields.optional("lines", Reader.list(Reader.NUMBERS), List.of()),
                 fields.optional("zones", Reader.list(Zone::read), List.of()),
+                fields.optional("moved", Reader.TEXT, ""),
                 fields.optional("paths", Reader.ANY, null));
     }
 
