@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -206,8 +206,12 @@ class Amazons(Environment):
         if board.shooter is not None:
             return f"/{self._square(action - size * size)}"
         move, arrow = (action, None) if board.steps else divmod(action, size)
-        shot = "" if arrow is None else f"/{self._square(arrow)}"
-        return f"{self._square(move // size)}-{self._square(move % size)}{shot}"
+        return self._line((move // size, move % size, *([] if arrow is None else [arrow])))
+
+    def _line(self, squares: Sequence[int]) -> str:
+        """Return a queen's move, and her shot if there is one, as a person writes it."""
+        names = [self._square(square) for square in squares]
+        return "/".join(["-".join(names[:2]), *names[2:]])
 
     def scene(self, seat: int | None = None) -> Scene:
         """Return the squares row by row from the top; of many choices their paths only."""
@@ -252,4 +256,5 @@ class Amazons(Environment):
             seats=[Seated("A"), Seated("B")],
             marks=[Mark("last", last)] if last else [],
             paths=paths,
+            moved=self._line(board.last),
         )

@@ -192,6 +192,7 @@ class ConnectFour(Environment):
             choices=choices,
             seats=[Seated("X", note="began"), Seated("O")],
             marks=marks,
+            moved="" if board.last is None else f"column {board.last}",
         )
 
     def _won(self) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from dovetail.env_servers.dominion.rules import (
 )
 from dovetail.env_servers.environment import Environment, Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.scenes import Card as ShownCard
-from dovetail.protocol.scenes import Choice, Seated, Zone
+from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
 
 PHASES = ("action", "trash", "buy")
@@ -95,6 +95,8 @@ class Dominion(Environment):
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
+        self._moved: int | None = None
+        """The last action."""
         options = self.configuration
         self.options = checked(
             Options(
@@ -134,6 +136,7 @@ class Dominion(Environment):
 
     def start(self, seed: int) -> Turn:
         self.game = Game(self.options, random.Random(seed))
+        self._moved = None
         return self._turn(self.game.seat)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
@@ -141,6 +144,7 @@ class Dominion(Environment):
         seat = game.seat
         action = sole_action(actions, seat, over=game.over)
         game.act(action)
+        self._moved = action
         return self._turn(seat)
 
     def _turn(self, actor: int) -> Turn:
@@ -294,7 +298,7 @@ class Dominion(Environment):
         seats, zones = [], [Zone("supply", "Supply")]
         for owner, player in enumerate(game.players):
             name = f"Player {owner + 1}"
-            points = float(player.points()) if game.over or owner == seat else None
+            points = float(player.points())  # no secret: everybody saw what was bought
             note = f"{sum(player.counts())} cards, {player.turns} turns"
             seats.append(Seated(name, points, note))
             whose = "Your" if owner == seat else f"{name}'s"
@@ -305,7 +309,18 @@ class Dominion(Environment):
                 Zone("discard", f"{whose} discards", owner, "pile"),
             ]
         zones.append(Zone("trash", "Trash", None, "pile"))
-        return Scene(cards=cards, choices=choices, caption=caption, seats=seats, zones=zones)
+        marks, moved = [], "" if self._moved is None else describe(self._moved)
+        if self._moved is not None and BUY <= self._moved < TRASH:
+            marks = [Mark("last", cards=[in_supply[self._moved - BUY]])]
+        return Scene(
+            cards=cards,
+            choices=choices,
+            caption=caption,
+            seats=seats,
+            marks=marks,
+            zones=zones,
+            moved=moved,
+        )
 
 
 def layout(players: int) -> list[str]:

@@ -19,7 +19,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -238,6 +238,8 @@ class Dots(Environment):
             choices=choices,
             caption=f"{board.scores[0]} : {board.scores[1]}",
             seats=[Seated("A", float(board.scores[0])), Seated("B", float(board.scores[1]))],
+            marks=[] if board.last is None else [Mark("last", [shape.boxes + board.last])],
+            moved="" if board.last is None else f"line {board.last}",
         )
 
 

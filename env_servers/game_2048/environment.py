@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
 )
 from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -53,6 +53,8 @@ class Game2048(Environment):
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
+        self._moved: int | None = None
+        """The last action."""
         options = self.configuration
         squares = options.rows * options.columns
         if squares < 2 or options.tiles > squares:
@@ -109,12 +111,14 @@ class Game2048(Environment):
 
     def start(self, seed: int) -> Turn:
         self.board = self._new(seed)
+        self._moved = None
         self._slid = self.board.rows
         return self._turn(0.0)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         action = sole_action(actions, 0, over=self.board.over)
         gain = self.board.play(action)
+        self._moved = action
         self._slid = self.board.rows
         self.board.appear()
         return self._turn(float(gain))
@@ -179,6 +183,8 @@ class Game2048(Environment):
             for n, tile in enumerate(tiles)
             if tile
         ]
+        slid = [tile for row in self._slid for tile in row]
+        new = [n for n, tile in enumerate(tiles) if tile != slid[n]]
         choices = []
         if seat == 0:
             choices = [
@@ -192,4 +198,6 @@ class Game2048(Environment):
             choices=choices,
             caption=f"score {self.board.score}",
             seats=[Seated("Player", float(self.board.score))],
+            marks=[Mark("last", new)] if new else [],
+            moved="" if self._moved is None else MOVES[self._moved],
         )

@@ -21,7 +21,7 @@ from dovetail.env_servers.rlgame import kernels
 from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, Array
 from dovetail.env_servers.rlgame.rules import Board, geometry
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 
 
@@ -80,6 +80,8 @@ class RLGame(Environment):
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
         self.board = self._new()
+        self._moved: tuple[int, int] | None = None
+        """Who moved last, and how."""
 
     def _new(self) -> Board:
         options = self.configuration
@@ -133,6 +135,7 @@ class RLGame(Environment):
 
     def start(self, seed: int) -> Turn:
         self.board = self._new()
+        self._moved = None
         mover = self.board.mover
         return Turn.ask(mover, self.observation(mover), self.board.legal())
 
@@ -141,6 +144,7 @@ class RLGame(Environment):
         mover = board.mover
         action = sole_action(actions, mover, over=board.over or self._cut)
         board.play(action)
+        self._moved = mover, action
         rewards = [0.0, 0.0]
         if options.pawn_reward and board.winner is None:
             lead = board.alive(mover) - board.alive(1 - mover)
@@ -222,21 +226,26 @@ class RLGame(Environment):
             lines.append(f"{mover} to move; {moves}")
         return "\n".join(lines)
 
-    def describe(self, action: int) -> str:
-        """Return a move as a person writes it: from where to where, ``x,y``."""
+    def describe(self, action: int, mover: int | None = None) -> str:
+        """Return a move as a person writes it: from where to where, ``x,y``.
+
+        Args:
+            action: the move.
+            mover: who makes or has made it; who is to move unless given.
+        """
         size = self.configuration.size
-        source, target = self._ends(action)
+        source, target = self._ends(action, self.board.mover if mover is None else mover)
         start = "base" if source == BASE else f"{source // size},{source % size}"
         end = "base" if target == ENTER else f"{target // size},{target % size}"
         return f"{start}-{end}"
 
-    def _ends(self, action: int) -> tuple[int, int]:
+    def _ends(self, action: int, mover: int) -> tuple[int, int]:
         board = self.board
         squares = self.configuration.size**2
         if action >= 4 * squares:
-            return BASE, int(board.geometry.exits[board.mover, action - 4 * squares])
+            return BASE, int(board.geometry.exits[mover, action - 4 * squares])
         square, direction = divmod(action, 4)
-        return square, int(board.geometry.steps[board.mover, square, direction])
+        return square, int(board.geometry.steps[mover, square, direction])
 
     def scene(self, seat: int | None = None) -> Scene:
         """Return the two bases as cells 0 and 1, then the squares between them."""
@@ -266,16 +275,24 @@ class RLGame(Environment):
                 pieces.append(Piece(player, "pawn", 1 - player))
             else:
                 pieces.append(Piece(player, "pawns", player, str(inside), count=inside))
+
+        def ends(action: int, mover: int) -> list[int]:
+            source, target = self._ends(action, mover)
+            return [
+                mover if source == BASE else number[source],
+                1 - mover if target == ENTER else number[target],
+            ]
+
         choices = []
         if not board.over and not self._cut and seat == board.mover:
-            mover = board.mover
-            for action in board.legal():
-                source, target = self._ends(action)
-                ends = [
-                    mover if source == BASE else number[source],
-                    1 - mover if target == ENTER else number[target],
-                ]
-                choices.append(Choice(action, self.describe(action), ends))
+            choices = [
+                Choice(action, self.describe(action), ends(action, board.mover))
+                for action in board.legal()
+            ]
+        marks, moved = [], ""
+        if self._moved is not None:
+            mover, action = self._moved
+            marks, moved = [Mark("last", ends(action, mover))], self.describe(action, mover)
         return Scene(
             *(float(size), float(size), cells, pieces),
             choices=choices,
@@ -284,4 +301,6 @@ class RLGame(Environment):
                 Seated(name, float(board.alive(player)), f"{board.inside(player)} in the base")
                 for player, name in enumerate(("White", "Black"))
             ],
+            marks=marks,
+            moved=moved,
         )

@@ -70,6 +70,8 @@ class Tetris(Environment):
             )
         self.board = self._new(0)
         self._cleared: NDArray[np.uint8] = self.board.cells()
+        self._moved: tuple[int, int] | None = None
+        """The last piece, and the action that placed it."""
 
     def _new(self, seed: int) -> Board:
         options = self.configuration
@@ -93,12 +95,14 @@ class Tetris(Environment):
     def start(self, seed: int) -> Turn:
         self.board = self._new(seed)
         self._cleared = self.board.cells()
+        self._moved = None
         return self._turn(0.0)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
         action = sole_action(actions, 0, over=board.over or self._cut)
         cleared = board.place(action)
+        self._moved = board.piece, action
         self._cleared = board.cells()
         board.piece = board.draw()
         return self._turn(float(cleared))
@@ -191,10 +195,9 @@ class Tetris(Environment):
                         cells.append(Cell(*where, kind="off"))
         choices = []
         if not over and seat == 0:
-            name = PIECES[board.piece]
             for action in board.legal():
                 rotation, column = divmod(action, width)
-                label = f"{name}, rotation {rotation}, column {column}"
+                label = self._describe(board.piece, action)
                 at = [turned[rotation], columns[column]]
                 choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
         caption = f"{board.lines} lines; {PIECES[board.piece]}"
@@ -202,7 +205,12 @@ class Tetris(Environment):
         return Scene(
             *(width + 5.0, tall, cells, pieces, [], choices, caption),
             seats=[Seated("Player", float(board.lines), f"{board.placed} pieces")],
+            moved="" if self._moved is None else self._describe(*self._moved),
         )
+
+    def _describe(self, piece: int, action: int) -> str:
+        rotation, column = divmod(action, self.board.width)
+        return f"{PIECES[piece]}, rotation {rotation}, column {column}"
 
     def _landing(self, rotation: int, column: int) -> list[int]:
         """Return the squares of the board, row by row from the top, in which the piece comes to rest."""

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from dovetail.env_servers.amazons import Amazons
+from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dominion import Dominion
+from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.env_servers.tetris import Tetris
 from dovetail.peer import options
@@ -60,13 +63,14 @@ def test_tetris_shows_where_each_piece_comes_to_rest() -> None:
     assert game.board.placed > 5
 
 
-def test_dominion_names_zones_and_hides_points_of_others() -> None:
+def test_dominion_names_zones_and_counts_what_everybody_has_bought() -> None:
     game = made(Dominion, players=3)
     game.start(5)
     scene = game.scene(1)
     named = {(zone.name, zone.owner) for zone in scene.zones}
     assert {(card.zone, card.owner) for card in scene.cards} <= named
-    assert [seat.score is not None for seat in scene.seats] == [False, True, False]
+    # Everybody saw what was bought, and observations count it; so points are no secret.
+    assert [seat.score for seat in scene.seats] == [player.points() for player in game.game.players]
     hands = [card for card in scene.cards if card.zone == "hand" and card.owner != 1]
     assert [card.name for card in hands] == ["", ""]
     acting = game.scene(game.game.seat)
@@ -78,3 +82,25 @@ def test_bases_have_owners() -> None:
     game.start(0)
     assert [cell.owner for cell in game.scene().cells[:2]] == [0, 1]
     assert np.isfinite([seat.score for seat in game.scene().seats]).all()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Amazons, ConnectFour, Dominion, Dots, Game2048, RLGame, Tetris],
+    ids=lambda each: each.name,
+)
+def test_a_scene_names_the_last_move_as_its_choice_did(kind: Any) -> None:
+    game = made(kind)
+    turn = game.start(1)
+    assert game.scene(None).moved == ""
+    for number in range(12):
+        (seat,) = turn.to_act
+        legal = next(view.legal for view in turn.seats if view.seat == seat)
+        choices = choices_of(game.scene(seat), legal)
+        choice = choices[(5 * number + 2) % len(choices)]
+        turn = game.step({seat: choice.action})
+        if not turn.to_act:
+            break
+        for viewer in (None, *turn.to_act):
+            assert game.scene(viewer).moved == choice.label
+    assert number > 5
