@@ -44,8 +44,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-PAUSE = 0.1
-"""Seconds between two positions for one browser, so that a fast game does not flood it."""
+PAUSE = {"now": 0.25, "wall": 0.25}
+"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not flood us."""
+GAME_PAUSE = 0.1
+TABLE_PAUSE = 0.02
+"""For who plays there."""
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "dovetail-page"
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
@@ -431,11 +434,17 @@ class Browser:
         self._chair = ""
         self._runs: set[int | None] = set()
         self._news = asyncio.Event()
+        self._free = asyncio.Event()
+        """Set while the browser has dealt with all it was sent, so that a slow one never has a queue."""
+        self._free.set()
+        self._known: dict[int, int] = {}
+        """By episode, the version of each game on Now that the browser has."""
         loop = asyncio.get_running_loop()
 
         def heard() -> None:
-            with contextlib.suppress(RuntimeError):  # the page is closing
-                loop.call_soon_threadsafe(self._news.set)
+            if not self._news.is_set():
+                with contextlib.suppress(RuntimeError):  # the page is closing
+                    loop.call_soon_threadsafe(self._news.set)
 
         self._leave = hub.listen(heard)
 
@@ -460,9 +469,12 @@ class Browser:
 
     async def _asked(self, asked: dict[str, Any]) -> None:
         match asked:
+            case {"got": True}:
+                self._free.set()
             case {"about": str(about)}:
                 self._about = about[:200]
                 self._chair = str(asked.get("chair", ""))[:100]
+                self._known.clear()
                 self._news.set()
             case {"number": int(number), "choice": int(choice)}:
                 await self._do(lambda hub, table, chair: hub.act(chair, number, choice))
@@ -495,23 +507,26 @@ class Browser:
     async def _send(self) -> None:
         last = b""
         while True:
+            await self._free.wait()
             await self._news.wait()
             self._news.clear()
             found = self._newest()
             if found != last:
                 last = found
+                self._free.clear()
                 await self._socket.send_text(found.decode())
-            await asyncio.sleep(PAUSE if not self._chair else 0.02)
+            kind = self._about.partition(":")[0]
+            await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
 
     def _newest(self) -> bytes:
         hub = self._hub
         kind, _, what = self._about.partition(":")
         if kind == "wall":
             self._look({None})
-            return encode({"now": hub.now()})
+            return encode({"now": hub.now(self._known)})
         if kind == "now":
             self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
-            return encode({"now": hub.now()})
+            return encode({"now": hub.now(self._known)})
         game: Game | None = None
         table, chair = self._sitting()
         if kind == "game" and what.isdecimal():

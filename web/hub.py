@@ -1,13 +1,15 @@
 """The hub: the page's own peer of the broker, in a thread.
 
-It asks for the catalogue once a second, watches the runs that a browser looks at, starts the games of
-people, and keeps what the browsers show.  Browsers are told by ``changed`` and take the newest.
+It asks for the catalogue once a second, watches all runs at a pace and closer those that a browser looks
+at, starts the games of people, and keeps what the browsers show.  Browsers are told by ``changed`` and take
+the newest.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import queue
 import secrets
 import threading
@@ -38,8 +40,15 @@ AGAIN = 1.0
 MOST_GAMES = 200
 MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
+MOST_SHOWN = 24
+"""Games on Now."""
 LONGEST_NAME = 100
 HINT_SECONDS = 30.0
+CLOSE = 0.1, 100.0
+"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a second of
+all together.  A turn costs the broker about 0.2 ms of CPU time: this is 2 % of it at most."""
+AFAR = 1.0, 10.0
+"""The same of all others; so there is something to see when a browser comes."""
 
 
 @dataclass(eq=False)
@@ -51,28 +60,50 @@ class Game:
     environment: str
     agents: list[str]
     positions: list[bytes] = field(default_factory=list)
-    """JSON of each turn, in order."""
+    """JSON of each turn that was seen, in order."""
     first: int = 0
     """The turn of the first position: a late watcher has none of the earlier ones."""
-    small: dict[str, Any] | None = None
-    """The newest position."""
+    turns: list[int] = field(default_factory=list)
+    """That of each position: of a fast game not all are seen."""
     over: bool = False
     secret: bool = False
     """Whether thoughts are kept back until the end, since a person plays."""
     result: dict[str, Any] | None = None
     version: int = 0
+    heard: float = field(default_factory=time.monotonic)
+    """When the newest position came."""
+    seconds: dict[int, float] = field(default_factory=dict)
+    """By seat, how long it has thought, as far as that was seen."""
     thoughts: dict[int, Any] = field(default_factory=dict)
     """By turn, what is kept back until the end of a secret game."""
 
-    def position(self, turn: int) -> bytes | None:
-        """Return the JSON of a turn, None if it is not kept."""
-        at = turn - self.first
+    @property
+    def whole(self) -> bool:
+        """Whether every turn up to the newest was seen."""
+        return not self.turns or self.turns[-1] == len(self.turns) - 1
+
+    def position(self, place: int) -> bytes | None:
+        """Return the JSON of a position, None if it is not kept.
+
+        Args:
+            place: counted from ``first``; the number of its turn, if every turn was seen.
+        """
+        at = place - self.first
         if not 0 <= at < len(self.positions):
             return None
-        found = self.positions[at]
+        found, turn = self.positions[at], self.turns[at]
         if self.over and turn in self.thoughts:
             found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
         return found
+
+    def keep(self, turn: int, position: bytes) -> None:
+        """Keep the newest position, or the newest again."""
+        if self.turns and self.turns[-1] == turn:
+            self.positions[-1] = position
+        elif not self.turns or self.turns[-1] < turn:
+            self.turns.append(turn)  # first, since other threads look for positions
+            self.positions.append(position)
+        self.version += 1
 
     def about(self) -> dict[str, Any]:
         """Return what is to be said of it beside its positions."""
@@ -83,6 +114,7 @@ class Game:
             "agents": [name[:LONGEST_NAME] for name in self.agents],
             "first": self.first,
             "count": len(self.positions),
+            "whole": self.whole,
             "over": self.over,
             "result": self.result,
         }
@@ -131,7 +163,8 @@ class Hub:
         self._listeners: set[Callable[[], None]] = set()
         self._wanted: dict[int | None, int] = {}
         """By run, or None for all: how many browsers look at it."""
-        self._watched: set[int | None] = set()
+        self._watched: dict[int | None, tuple[float, bool]] = {}
+        """By run, or None for all others: the pace, and whether with thoughts."""
         self._hints: dict[int, Hint] = {}
         """By run."""
         self._early: list[m.Message] | None = None
@@ -182,15 +215,24 @@ class Hub:
         for each in listeners:
             each()
 
-    def now(self) -> dict[str, Any]:
-        """Return what is connected and played."""
+    def now(self, known: dict[int, int]) -> dict[str, Any]:
+        """Return what is connected and played.
+
+        Args:
+            known: by episode, the version of each game that the browser has; brought up to date.  The others
+                come with their position.
+        """
         found = self.catalogue
         with self._lock:
-            games = [
-                {**game.about(), "position": game.small}
-                for game in reversed(self.games.values())
-                if game.small is not None
-            ][:24]
+            shown = [game for game in reversed(self.games.values()) if game.positions][:MOST_SHOWN]
+        games = []
+        for game in shown:
+            about = game.about()
+            if known.get(game.episode) != game.version:
+                about["position"] = msgspec.Raw(game.positions[-1])
+            games.append(about)
+        known.clear()
+        known.update((game.episode, game.version) for game in shown)
         return {
             "problem": self.problem,
             "peers": found.get("peers", []),
@@ -291,16 +333,12 @@ class Hub:
         """
         self._early = []
         try:
-            client.request(m.Watch(0, None, scenes=True, thoughts=True))
-            try:
-                number = client.request(run)["run"]
-                named(number)
-                with contextlib.suppress(DovetailError):  # it was over at once
-                    client.request(m.Watch(0, number, scenes=True, thoughts=True))
-                self._watched.add(number)
-            finally:
-                if None not in self._watched:
-                    client.request(m.Watch(0, None, on=False))
+            # Watched from afar, as all runs are, a run shows its first turns; then it is watched closely.
+            number = client.request(run)["run"]
+            named(number)
+            with contextlib.suppress(DovetailError):  # it was over at once
+                client.request(m.Watch(0, number, scenes=True, thoughts=True))
+            self._watched[number] = 0.0, True
         finally:
             early, self._early = self._early, None
             for each in early:
@@ -499,23 +537,31 @@ class Hub:
             client.wait(LOOK)
 
     def _watch(self, client: Client) -> None:
-        """Watch what is looked at, and nothing else."""
-        present = {None, *(each["run"] for each in self.catalogue.get("runs", []))}
+        """Watch all runs from afar, what is looked at closer, and people's games turn by turn."""
+        runs = {each["run"]: each for each in self.catalogue.get("runs", [])}
         with self._lock:
-            wanted = set(self._wanted) & present
+            looked = set(self._wanted) & {None, *runs}
+        matches = sum(int(each["playing"]) for each in runs.values())
+        close = sum(int(runs[run]["playing"]) for run in looked if run is not None)
+        wanted: dict[int | None, tuple[float, bool]] = {None: (_pace(AFAR, matches), False)}
+        for run in looked:
+            wanted[run] = _pace(CLOSE, matches if None in looked else close), True
         for table in list(self.tables.values()):
             if table.run is not None and not table.done:
-                wanted.add(table.run)
-        wanted.update(self._hints)
-        for run in wanted - self._watched:
+                wanted[table.run] = 0.0, True
+        for run in self._hints:
+            wanted[run] = 0.0, True
+        for run, (every, thoughts) in wanted.items():
+            if self._watched.get(run) == (every, thoughts):
+                continue
             try:
-                client.request(m.Watch(0, run, scenes=True, thoughts=True))
+                client.request(m.Watch(0, run, scenes=True, thoughts=thoughts, every=every))
             except DovetailError:  # it ended meanwhile
                 continue
-            self._watched.add(run)
-        for run in self._watched - wanted:
+            self._watched[run] = every, thoughts
+        for run in set(self._watched) - set(wanted):
             client.post(m.Watch(0, run, on=False))
-            self._watched.discard(run)
+            del self._watched[run]
 
     # -- what is heard --------------------------------------------------------------------------
 
@@ -582,8 +628,6 @@ class Hub:
                 (e for e in self.catalogue.get("runs", []) if e["run"] == turn.run),
                 {"environment": ""},
             )
-            if table is None and not self._watched & {turn.run, None}:
-                return
             game = Game(
                 turn.episode,
                 turn.run,
@@ -595,12 +639,19 @@ class Hub:
             with self._lock:
                 self.games[turn.episode] = game
                 self._forget()
+        if table is None and game.positions and turn.scene is None and turn.text is None:
+            return  # sent since we look closer now, and drawn for nobody
+        now = time.monotonic()
+        for seat, _ in turn.actions if game.positions else ():
+            game.seconds[seat] = game.seconds.get(seat, 0.0) + now - game.heard
+        game.heard = now
         scene, problem = drawn(turn.scene)
         position = {
             "turn": turn.turn,
             "to_act": turn.to_act,
             "actions": [[seat, plain(action)] for seat, action in turn.actions],
             "rewards": plain(turn.rewards),
+            "seconds": [round(game.seconds.get(n, 0.0), 3) for n in range(len(turn.rewards))],
             "outcome": turn.outcome,
             "reason": turn.reason or ("terminated" if turn.terminated else None),
             "scene": scene,
@@ -610,16 +661,9 @@ class Hub:
         }
         if game.secret:
             game.thoughts[turn.turn] = position.pop("thoughts")
-        encoded = encode(position)
-        at = turn.turn - game.first
-        if 0 <= at < len(game.positions):
-            game.positions[at] = encoded
-        elif at == len(game.positions):
-            game.positions.append(encoded)
-        game.small = {key: position[key] for key in ("turn", "to_act", "scene", "text", "outcome")}
+        game.keep(turn.turn, encode(position))
         if turn.terminated or turn.truncated or turn.reason is not None:
             game.over = True
-        game.version += 1
 
     def _forget(self) -> None:
         """Drop the oldest games beyond what is kept; the lock is held."""
@@ -631,3 +675,10 @@ class Hub:
             if game.run not in playing and episode != next(reversed(self.games)):
                 total -= len(game.positions)
                 del self.games[episode]
+
+
+def _pace(bounds: tuple[float, float], matches: int) -> float:
+    """Return the seconds for each turn of a match that is seen, if so many are played; it changes by steps."""
+    least, together = bounds
+    steps = math.ceil(math.log2(max(1.0, matches / together / least)))
+    return least * 2.0**steps

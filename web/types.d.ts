@@ -13,6 +13,7 @@ interface Scene {
   marks?: (Parts & { kind: string })[];
   lines?: [number, number, number, number][];
   zones?: Zone[];
+  moved?: string;
 }
 interface Cell {
   x: number;
@@ -74,6 +75,8 @@ interface Hooks {
   say?: (text: string) => void;
   /** Shows choices that differ by their label only; `before` is how many parts have been picked. */
   ask?: (choices: { label: string; index: number }[], before: number) => void;
+  /** Says which part of how many is to be pointed at. */
+  step?: (picked: number, most: number) => void;
   /** The person's seat. */
   seat?: number | null;
   /** Who sits where. */
@@ -103,6 +106,8 @@ interface Position extends Ending {
   to_act?: number[];
   actions?: [number, unknown][];
   rewards?: (number | null)[];
+  /** By seat, how long it has thought. */
+  seconds?: number[];
   scene?: Scene | null;
   problem?: string;
   text?: string;
@@ -116,6 +121,8 @@ interface Game {
   first: number;
   count: number;
   over: boolean;
+  /** Whether every turn up to the newest was seen. */
+  whole?: boolean;
   result: Ending | null;
 }
 /** What a person's seat sees. */
@@ -159,5 +166,6 @@ interface Now {
   runs: { run: number; environment: string; agents: string[]; state: string; finished: number; episodes: number }[];
   counters: Record<string, number>;
   rate: number;
-  games: (Game & { position: Position })[];
+  /** With the position only if it is new. */
+  games: (Game & { position?: Position })[];
 }

@@ -21,6 +21,8 @@ import pytest
 from dovetail.experiments.runner import Options
 from dovetail.experiments.trials import execute
 
+PATIENCE = 120_000
+"""Milliseconds for what takes one on an idle machine."""
 EXPERIMENT = """
 name = "small"
 seeds = [5, 6]
@@ -137,6 +139,7 @@ def chromium() -> Iterator[Any]:
 def page(chromium: Any) -> Iterator[Any]:
     """Return a page in which no script may fail."""
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))

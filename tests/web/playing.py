@@ -51,7 +51,9 @@ def begin(page: Any, url: str, game: str, opponent: str = "random", **options: s
     for name, value in {"seed": "2", **options}.items():
         page.fill(f"input[name='{name if name == 'seed' else f'o.{name}'}']", value)
     page.click("button.main")
-    page.wait_for_selector("#game[data-waiting=true]")
+    page.wait_for_selector(
+        "#game[data-waiting=true]", timeout=120_000
+    )  # the game may have to be compiled
 
 
 def play_on(page: Any, decisions: int = 1000) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import statistics
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import httpx
 import pytest
+from bench.pictures import play
 
 from .conftest import Served
 from .playing import begin, play_on
@@ -37,6 +40,15 @@ def test_every_game_can_be_played_by_clicking(page: Any, served: Served, game: s
     page.keyboard.press("End")
     page.wait_for_selector("#status:has-text('The game is over')")
     assert page.text_content("#text") == shown
+
+
+@pytest.mark.slow
+def test_a_click_is_answered_on_the_board_within_a_tenth_of_a_second(page: Any, url: str) -> None:
+    begin(page, url, "dots", rows="5", columns="5")
+    took = play(page, 12)
+    assert len(took) == 12
+    if os.getloadavg()[0] < (os.cpu_count() or 1):  # else it says how busy the machine is
+        assert statistics.median(took) < 100
 
 
 def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:

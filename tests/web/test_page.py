@@ -51,7 +51,7 @@ def test_a_game_played_by_keyboard_and_by_name(page: Any, url: str) -> None:
     assert "column 1" in (page.locator(":focus").get_attribute("aria-label") or "")
     page.keyboard.press("Enter")
     page.wait_for_selector("#log li[data-turn='1']")
-    assert page.inner_text("#log li[data-turn='1']").endswith(": 1")
+    assert page.inner_text("#log li[data-turn='1']").endswith("Person 1: column 1")
     page.wait_for_selector("#game[data-waiting=true]")
     page.fill("#move", "nowhere")
     page.keyboard.press("Enter")
@@ -59,7 +59,10 @@ def test_a_game_played_by_keyboard_and_by_name(page: Any, url: str) -> None:
     page.fill("#move", "column 5")
     page.keyboard.press("Enter")
     page.wait_for_selector("#log li[data-turn='3']")
-    assert page.inner_text("#log li[data-turn='3']").endswith(": 5")
+    assert page.inner_text("#log li[data-turn='3']").endswith(": column 5")
+    # The coordinates stand at the rim: seven columns, six rows.
+    rim = page.locator("#board text.soft").all_text_contents()
+    assert rim == [*map(str, range(7)), *map(str, range(5, -1, -1))]
 
 
 def test_two_people_at_two_browsers(page: Any, chromium: Any, url: str) -> None:

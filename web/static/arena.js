@@ -9,7 +9,7 @@ const SHOWN = 9, AGAIN = 3000;
 live({ about: "wall" }, ({ now }) => {
   if (!now) return;
   of("problem").textContent = now.problem;
-  boards(now.games.slice(0, SHOWN));
+  boards(now.games, SHOWN);
 }, (lost) => { if (lost) of("problem").textContent = "The page's server does not answer; trying again."; });
 
 async function leaders() {

@@ -36,22 +36,29 @@ function placed(scene) {
   }
   const titles = [];
   let y = (scene.height ?? 0) + (scene.height ? 0.4 : 0);
-  const wide = Math.max(scene.width ?? 0, cards.length ? 9 : 0, 1);
+  const room = innerWidth > 800 ? 14.2 : 8.9;  // a phone has fewer cards in a row
+  const wide = Math.max(scene.width ?? 0, cards.length ? room : 0, 1);
+  let x = 0, owner = /** @type {number | null | undefined} */ (undefined);
   for (const zone of zones) {
     const own = cards.map((card, n) => ({ card, n })).filter(
       ({ card }) => card.zone === zone.name && (card.owner ?? null) === (zone.owner ?? null));
     if (!own.length) continue;
-    y += 0.45;
-    titles.push({ y: y - 0.1, text: zone.title || zone.name });
-    let x = 0;
+    const title = zone.title || zone.name;
+    const needs = Math.max(own.length * (CARD_WIDTH + 0.1), 0.19 * title.length);
+    // What belongs to one seat stays side by side as far as it fits.
+    if (x > 0 && (owner !== zone.owner || x + 0.25 + needs > wide)) { x = 0; y += CARD_HEIGHT + 0.55; } else if (x > 0) x += 0.25;
+    else y += 0.45;
+    owner = zone.owner;
+    titles.push({ x, y: y - 0.1, text: title });
+    const end = x + 0.19 * title.length;
     for (const { n } of own) {
       if (x + CARD_WIDTH > wide + 0.01) { x = 0; y += CARD_HEIGHT + 0.1; }
       boxes.set(`k${n}`, { x, y, w: CARD_WIDTH, h: CARD_HEIGHT });
       x += CARD_WIDTH + 0.1;
     }
-    y += CARD_HEIGHT + 0.1;
+    x = Math.max(x, Math.min(end, wide));
   }
-  return { boxes, titles, width: wide, height: Math.max(y, scene.height ?? 0, 1) };
+  return { boxes, titles, width: wide, height: Math.max(x > 0 ? y + CARD_HEIGHT + 0.1 : y, scene.height ?? 0, 1) };
 }
 
 /** @type {Record<string, string>} */
@@ -115,6 +122,39 @@ function nameOf(scene, part) {
   return [cell.name || `${cell.kind ?? "square"} ${n + 1}`, ...what].join(", ");
 }
 
+/** Coordinates for the rim, if the cells' names have two parts, one for each column and one for each row. @param {Scene} scene */
+function coordinates(scene) {
+  const cells = (scene.cells ?? []).filter((cell) => ["square", "dark", "hole", "point"].includes(cell.kind ?? "square"));
+  const named = cells.map((cell) => ({ cell, found: /^([a-z]+|\d+),?(\d+)$/i.exec(cell.name ?? "") }));
+  if (cells.length < 2 || named.some(({ found }) => !found)) return [];
+  for (const [across, down] of [[1, 2], [2, 1]]) {
+    /** @type {Map<number, string>} */
+    const columns = new Map();
+    /** @type {Map<number, string>} */
+    const rows = new Map();
+    let fits = true;
+    for (const { cell, found } of named) {
+      const x = cell.x + (cell.width ?? 1) / 2, y = cell.y + (cell.height ?? 1) / 2;
+      const column = found?.[across] ?? "", row = found?.[down] ?? "";
+      fits &&= (columns.get(x) ?? column) === column && (rows.get(y) ?? row) === row;
+      columns.set(x, column);
+      rows.set(y, row);
+    }
+    if (!fits || new Set(columns.values()).size < columns.size || new Set(rows.values()).size < rows.size) continue;
+    const low = Math.max(...cells.map((cell) => cell.y + (cell.height ?? 1))), left = Math.min(...cells.map((cell) => cell.x));
+    return [...[...columns].map(([x, text]) => ({ x, y: low + 0.33, text, end: false })), ...[...rows].map(([y, text]) => ({ x: left - 0.12, y: y + 0.1, text, end: true }))];
+  }
+  return [];
+}
+
+/** What the last actions are called: as the scene says, else by the places they touched. @param {Scene | null | undefined} scene */
+export function moved(scene) {
+  if (!scene) return "";
+  const last = (scene.marks ?? []).filter((mark) => mark.kind === "last");
+  const places = last.flatMap((mark) => [...(mark.cells ?? []).map((n) => scene.cells?.[n]?.name), ...(mark.cards ?? []).map((n) => scene.cards?.[n]?.name)]);
+  return scene.moved || places.filter(Boolean).join(" ");
+}
+
 /**
  * Draw a scene.
  * @param {Scene} scene
@@ -123,8 +163,8 @@ function nameOf(scene, part) {
 export function draw(scene, hooks) {
   const { boxes, titles, width, height } = placed(scene);
   const at = /** @param {string} part */ (part) => /** @type {Box} */ (boxes.get(part));
-  const rim = (scene.cells ?? []).some((cell) => cell.name) && !scene.cards?.length ? 0.15 : 0.1;
-  const svg = element("svg", { viewBox: `${-rim} ${-rim} ${width + 2 * rim} ${height + 2 * rim}`, xmlns: NS, role: "group", "aria-label": "Board" });
+  const rim = coordinates(scene), edge = 0.1, left = rim.length ? 0.5 : edge, under = rim.length ? 0.45 : edge;
+  const svg = element("svg", { viewBox: `${-left} ${-edge} ${width + left + edge} ${height + edge + under}`, xmlns: NS, role: "group", "aria-label": "Board" });
   svg.setAttribute("font-family", "system-ui, sans-serif");
   (scene.cells ?? []).forEach((cell, n) => {
     const box = at(`c${n}`), kind = CELLS[cell.kind ?? ""] ?? "square";
@@ -133,12 +173,16 @@ export function draw(scene, hooks) {
     if (kind === "holecell") svg.append(element("circle", { cx: box.x + 0.5, cy: box.y + 0.5, r: 0.4, class: "hole" }));
     if (kind === "dot") svg.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: box.w / 2, class: "dot" }));
     if (cell.text) label(svg, box, cell.text, 0.6, "ink");
-    if (kind === "base" && cell.owner !== undefined && cell.owner !== null)
-      svg.append(element("text", { x: box.x + 0.12, y: box.y + 0.42, class: "rim" }, cell.name || scene.seats?.[cell.owner]?.name || ""));
   });
+  (scene.cells ?? []).forEach((cell, n) => {  // over the cells beside it
+    if (cell.kind !== "base" || cell.owner === undefined || cell.owner === null) return;
+    const { x, y, w } = at(`c${n}`), text = cell.name || scene.seats?.[cell.owner]?.name || "";
+    label(svg, { x, y: y + 0.05, w, h: 0.5 }, text, Math.min(0.34, (1.6 * w) / Math.max(text.length, 1)), "soft");
+  });
+  for (const { x, y, text, end } of rim) svg.append(element("text", { x, y, "font-size": 0.28, "text-anchor": end ? "end" : "middle", class: "soft" }, text));
   for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
   for (const piece of scene.pieces ?? []) drawPiece(svg, piece, at(`c${piece.cell}`));
-  for (const title of titles) svg.append(element("text", { x: 0, y: title.y, class: "zone" }, title.text));
+  for (const title of titles) svg.append(element("text", { x: title.x, y: title.y, class: "zone" }, title.text));
   (scene.cards ?? []).forEach((card, n) => {
     const box = at(`k${n}`);
     const group = element("g", {});
@@ -153,7 +197,8 @@ export function draw(scene, hooks) {
   for (const mark of scene.marks ?? []) {
     for (const part of parts(mark)) {
       const box = boxes.get(part);
-      if (box) svg.append(element("rect", { x: box.x + 0.04, y: box.y + 0.04, width: box.w - 0.08, height: box.h - 0.08, rx: 0.1, class: ["last", "win", "danger"].includes(mark.kind) ? mark.kind : "last" }));
+      const gap = box && Math.min(box.w, box.h) < 0.3 ? -0.06 : 0.04;  // around a line
+      if (box) svg.append(element("rect", { x: box.x + gap, y: box.y + gap, width: box.w - 2 * gap, height: box.h - 2 * gap, rx: 0.1, class: ["last", "win", "danger"].includes(mark.kind) ? mark.kind : "last" }));
     }
   }
   if (hooks?.play && scene.choices?.length) pointing(svg, scene, boxes, hooks);
@@ -206,6 +251,7 @@ function pointing(svg, scene, boxes, hooks) {
       layer.append(element("rect", { x: x + 0.1, y: y + 0.1, width: Math.max(0.02, w - 0.2), height: Math.max(0.02, h - 0.2), rx: 0.1, class: "hinted" }));
     }
     if (focus) /** @type {SVGElement | null} */ (layer.querySelector(".target"))?.focus();
+    hooks.step?.(picked.length, Math.max(...open().map((choice) => choice.path.length)));
     hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length);
   }
 

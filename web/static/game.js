@@ -1,12 +1,12 @@
 // A game: live, at a table where one plays, or a replay.
-import { draw, element, parts } from "./board.js";
+import { draw, element, moved, parts } from "./board.js";
 import { button, of } from "./dom.js";
 import { live } from "./live.js";
 
 const page = of("game"), about = page.dataset.about ?? "", chair = page.dataset.chair;
 const slider = /** @type {HTMLInputElement} */ (of("slider")), typed = /** @type {HTMLInputElement} */ (of("move"));
 const [kind, key] = about.split(/:(.*)/s);
-/** @type {Map<number, Position>} */
+/** By place: the turn, unless a fast game was seen in part. @type {Map<number, Position>} */
 const turns = new Map();
 /** @type {Game | null} */
 let game = null;
@@ -14,7 +14,7 @@ let game = null;
 let names = [];
 /** @type {Position | null} */
 let newest = null;
-/** The turn that is shown; null for the newest. @type {number | null} */
+/** The place that is shown; null for the newest. @type {number | null} */
 let at = null;
 /** @type {Mine | null} */
 let mine = null;
@@ -69,7 +69,9 @@ function seats(position, scene) {
     who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${seat === own ? " – you" : ""}`;
     score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
     const result = game?.result?.seats?.[seat];
-    more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : `return ${+returns[seat].toFixed(3)}`].filter(Boolean).join("; ");
+    const thought = position?.seconds?.[seat];
+    const earned = game?.whole === false ? "" : `return ${+returns[seat].toFixed(3)}`;
+    more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : earned, !result && thought !== undefined ? `${thought.toFixed(1)} s` : ""].filter(Boolean).join("; ");
     item.append(mark, who, score, more);
     items.push(item);
   }
@@ -93,6 +95,27 @@ function thoughts(position) {
     return row;
   });
   of("values").replaceChildren(...rows);
+  of("course").replaceChildren(course());
+}
+
+/** How good each agent thought its best choice, over the turns that are known. */
+function course() {
+  /** @type {Map<number, [number, number][]>} */
+  const lines = new Map();
+  for (const { turn, thoughts: found } of turns.values()) {
+    for (const [seat, thought] of found ?? []) {
+      const known = (thought.values ?? []).filter((value) => typeof value === "number");
+      if (known.length) lines.set(seat, [...(lines.get(seat) ?? []), [turn, Math.max(...known)]]);
+    }
+  }
+  const all = [...lines.values()].flat(), xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
+  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const svg = element("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img", "aria-label": all.length ? `Value of the best choice by turn: from ${low.toFixed(3)} to ${high.toFixed(3)}` : "No values" });
+  for (const [seat, points] of lines) {
+    const at = points.sort(([a], [b]) => a - b).map(([x, y]) => `${2 + 96 * (x - left) / Math.max(1, right - left)},${38 - 36 * (y - low) / Math.max(1e-9, high - low)}`);
+    svg.append(element("polyline", { points: at.join(" "), class: `course c${seat % 6}` }));
+  }
+  return svg;
 }
 
 /** @param {{ label: string, index: number }[]} choices @param {number} before how many parts have been picked */
@@ -108,11 +131,24 @@ function buttons(choices, before) {
   }
 }
 
+/** Say what to point at. @param {number} picked @param {number} most */
+function step(picked, most) {
+  of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || (mine?.scene?.choices ?? []).some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}.`;
+}
+
+/** When the decision that waits for the person was shown, by this browser's clock. */
+let shownAt = 0;
+setInterval(() => {
+  const left = waiting && mine?.clock ? Math.min(...mine.clock.filter((each) => each !== null).map(Number)) - (performance.now() - shownAt) / 1000 : NaN;
+  of("clock").textContent = Number.isNaN(left) ? "" : `${Math.max(0, left).toFixed(0)} s left`;
+}, 250);
+
 /** @param {number} index */
 function play(index) {
   if (!waiting || !mine) return;
   waiting = false;
-  performance.mark("chosen");
+  decidedAt = performance.now();
+  setTimeout(show, PATIENCE + 20);
   send({ number: mine.number, choice: index });
 }
 
@@ -147,7 +183,7 @@ function show() {
   const position = at === null ? newest : turns.get(at);
   const live = at === null;
   const seated = live && (waiting || !newest || mine?.scene) && !game?.over ? mine : null;
-  const scene = seated?.scene && (waiting || hidden()) ? seated.scene : (position?.scene ?? (live && mine ? mine.scene : null));
+  const scene = seated?.scene && (waiting || (hidden() && !elsewhere())) ? seated.scene : (position?.scene ?? (live && mine ? mine.scene : null));
   const playing = waiting ? seated : null;
   of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
   const hinted = playing ? proposed() : [];
@@ -157,7 +193,7 @@ function show() {
     const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
     of("buttons").replaceChildren();
     if (drawable) {
-      of("board").replaceChildren(draw(scene, playing ? { play, say, ask: buttons, seat: own, names, hinted } : { say, why }));
+      of("board").replaceChildren(draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why }));
     } else of("board").replaceChildren();
     if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })), 0);
     else if (playing && scene?.choices) {
@@ -170,6 +206,7 @@ function show() {
   }
   of("text").textContent = (playing ? playing.text : position?.text) ?? "";
   of("typed").hidden = !playing;
+  of("prompt").hidden = !playing;
   controls();
   seats(position, scene);
   thoughts(position);
@@ -190,12 +227,20 @@ function links() {
 /** Whether the seat sees something else than everybody: cards in hands. */
 function hidden() { return (mine?.scene?.cards ?? []).length > 0; }
 
+const PATIENCE = 800;
+/** When the person last decided. */
+let decidedAt = -PATIENCE;
+
+/** Whether others have been at work for so long that the person sees what all may see of it. */
+function elsewhere() { return Boolean(newest && own !== null && !newest.to_act?.includes(own)) && performance.now() - decidedAt >= PATIENCE; }
+
 /** @param {Position} position */
 function log(position) {
   if (!position.actions?.length || of("log").querySelector(`[data-turn="${position.turn}"]`)) return;
   const item = document.createElement("li");
   item.dataset.turn = String(position.turn);
-  item.textContent = `${position.turn}. ${position.actions.map(([seat, action]) => `${name(seat)}: ${typeof action === "object" ? JSON.stringify(action) : action}`).join("; ")}`;
+  const called = position.actions.length === 1 ? moved(position.scene) : "";
+  item.textContent = `${position.turn}. ${position.actions.map(([seat, action]) => `${name(seat)}: ${called || (typeof action === "object" ? JSON.stringify(action) : action)}`).join("; ")}`;
   const after = [.../** @type {HTMLCollectionOf<HTMLElement>} */ (of("log").children)].find((each) => Number(each.dataset.turn) < position.turn);
   if (after) after.before(item); else of("log").append(item);
 }
@@ -206,12 +251,13 @@ let filling = false;
 async function fill() {
   if (filling || !game || !newest) return;
   filling = true;
-  for (let turn = Math.max(game.first, newest.turn - 40); turn < newest.turn; turn += 1) {
-    if (turns.has(turn)) continue;
-    const answer = await fetch(`/game/${game.episode}/turn/${turn}`);
+  const last = game.first + game.count - 1;
+  for (let place = Math.max(game.first, last - 40); place < last; place += 1) {
+    if (turns.has(place)) continue;
+    const answer = await fetch(`/game/${game.episode}/turn/${place}`);
     if (!answer.ok) break;
     const position = await answer.json();
-    turns.set(turn, position);
+    turns.set(place, position);
     log(position);
   }
   filling = false;
@@ -308,8 +354,8 @@ if (kind === "replay") {
       /** @type {HTMLAnchorElement} */ (of("next").querySelector("a")).href = message.again;
       if (followed) location.href = message.again;
     }
-    if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
-    if (message.position) { newest = message.position; turns.set(newest.turn, newest); log(newest); }
+    if (mine && mine.number !== before) { say(""); shownAt = performance.now(); if (waiting) at = null; }
+    if (message.position && game) { newest = message.position; turns.set(game.first + game.count - 1, newest); log(newest); }
     show();
     if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }
     fill();

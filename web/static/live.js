@@ -8,7 +8,7 @@ export function live(about, heard, lost) {
   const open = () => {
     socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
     socket.addEventListener("open", () => { wait = 250; socket.send(JSON.stringify(about)); lost?.(false); });
-    socket.addEventListener("message", (event) => heard(JSON.parse(event.data)));
+    socket.addEventListener("message", (event) => { heard(JSON.parse(event.data)); socket.send('{"got":true}'); });
     socket.addEventListener("close", () => { lost?.(true); setTimeout(open, wait); wait = Math.min(4000, wait * 2); });
   };
   open();

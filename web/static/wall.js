@@ -19,10 +19,16 @@ export function table(target, heads, rows) {
 export function wall(list) {
   /** @type {Map<number, { key: string, item: HTMLElement }>} */
   const shown = new Map();
-  /** @param {any[]} games */
-  const show = (games) => {
+  /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
+  const positions = new Map();
+  /** @param {Now["games"]} games @param {number} [most] */
+  const show = (games, most = Infinity) => {
+    for (const { episode, position } of games) if (position) positions.set(episode, position);
+    for (const episode of positions.keys()) if (!games.some((game) => game.episode === episode)) positions.delete(episode);
     const present = new Set();
-    for (const game of games) {
+    for (const game of games.slice(0, most)) {
+      const position = positions.get(game.episode);
+      if (!position) continue;
       present.add(game.episode);
       const key = `${game.count} ${game.over}`;
       const before = shown.get(game.episode);
@@ -32,8 +38,8 @@ export function wall(list) {
       link.textContent = `${game.environment}${game.environment && ": "}${game.agents.join(" – ")}${game.over ? " (over)" : ""}`;
       /** @type {Element} */
       let picture;
-      if (game.position.scene) { picture = draw(game.position.scene); picture.setAttribute("aria-hidden", "true"); picture.removeAttribute("role"); }
-      else { picture = document.createElement("pre"); picture.textContent = game.position.text ?? ""; }
+      if (position.scene) { picture = draw(position.scene); picture.setAttribute("aria-hidden", "true"); picture.removeAttribute("role"); }
+      else { picture = document.createElement("pre"); picture.textContent = position.text ?? ""; }
       item.append(picture, link);
       if (before) before.item.replaceWith(item); else list.append(item);
       shown.set(game.episode, { key, item });

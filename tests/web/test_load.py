@@ -1,0 +1,74 @@
+"""What many browsers, or slow ones, are sent: the newest position, and never a queue."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from dovetail.protocol import messages as m
+from dovetail.web.app import application
+from dovetail.web.hub import CLOSE, Game, Hub, _pace
+
+HOST = "http://testserver"
+
+
+def hub(*turns: int) -> Hub:
+    """Return a hub that has heard some turns of a game, and never a broker."""
+    made = Hub("tcp://127.0.0.1:9")
+    for turn in turns:
+        hear(made, turn)
+    return made
+
+
+def hear(hub: Hub, turn: int, **more: Any) -> None:
+    fields = {
+        "to_act": [turn % 2],
+        "agents": ["a", "b"],
+        "text": f"turn {turn}",
+        "rewards": [0.0, 0.0],
+    }
+    hub._heard(m.WatchedTurn(1, 1, 0, 7, turn, **{**fields, **more}))
+
+
+def test_a_slow_browser_gets_the_newest_position_once_it_is_ready() -> None:
+    playing = hub(0)
+    client = TestClient(application(playing, hosts=("testserver",)))
+    with client, client.websocket_connect("/live", headers={"origin": HOST}) as socket:
+        socket.send_json({"about": "game:7"})
+        assert socket.receive_json()["position"]["turn"] == 0
+        for turn in range(1, 500):
+            hear(playing, turn)
+        socket.send_text('{"got":true}')
+        assert socket.receive_json()["position"]["turn"] == 499
+
+
+def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:
+    playing = hub(0, 1)
+    known: dict[int, int] = {}
+    (first,) = playing.now(known)["games"]
+    assert json.loads(bytes(first["position"]))["turn"] == 1
+    assert "position" not in playing.now(known)["games"][0]
+    hear(playing, 2)
+    assert "position" in playing.now(known)["games"][0]
+    assert "position" in playing.now({})["games"][0]
+
+
+def test_a_game_that_was_seen_in_part_says_so() -> None:
+    playing = hub(0, 1, 5, 5, 4, 9)
+    game = playing.game(7)
+    assert game is not None
+    assert game.about() | {"run": 1} == game.about()
+    assert (game.turns, game.whole, game.about()["count"]) == ([0, 1, 5, 9], False, 4)
+    assert json.loads(game.position(2) or b"")["turn"] == 5
+    assert game.position(4) is None
+    assert Game(1, 1, "", []).whole
+
+
+@pytest.mark.parametrize(
+    ("matches", "every"), [(0, 0.1), (10, 0.1), (11, 0.2), (100, 1.6), (1000, 12.8)]
+)
+def test_the_more_games_the_fewer_turns_of_each(matches: int, every: float) -> None:
+    assert _pace(CLOSE, matches) == pytest.approx(every)
