@@ -67,6 +67,8 @@ def program(*line: str, folder: str | Path) -> Iterator[tuple[subprocess.Popen[s
 async def browse(url: str, count: int, about: str) -> None:
     """Look at what is played now, with so many browsers, until the end.
 
+    Browsers have machines of their own: these get what processor time the others leave.
+
     A game that is over is left for the newest, as a viewer would.
     """
 
@@ -88,6 +90,7 @@ async def browse(url: str, count: int, about: str) -> None:
                 await socket.send('{"got": true}')
                 ready.set()
 
+    os.nice(19)
     seen = [asyncio.Event() for _ in range(count)]
     looking = [asyncio.create_task(one(each)) for each in seen]
     for each in seen:

@@ -68,7 +68,7 @@ def test_a_game_that_was_seen_in_part_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("matches", "every"), [(0, 0.1), (10, 0.1), (11, 0.2), (100, 1.6), (1000, 12.8)]
+    ("matches", "every"), [(0, 0.1), (5, 0.1), (6, 0.2), (100, 3.2), (1000, 25.6)]
 )
 def test_the_more_games_the_fewer_turns_of_each(matches: int, every: float) -> None:
     assert _pace(CLOSE, matches) == pytest.approx(every)
