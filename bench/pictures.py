@@ -35,7 +35,7 @@ CLICK = """(each) => {
   const before = page.dataset.number, began = performance.now();
   each.ownerSVGElement.dispatchEvent(new MouseEvent("click", at));
   return new Promise((done) => {
-    setTimeout(() => done(null), 5000);
+    setTimeout(() => done(null), 60000);
     if (document.querySelector(".picked")) { done(null); return; }
     const look = () => {
       if (page.dataset.number !== before) done(performance.now() - began);
@@ -107,10 +107,12 @@ def main() -> None:
             scheme: Any = "dark" if name == "phone" else "light"
             context = browser.new_context(viewport=size, color_scheme=scheme)
             page = context.new_page()
-            page.set_default_timeout(15_000)
+            page.set_default_timeout(120_000)
             page.goto(f"{url}play/{game}")
             page.fill("input[name='name.0']", "Ann")
             page.select_option("select[name='seat.1']", opponent)
+            page.click("summary")
+            page.fill("input[name='seed']", "2")
             page.click("button.main")
             took += play(page, decisions)
             page.screenshot(path=str(IMAGES / f"page_{name}.png"))

@@ -640,7 +640,7 @@ class Hub:
                 self.games[turn.episode] = game
                 self._forget()
         if table is None and game.positions and turn.scene is None and turn.text is None:
-            return  # sent since we look closer now, and drawn for nobody
+            return  # sent since we look closer now; it was not drawn
         now = time.monotonic()
         for seat, _ in turn.actions if game.positions else ():
             game.seconds[seat] = game.seconds.get(seat, 0.0) + now - game.heard

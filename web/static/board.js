@@ -188,10 +188,10 @@ export function draw(scene, hooks) {
     const group = element("g", {});
     group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
     if (card.note) group.append(element("title", {}, card.note));
-    if (card.name) label(group, { ...box, h: box.h - 0.3 }, card.name, 0.34, "ink");
+    if (card.name) label(group, { ...box, x: box.x + 0.1, w: box.w - 0.2, h: box.h - 0.3 }, card.name, 0.34, "ink");
     const count = card.count ?? 1;
-    group.append(element("text", { x: box.x + box.w - 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
-    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.3, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
+    group.append(element("text", { x: box.x + box.w - 0.1, y: box.y + box.h - 0.1, "font-size": 0.25, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
+    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.25, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
     svg.append(group);
   });
   for (const mark of scene.marks ?? []) {
