@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -21,6 +20,7 @@ from dovetail.experiments.arena import schema as s
 from dovetail.experiments.arena.description import BROKER_KEY, JOURNAL, Arena, folder, read
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.keys import private
 
 DESCRIPTION = "arena.toml"
 BATCH = 1000
@@ -42,7 +42,7 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
         pass  # says what is wrong with it
     engine = database.engine(sa.make_url(f"sqlite:///{database_file}"), "BEGIN")
     try:
-        with _private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
+        with private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
             out.write(file, DESCRIPTION)
             with engine.begin() as connection:  # one moment, also while games are played
                 for table in s.metadata.sorted_tables:
@@ -91,16 +91,11 @@ def restore(archive: Path, target: Path) -> Path:
                 )
             _fill(given, where / FILE, tables)
             for each in names & {JOURNAL, BROKER_KEY}:
-                with given.open(each) as source, _private(where / each) as sink:
+                with given.open(each) as source, private(where / each) as sink:
                     shutil.copyfileobj(source, sink)
     except (OSError, zipfile.BadZipFile, ValueError, sa.exc.SQLAlchemyError) as error:
         raise DovetailError(f"cannot import {archive}: {database.line(error)}") from None
     return file
-
-
-def _private(path: Path) -> BinaryIO:
-    """Return a new file that its user alone can read."""
-    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _fill(given: zipfile.ZipFile, path: Path, tables: list[sa.Table]) -> None:

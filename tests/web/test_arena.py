@@ -131,10 +131,16 @@ def test_an_entrant_signs_in_with_its_key(arena: tuple[TestClient, Store, dict[s
     assert sign_in(client, tokens["alice"]) == 403  # void since she has a key
     assert sign_in(client, key.public) == 403
     assert sign_in(client, key.secret) == 200
-    assert "secret line &lt;b&gt;" in client.get(path).text
+    shown = client.get(path).text
+    for each in ("secret line &lt;b&gt;", 'id="faults"', 'id="log"', "invited alice"):
+        assert each in shown
+    baseline = client.get(f"/arena/four/{max(store.players())}").text
+    assert 'id="log"' not in baseline
     assert "You are <b>alice</b>" in client.get("/arena").text
     client.post("/arena/mine", data={"csrf": csrf(client, "/arena"), "leave": "1"})
-    assert "secret line" not in client.get(path).text
+    shown = client.get(path).text
+    for each in ("secret line", 'id="faults"', 'id="log"'):
+        assert each not in shown
 
 
 def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import signal
 import threading
@@ -385,6 +384,6 @@ def _token(file: Path, arena: Arena) -> str:
     path = folder(file, arena) / TOKEN
     with contextlib.suppress(FileExistsError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-            out.write(secrets.token_hex(24))
+        with keys.private(path) as out:
+            out.write(secrets.token_hex(24).encode())
     return token(file, arena)

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from dovetail.protocol.errors import DovetailError
 
@@ -116,13 +117,21 @@ def write(path: Path, key: Key, name: str) -> None:
         lines.append(f'server = "{key.server}"')
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(made, "w", encoding="utf-8") as file:
-            file.write(_ABOUT.format(name=name) + "\n".join(lines) + "\n")
+        with private(path) as file:
+            file.write((_ABOUT.format(name=name) + "\n".join(lines) + "\n").encode())
     except FileExistsError:
         raise DovetailError(f"{path} exists already; choose another name or remove it") from None
     except OSError as error:
         raise DovetailError(f"cannot write the key {path}: {error.strerror}") from None
+
+
+def private(path: Path) -> BinaryIO:
+    """Return a new file that its owner alone can read.
+
+    Raises:
+        FileExistsError: there is such a file.
+    """
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def without(variables: Mapping[str, str]) -> dict[str, str]:
