@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -51,20 +51,24 @@ class Mended(First):
         return super().step(decision)
 
 
-def join(threads: list[threading.Thread]) -> None:
+def join(threads: Iterable[threading.Thread]) -> None:
     for each in threads:
         each.join()
 
 
 @pytest.fixture
-def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Referee, Store]]:
-    """Return a referee of a ladder with a baseline and alice's agent, and its store."""
+def played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Referee, Store, Callable[[], None]]]:
+    """Return a referee of a ladder with a baseline and two agents, its store, and what has alice's leave."""
     monkeypatch.setattr(referee, "LOOK", 0.02)
     monkeypatch.setattr(referee, "TRIAL", 0.05)
     monkeypatch.setattr(Mended, "broken", True)
     with ExitStack() as stack:
         store = stack.enter_context(Store(tmp_path / FILE, create=True))
-        tokens = {store.invite("alice"): "alice", "b": baseline(LADDER, "first")}
+        tokens = {"a": "alice", "b": "bob", "c": baseline(LADDER, "first")}
+        for name in ("alice", "bob"):
+            store.invite(name)
         broker = in_thread(
             "tcp://127.0.0.1:*",
             settings=Settings(token="own"),
@@ -72,40 +76,54 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Re
             finish=0.0,
             entrant=tokens.get,
         )
-        threads: list[threading.Thread] = []
-        stack.callback(join, threads)
+        threads: dict[str, threading.Thread] = {}
+        leave = threading.Event()
+        stack.callback(lambda: join(threads.values()))
         address = stack.enter_context(broker)
 
         def start(serve: Callable[..., None], what: Any, token: str, name: str) -> None:
-            given = {"name": name, "token": token}
-            threads.append(threading.Thread(target=serve, args=(what, address), kwargs=given))
-            threads[-1].start()
+            given: dict[str, Any] = {"name": name, "token": token}
+            if name == "alice":
+                given["stop"] = leave
+            threads[name] = threading.Thread(target=serve, args=(what, address), kwargs=given)
+            threads[name].start()
 
         start(serve_environment, ConnectFour, "own", "four")
-        start(serve_agent, First, "b", "baseline")
-        start(serve_agent, Mended, next(iter(tokens)), "alice")
+        start(serve_agent, First, "c", "baseline")
+        start(serve_agent, First, "b", "bob")
+        start(serve_agent, Mended, "a", "alice")
         experiment = stack.enter_context(Experiment.connect(address, token="own"))
-        yield Referee(Arena("test", [LADDER], seed=1), store, experiment), store
+
+        def gone() -> None:
+            leave.set()
+            threads["alice"].join()
+            while "alice" in {each["name"] for each in experiment.catalogue()["peers"]}:
+                experiment.wait(0.01)
+
+        yield Referee(Arena("test", [LADDER], seed=1), store, experiment), store, gone
 
 
 @pytest.mark.timeout(300)
 def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
-    played: tuple[Referee, Store], monkeypatch: pytest.MonkeyPatch
+    played: tuple[Referee, Store, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge, store = played
+    judge, store, leave = played
 
     def hers() -> Any:
-        return next((p for p in store.players().values() if p.entrant), None)
+        return next((p for p in store.players().values() if p.entrant == "alice"), None)
+
+    def units() -> int:
+        return len(store.played(1, "four", player=hers().id))
 
     while (mine := hers()) is None or mine.state == "active":
         judge.step()
     assert mine.why.startswith("3 losses by fault in a row")
-    count = store.latest(1, "four")
+    count = units()
     while "against a baseline" not in hers().why:
         judge.step()
     assert (hers().state, hers().faults) == ("paused", 4)
     assert "ValueError: no idea" in hers().why
-    assert store.latest(1, "four") == count  # a trial does not count
+    assert units() == count  # a trial does not count
     monkeypatch.setattr(Mended, "broken", False)
     while hers().state == "paused":
         judge.step()
@@ -115,7 +133,7 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
         "alice/mended",
         "four: played without a fault against a baseline",
     )
-    while store.latest(1, "four") < count + 2:
+    while units() < count + 2:
         judge.step()
     assert hers().state == "active"
 
@@ -127,3 +145,14 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     for _ in range(40):
         judge.step()
     assert (hers().state, hers().why) == ("paused", "holidays")
+
+    # The others play on without one that has left.
+    store.mark("alice/mended", "active", "")
+    count = units()
+    while units() < count + 1:
+        judge.step()
+    leave()
+    latest = store.latest(1, "four")
+    while store.latest(1, "four") < latest + 8:
+        judge.step()
+    assert all(hers().id not in unit.players for unit in store.played(1, "four", last=4))
