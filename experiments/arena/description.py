@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,12 +83,26 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
         return "*" in self.entrants or entrant in self.entrants
 
 
+class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[seasons]]``: a season that begins by itself."""
+
+    name: str
+    begins: datetime
+    """In local time if it names no other."""
+    final: datetime | None = None
+    """When its final begins."""
+    rounds: Positive = 1
+    """How often all meet each other in the final."""
+
+
 class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole file."""
 
     name: str
     ladders: Annotated[list[Ladder], Meta(min_length=1)]
     seed: int = 0
+    seasons: list[SeasonPlan] = []
+    """In the order in which they begin; without them an operator begins seasons."""
     bind: str = ADDRESS
     """Where the arena's broker listens."""
     address: str = ""
@@ -132,6 +147,7 @@ def read(path: Path) -> Arena:
         arena = msgspec.convert(found, Arena)
     except msgspec.ValidationError as error:
         raise DovetailError(explained(error, Arena, found, path)) from None
+    _dated(path, arena.seasons)
     ladders = [each.name for each in arena.ladders]
     for name in ladders:
         _named(path, "ladder", name, ladders)
@@ -145,6 +161,22 @@ def read(path: Path) -> Arena:
         for name in names:
             _named(path, f"baseline of {ladder.name!r}", name, names)
     return arena
+
+
+def _dated(path: Path, seasons: list[SeasonPlan]) -> None:
+    names = [each.name for each in seasons]
+    for name in names:
+        _named(path, "season", name, names)
+    dates = [
+        when.astimezone()
+        for each in seasons
+        for when in (each.begins, each.final)
+        if when is not None
+    ]
+    if dates != sorted(dates):
+        raise DovetailError(
+            f"{path}: the seasons are not in order; each must begin after the final of the one before"
+        )
 
 
 def _named(path: Path, what: str, name: str, names: list[str]) -> None:

@@ -8,8 +8,10 @@ import statistics
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from dovetail.experiments.arena.calendar import keep
 from dovetail.experiments.arena.description import NAME, Arena, Ladder
 from dovetail.experiments.arena.games import Game, forfeited, game
 from dovetail.experiments.arena.pairing import Candidate, choose
@@ -144,7 +146,7 @@ class Referee:
     # -- who is there -----------------------------------------------------------------------------
 
     def _look(self, now: float) -> None:
-        season = self._store.season()
+        season = keep(self._store, self._arena, datetime.now().astimezone())
         if season != self._season:  # also when its final begins
             self._season = season
             self._begin_season()
@@ -285,7 +287,7 @@ class Referee:
                         return unit
                     reserved.update(unit.players)
             trial = self._trial(ladder)
-            if trial is not None or self._season.final is not None:
+            if trial is not None or self._season.final or self._season.ended:
                 return trial
             chosen = self._choose(ladder, [p for n, p in there.items() if n not in reserved])
             if not chosen:

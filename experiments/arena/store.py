@@ -319,15 +319,15 @@ class Store:
             _log(connection, "final", season.name, f"{sum(map(len, found.values()))} units")
         return {name: len(units) for name, units in found.items()}
 
-    def end(self, season: Season) -> None:
-        """Write down that a season is over, since its final is."""
+    def end(self, season: Season, why: str = "the final is over") -> None:
+        """Write down that a season is over."""
         with self._writing() as connection:
             connection.execute(
                 sa.update(s.seasons)
                 .where(s.seasons.c.number == season.number)
                 .values(ended=time.time())
             )
-            _log(connection, "ended", season.name, "the final is over")
+            _log(connection, "ended", season.name, why)
 
     def seasons(self) -> list[Season]:
         """Return all seasons, the oldest first."""

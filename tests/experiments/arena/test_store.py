@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from dovetail.experiments.arena import archive
+from dovetail.experiments.arena.calendar import keep
 from dovetail.experiments.arena.description import Ladder, read
 from dovetail.experiments.arena.games import Game, forfeited, game, worth
 from dovetail.experiments.arena.standings import standings, table
@@ -160,6 +162,41 @@ def test_a_final_is_a_round_robin_of_those_who_played(store: Store) -> None:
     store.end(store.season())
     assert store.season().ended is not None
     assert store.season("next").final is None
+
+
+def test_seasons_and_finals_begin_when_they_are_due(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "arena.toml"
+    dates = """
+seasons = [
+  { name = "spring", begins = 2027-03-01T08:00:00Z, final = 2027-06-01T08:00:00Z, rounds = 3 },
+  { name = "autumn", begins = 2027-09-01T08:00:00Z, final = 2027-12-01T08:00:00Z },
+]
+"""
+    path.write_text(dates + ARENA)
+    arena = read(path)
+
+    def at(month: int) -> tuple[str, bool, bool]:
+        season = keep(store, arena, datetime(2027, month, 2, tzinfo=UTC))
+        assert season == store.season()
+        return season.name, season.final is not None, season.ended is not None
+
+    assert at(2) == ("1", False, False)
+    assert at(3) == at(4) == ("spring", False, False)
+    players = [store.enter("four", "", name) for name in "ab"]
+    season = store.season().number
+    store.finish(season, store.plan(season, "four", 1, players), [won(0, 0), won(1, 1)], 3)
+    assert at(6) == at(7) == ("spring", True, False)
+    assert len(store.planned(season)) == 3
+    store.end(store.season())
+    assert at(8) == ("spring", True, True)
+    assert at(9) == ("autumn", False, False)
+    assert at(12) == ("autumn", False, True)  # no one has played
+    assert "too few agents" in store.log()[-1][3]
+    store.season("extra")  # by the operator
+    assert at(12) == ("extra", False, False)
+    path.write_text(dates.replace("2027-06-01", "2028-06-01") + ARENA)
+    with pytest.raises(DovetailError, match="the seasons are not in order"):
+        read(path)
 
 
 def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
