@@ -36,10 +36,11 @@ class _Play:
 
 
 class Group:
-    """The seats of an instance in a group."""
+    """The seats of an instance in a group; ``name`` is what others call its type."""
 
-    def __init__(self, agent: Agent, match: int, slots: int, describe: Describe) -> None:
+    def __init__(self, agent: Agent, name: str, match: int, slots: int, describe: Describe) -> None:
         self.agent = agent
+        self._name = name
         self.match = match
         self.slots = slots
         self.seats: dict[int, Seat] = {}
@@ -161,7 +162,10 @@ class Group:
         measures: list[dict[str, float]] = []
         refused = np.zeros(len(decisions), np.int32)
         chosen: list[Any] = []
-        if isinstance(agent, BatchAgent):
+        missing = ""
+        for some in decisions[:1]:  # of columns all decisions bring something, or none does
+            missing = agent.needs.missing(some.legal, some.afterstates)
+        if isinstance(agent, BatchAgent) and not missing:
             try:
                 chosen = list(agent.step_batch(decisions))
                 if len(chosen) != len(decisions):
@@ -170,10 +174,9 @@ class Group:
                 chosen = [error] * len(decisions)
         for row, decision in enumerate(decisions):
             try:
-                missing = agent.needs.missing(decision.legal, decision.afterstates)
                 if missing:
                     game = decision.seat.spec.name
-                    raise DovetailError(f"{type(agent).__name__} needs {missing}; {game} sent none")
+                    raise DovetailError(f"{self._name} needs {missing}; {game} sent none")
                 if isinstance(agent, BatchAgent):
                     action = chosen[row]
                 else:
@@ -181,8 +184,7 @@ class Group:
                 if isinstance(action, Exception):
                     raise action
                 if isinstance(action, GeneratorType):
-                    action.close()
-                    raise DovetailError("an agent that asks with Lookahead cannot play in a group")
+                    action = _unasked(action)
             except Exception as error:
                 where = f"{type(agent).__name__} in turn {decision.turn}"
                 text = self._describe(error, where)
@@ -290,15 +292,31 @@ class Group:
             self._end(ends, 0)
 
 
+def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
+    """Return the action of an agent that could ask with ``Lookahead``, and does not.
+
+    Raises:
+        DovetailError: it asks.
+    """
+    try:
+        generator.send(None)
+    except StopIteration as end:
+        return end.value
+    generator.close()
+    raise DovetailError("an agent that asks with Lookahead cannot play in a group")
+
+
 class Groups:
     """All groups of a program's instances, by match and instance.
 
     Args:
+        name: returns what others call an agent's type.
         describe: returns one line about an exception, and logs what is a surprise.
     """
 
-    def __init__(self, describe: Describe) -> None:
+    def __init__(self, name: Callable[[Agent], str], describe: Describe) -> None:
         self._all: dict[tuple[int, int], Group] = {}
+        self._name = name
         self._describe = describe
 
     def init(self, agent: Agent, seat: Seat, message: m.Init) -> None:
@@ -306,7 +324,7 @@ class Groups:
         key = message.match, message.instance
         group = self._all.get(key)
         if group is None:
-            made = Group(agent, message.match, message.slots, self._describe)
+            made = Group(agent, self._name(agent), message.match, message.slots, self._describe)
             group = self._all[key] = made
         group.seats[message.seat] = seat
 

@@ -107,7 +107,7 @@ class AgentHost:
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
-        self._groups = Groups(describe)
+        self._groups = Groups(agent_name, describe)
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""

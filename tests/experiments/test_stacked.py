@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dovetail import Agent, BatchAgent, Decision, End, Environment, InProcess, Spec, Turn, View
-from dovetail.agent_servers.agent import RESIGN
+from dovetail.agent_servers.agent import RESIGN, Lookahead, Needs
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.host import AgentHost
 from dovetail.broker.server import Server
@@ -267,3 +267,30 @@ def test_a_number_that_no_column_holds_is_an_illegal_action() -> None:
     found = results(True)
     assert {reason for reason, _ in found} == {"illegal-action"}
     assert sorted(found) == sorted(results(False))
+
+
+class Asking(Agent):
+    """Could ask what would follow, and does so where it may."""
+
+    name = "asking"
+    capacity = 0
+    needs = Needs(legal="list")
+
+    def step(self, decision: Decision) -> Any:
+        if decision.seat.lookahead:
+            yield Lookahead([[each] for each in decision.legal or ()])
+        return decision.rng.choice(decision.legal or [])
+
+
+@pytest.mark.parametrize("game", [Mixed, Free])
+def test_an_agent_that_need_not_ask_plays_the_same_and_is_named_the_same(game: Any) -> None:
+    def results(stacked: bool) -> list[Any]:
+        with InProcess([game], [Asking]) as experiment:
+            made = [experiment.create("asking", seed=n) for n in range(3)]
+            options: Any = {"episodes": 20, "concurrency": 5, "retries": 0, "stacked": stacked}
+            run = experiment.run(game.name, made, **options)
+            return sorted(map(comparable, run), key=lambda each: each["index"])
+
+    found = results(True)
+    assert found == results(False)
+    assert any("asking needs" in each.get("message", "") for each in found) == (game is Free)
