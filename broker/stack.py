@@ -105,38 +105,34 @@ class Stack(Batch):
         """
         batch = self.slots
         read = reading.turns(turns, batch, self.match.spec, self.space)
-        over, rows, legal, ended = read.over, read.rows, read.legal, read.ended
+        over, rows, ended = read.over, read.rows, read.ended
         # From here on a mistake is one slot's.
-        before = {
-            fault.slot: self.seen(fault.slot) for fault in turns.faults if fault.slot in batch
-        }
+        wrong = reading.wrong(read, batch)
+        faulty = batch[over == 3].tolist()
+        failed = [*faulty, *wrong]
+        before = {slot: self.seen(slot) for slot in failed}
         self.turn[batch] += 1
-        wrong = self.credit(turns, batch)
-        if legal is not None:
-            for slot in rows[~legal.any(axis=1)].tolist():
-                wrong.setdefault(slot, f"slot {slot} has a seat to act without a legal action")
+        self.credit(read.rewards, batch, failed)
         self.choose(read)
         self.ending.clear()
         found = [
-            self._failed(fault, slot, before)
-            for fault, slot in zip(turns.faults, batch[over == 3].tolist(), strict=True)
+            self._failed(fault, slot, before[slot])
+            for fault, slot in zip(turns.faults, faulty, strict=True)
         ]
         scores: list[list[float] | None] = [None] * len(ended)
         outcomes = read.outcomes
         if outcomes is not None:
-            given = outcomes.tolist()
             some: Any = ~np.isnan(outcomes).all(axis=1)
+            given = outcomes.tolist()
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
-            for at in np.flatnonzero(some & ~np.isfinite(outcomes).all(axis=1)).tolist():
-                slot = int(batch[ended[at]])
-                wrong.setdefault(slot, f"`outcomes` of slot {slot} are {given[at]}")
         self.finals = read.finals
         kinds, over_slots = over[ended].tolist(), batch[ended].tolist()
         for at, (slot, kind) in enumerate(zip(over_slots, kinds, strict=True)):
             found.append(Over(slot, Ending(OVER[kind - 1], None, scores[at]), [], at))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
-            found.append(Over(slot, Ending("environment-failed", message=text), self.seen(slot)))
+            ending = Ending("environment-failed", message=text)
+            found.append(Over(slot, ending, before[slot]))
         limit = self.rules.max_turns
         if limit is not None:
             late = rows[self.turn[rows] >= limit]
@@ -145,8 +141,7 @@ class Stack(Batch):
                 found.append(Over(slot, Ending("truncated", message=text), self.seen(slot)))
         return found
 
-    def _failed(self, fault: m.Fault, slot: int, before: dict[int, list[Any]]) -> Over:
-        seen = before.get(slot, [None] * self.match.spec.seats)
+    def _failed(self, fault: m.Fault, slot: int, seen: list[Any]) -> Over:
         if fault.slot != slot or fault.code != "illegal":
             return Over(slot, Ending("environment-failed", message=fault.message), seen)
         return Over(slot, self._refused(slot, fault.seat, fault.message), seen)

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from dovetail.broker.place import MEASURES
-from dovetail.protocol import codec, columns
-from dovetail.protocol import messages as m
+from dovetail.protocol import codec
 from dovetail.protocol.columns import Column
 
 
@@ -86,23 +85,14 @@ class Ledger:
         self.plain[rows[(actions < 0) | (actions > 127) | (seats > 127)]] = False
         self.plain[rows[1:][rows[1:] == rows[:-1]]] = False
 
-    def credit(self, turns: m.Turns, batch: Column) -> dict[int, str]:
-        """Credit the rewards; return what is wrong with those of a slot."""
-        if turns.rewards is None:
-            return {}
-        rewards = columns.read(
-            "rewards", turns.rewards, np.float64, len(batch), self.place.shape[1]
-        )
-        finite = np.isfinite(rewards)
-        wrong = {}
-        if not finite.all():
-            for at in np.flatnonzero(~finite.all(axis=1)).tolist():
-                slot = int(batch[at])
-                wrong[slot] = f"rewards of slot {slot} are {rewards[at].tolist()}"
-            rewards = np.where(finite, rewards, 0.0)
+    def credit(self, rewards: Column | None, batch: Column, failed: list[int]) -> None:
+        """Credit the rewards of a batch, but in slots whose episode failed."""
+        if rewards is None:
+            return
+        if failed:
+            rewards = np.where(np.isin(batch, failed)[:, None], 0.0, rewards)
         self.pending[batch] += rewards
         self.total[batch] += rewards
-        return wrong
 
     def measure(self, slot: int, seat: int, given: Any) -> None:
         if not isinstance(given, dict):

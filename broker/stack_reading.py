@@ -33,6 +33,8 @@ class Turns:
 
     over: Column
     """By slot of the batch: 0 while it is played, 1 terminated, 2 truncated, 3 failed."""
+    rewards: Column | None
+    """By slot of the batch and seat."""
     rows: Column
     """The slot of each decision."""
     seats: Column
@@ -69,6 +71,9 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
     if (over > 3).any():
         raise ProtocolError("invalid", f"`over` has a {int(over.max())}; it is 0 to 3")
     rows, seats = _acting(given, batch, over, number)
+    rewards = given.rewards
+    if rewards is not None:
+        rewards = columns.read("rewards", rewards, np.float64, size, number)
     legal = None
     if given.legal is not None:
         width = columns.width(space)
@@ -93,7 +98,28 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
         outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
     if len(given.faults) != int((over == 3).sum()):
         raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
-    return Turns(over, rows, seats, legal, observations, afterstates, ended, finals, outcomes)
+    return Turns(
+        *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes)
+    )
+
+
+def wrong(read: Turns, batch: Column) -> dict[int, str]:
+    """Return what is wrong with the values of a slot, whose episode alone it ends."""
+    found = {}
+    if read.rewards is not None and not (finite := np.isfinite(read.rewards)).all():
+        for at in np.flatnonzero(~finite.all(axis=1)).tolist():
+            slot = int(batch[at])
+            found[slot] = f"rewards of slot {slot} are {read.rewards[at].tolist()}"
+    if read.legal is not None:
+        for slot in read.rows[~read.legal.any(axis=1)].tolist():
+            found.setdefault(slot, f"slot {slot} has a seat to act without a legal action")
+    outcomes = read.outcomes
+    if outcomes is not None:
+        partial = ~np.isnan(outcomes).all(axis=1) & ~np.isfinite(outcomes).all(axis=1)
+        for at in np.flatnonzero(partial).tolist():
+            slot = int(batch[read.ended[at]])
+            found.setdefault(slot, f"`outcomes` of slot {slot} are {outcomes[at].tolist()}")
+    return found
 
 
 def _acting(given: m.Turns, batch: Column, over: Column, number: int) -> tuple[Column, Column]:

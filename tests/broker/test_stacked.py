@@ -191,6 +191,39 @@ def test_a_wrong_value_ends_its_own_slot(what: str) -> None:
     assert table.agents[0].hears(m.AgentSteps).slots.tolist() == [0, 2]
 
 
+@pytest.mark.rule("S16.6", "S16.10")
+@pytest.mark.parametrize("what", ["reward", "no action", "fault"])
+def test_nothing_of_a_turn_that_fails_counts(what: str) -> None:
+    """As in a single match, whose turn is refused whole, or is an ``error`` without rewards."""
+    table = Stack().begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0)
+    table.environment.hears(m.EnvironmentSteps)
+    rewards = np.ones((3, 2))
+    if what == "reward":
+        rewards[1, 1] = np.inf
+        table.turns(1, rewards=rewards)
+    elif what == "no action":
+        table.turns(1, rewards=rewards, legal=np.array([[1], [0], [3]], "u1"))
+    else:
+        going = {"rows": i4(0, 2), "seats": i4(0, 0), "legal": np.full((2, 1), 3, "u1")}
+        table.turns(
+            1,
+            **going,
+            rewards=rewards,
+            over=np.array([0, 3, 0], np.uint8),
+            faults=[m.Fault(1, "crashed", "a bug")],
+            observations=codec.encode([7, 8]),
+        )
+    [found] = table.experiment.hears(m.Episodes).results
+    assert (found.reason, found.index) == ("environment-failed", 1)
+    assert [seat.total for seat in found.seats] == [0.0, 0.0]
+    ends = table.agents[0].hears(m.Ends)
+    assert ends.rewards.tolist() == ends.totals.tolist() == [0.0]
+    assert codec.opened(ends.observations) == [1]  # of slot 1 in the turn before
+    assert table.agents[0].hears(m.AgentSteps).rewards.tolist() == [1.0, 1.0]
+
+
 @pytest.mark.rule("S16.8")
 @pytest.mark.parametrize(
     ("columns", "text"),
