@@ -1,7 +1,7 @@
 """Pictures of the page for the README and the guide, and the time from a click to the board.
 
 ``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and writes
-docs/images/page_*.png.
+docs/images/page_*.png; then it runs a sweep, and writes docs/images/report.png from its report.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SHOTS: list[tuple[str, str, str, int, Any]] = [
     ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 800}),
 ]
 """Name, game, opponent, decisions before the picture, and the size of the window."""
+SWEEP = "connect_four_sweep"
 CLICK = """(each) => {
   const box = each.getBoundingClientRect(), page = document.getElementById("game");
   const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};
@@ -93,6 +94,16 @@ def play(page: Any, decisions: int) -> list[float]:
     return took
 
 
+def report(browser: Any) -> None:
+    """Take a picture of a sweep's report."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = [sys.executable, "-m", "dovetail", "run", SWEEP, "--in-process", "--jobs", "2"]
+        subprocess.run([*line, "--quiet"], cwd=folder, check=True)
+        page = browser.new_page(viewport={"width": 1100, "height": 1250})
+        page.goto((Path(folder) / "out" / SWEEP / "report.html").as_uri())
+        page.screenshot(path=str(IMAGES / "report.png"))
+
+
 def main() -> None:
     """Make the pictures."""
     from playwright.sync_api import sync_playwright
@@ -117,6 +128,7 @@ def main() -> None:
             took += play(page, decisions)
             page.screenshot(path=str(IMAGES / f"page_{name}.png"))
             context.close()
+        report(browser)
         browser.close()
     median, most = statistics.median(took), max(took)
     print(

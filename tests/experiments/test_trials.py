@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,43 @@ def test_ctrl_c_ends_all_trials(seeded: Path, tmp_path: Path) -> None:
     assert program.returncode == 130
     assert "--resume" in errors
     assert "Traceback" not in errors
+
+
+def finished(url: str) -> int:
+    """Return how many executions are complete."""
+    try:
+        with Records(url) as records:
+            return sum(row["finished"] is not None for row in records.rows("executions"))
+    except DovetailError:  # not there yet
+        return 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_sweep_killed_twice_ends_as_undisturbed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dovetail", "run", "connect_four_sweep", "--in-process"]
+    command += ["--jobs", "2", "--out"]
+
+    def run(out: Path, *more: str, kill_after: int | None = None) -> int:
+        url = f"sqlite:///{out / 'connect_four_sweep' / 'results.sqlite'}"
+        with subprocess.Popen([*command, str(out), *more], stdout=subprocess.DEVNULL) as program:
+            while kill_after is not None and finished(url) < kill_after:
+                assert program.poll() is None
+                time.sleep(0.2)
+            if kill_after is not None:
+                program.kill()
+            return program.wait()
+
+    assert run(tmp_path / "whole") == 0
+    for number, kill_after in enumerate((6, 17)):
+        more = ["--resume"] if number else []
+        assert run(tmp_path / "killed", *more, kill_after=kill_after) == -signal.SIGKILL
+    assert run(tmp_path / "killed", "--resume") == 0
+    names = ("summary.txt", "results.json")
+    whole, killed = (
+        [(tmp_path / place / "connect_four_sweep" / name).read_text() for name in names]
+        for place in ("whole", "killed")
+    )
+    assert killed == whole
+    found = json.loads(whole[1])
+    assert [len(each["runs"]) for each in found] == [5] * 5
