@@ -57,7 +57,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         ),
         (
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
-            "has no option 'bis'; it has bias",
+            "has no option 'bis'; did you mean 'bias'? it has bias",
         ),
         (["run", "missing.toml"], "experiment file missing.toml does not exist"),
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "cannot be used together"),

@@ -6,6 +6,7 @@ One struct gives the check (``read``) and the description for people and other l
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -28,7 +29,9 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     for name in options:
         if name not in known:
             allowed = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise DovetailError(f"{owner} has no option {name!r}; {allowed}")
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f"did you mean {close[0]!r}? " if close else ""
+            raise DovetailError(f"{owner} has no option {name!r}; {meant}{allowed}")
     try:
         return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
