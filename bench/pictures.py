@@ -99,7 +99,7 @@ def report(browser: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         line = [sys.executable, "-m", "dovetail", "run", SWEEP, "--in-process", "--jobs", "2"]
         subprocess.run([*line, "--quiet"], cwd=folder, check=True)
-        page = browser.new_page(viewport={"width": 1100, "height": 1250})
+        page = browser.new_page(viewport={"width": 1270, "height": 1420})
         page.goto((Path(folder) / "out" / SWEEP / "report.html").as_uri())
         page.screenshot(path=str(IMAGES / "report.png"))
 
