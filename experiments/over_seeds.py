@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from dovetail.experiments import aggregate
 from dovetail.experiments.aggregate import Band, Comparison
 from dovetail.experiments.plot import Runs, curves_over_runs
 from dovetail.experiments.records import Records
+from dovetail.experiments.sweep import Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Series:
     def final(self) -> list[float]:
         """The last value of each run."""
         return self.at(self.trained[-1])
+
+    @property
+    def mean(self) -> float:
+        """The mean of the last values."""
+        return statistics.fmean(self.final)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +206,22 @@ def cells(row: Row, *, compared: bool) -> list[str]:
             ]
         )
     return [*made, band.note]
+
+
+def best(found: Sequence[Series], aim: Objective | None) -> Text | None:
+    """Return a line with the set of values that a search found best; None without a search."""
+    sets = [
+        each
+        for each in found
+        if aim and (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
+    ]
+    if not sets:
+        return None
+    top = max(sets, key=lambda each: each.mean)
+    return Text(
+        f"best of {len(sets)} sets for {top.agent} in {top.evaluation}: {top.variant} "
+        f"({top.measure} {top.mean:.3f}; the best of many looks better than it is: play it again with other seeds)"
+    )
 
 
 def _interval(low: float, high: float) -> str:

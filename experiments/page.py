@@ -22,6 +22,7 @@ from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
+from dovetail.experiments.sweep import Objective
 from dovetail.experiments.table import standings_table, summary
 from dovetail.protocol.journal import EpisodeRecord
 
@@ -35,7 +36,7 @@ CUTS = 8
 """Points of a curve of ratings."""
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 68rem; padding: 0 1rem; color: #1d2430; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1d2430; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d5dae1; }
 table { border-collapse: collapse; margin: .6rem 0 .2rem; font-size: 14px; }
 th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
@@ -68,6 +69,7 @@ def page(
     series: Sequence[over_seeds.Series],
     command: str,
     level: float | None = None,
+    aim: Objective | None = None,
 ) -> str:
     """Return the page.
 
@@ -77,6 +79,7 @@ def page(
         series: what evaluations measured over seeds; empty for a single execution.
         command: what plays the experiment again.
         level: of ``[report]``.
+        aim: what the search of ``[sweep]`` maximised.
     """
     last = sources[-1]
     file = last.file
@@ -95,6 +98,9 @@ def page(
         _add(body, "h2", "Over seeds")
         for table in over_seeds.tables(over_seeds.rows(series, level)):
             _sheet(body, sheet(table))
+        best = over_seeds.best(series, aim)
+        if best:
+            _add(body, "p", best.plain)
         with tempfile.TemporaryDirectory() as folder:
             for picture in over_seeds.pictures(series, Path(folder), file.name, ("svg",)):
                 _picture(body, picture)
@@ -114,11 +120,12 @@ def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> Non
     row, file = last.row, last.file
     seeds = [str(each.file.seed) for each in sources]
     shown = list(dict.fromkeys(seeds))
+    sets = {each.row["variant"] for each in sources}
     rows: list[tuple[str, str]] = [
         ("environment", file.environment.name),
         ("configuration", _json(file.environment.configuration) or "default"),
         ("seeds", ", ".join(shown)),
-        ("executions", str(len(sources))),
+        ("executions", str(len(sources)) + (f", {len(sets)} sets of values" if any(sets) else "")),
         ("software", row["software"] or "not recorded"),
         ("platform", row["platform"] or "not recorded"),
         ("started", _when(sources[0].row["started"])),
@@ -143,7 +150,8 @@ def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> Non
         (name, part.type, _json(part.parameters) or "default", str(file.agent_seed(name)))
         for name, part in file.agents.items()
     ]
-    _rows(body, ("agent", "type", "parameters", "seed"), agents, text=(0, 1, 2), title="Agents")
+    title = "Agents" if len(sources) == 1 else "Agents of the last execution"
+    _rows(body, ("agent", "type", "parameters", "seed"), agents, text=(0, 1, 2), title=title)
 
 
 def _results(body: Xml.Element, last: Source) -> None:

@@ -16,6 +16,7 @@ from dovetail.experiments.playing import counted
 from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played, more, stages
 from dovetail.experiments.store import stage_results
+from dovetail.experiments.sweep import Keys, Objective
 from dovetail.protocol.errors import DovetailError
 
 REPORT = "report.html"
@@ -40,7 +41,7 @@ def make(folder: Path, where: str | Path | None = None) -> Path:
         if len(rows) > 1:
             done = [source for source in sources if source.complete]
             series = over_seeds.series(records, [source.row["id"] for source in done])
-        text = page(records, sources, series, _command(folder, sources[-1]), _level(folder))
+        text = page(records, sources, series, _command(folder, sources[-1]), *_asked(folder))
     path = folder / REPORT
     write(path, text.encode())
     return path
@@ -110,9 +111,10 @@ def _command(folder: Path, source: Source) -> str:
     return f"dovetail run FILE --set seed={source.file.seed}"
 
 
-def _level(folder: Path) -> float | None:
+def _asked(folder: Path) -> tuple[float | None, Objective | None]:
+    """Return the level of ``[report]`` and the objective of ``[sweep]``, as far as they are given."""
     try:
-        found = msgspec.json.decode((folder / AGAIN).read_bytes())["report"]["level"]
-    except (OSError, msgspec.DecodeError, LookupError, TypeError):
-        return None
-    return float(found) if isinstance(found, int | float) else None
+        given = msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
+    except (OSError, msgspec.DecodeError):
+        return None, None
+    return given.report.level, None if given.sweep is None else given.sweep.objective

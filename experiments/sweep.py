@@ -88,15 +88,16 @@ class ReportPart(Struct, frozen=True, forbid_unknown_fields=True):
     """The first number of episodes after which a curve reaches this level is reported."""
 
 
-class _Keys(Struct, frozen=True):
+class Keys(Struct, frozen=True):
+    """The keys at the top of a file that this module reads; it has others."""
+
     seeds: Annotated[list[int], Meta(min_length=1)] | None = None
     repeats: Positive | None = None
     sweep: SweepPart | None = None
     report: ReportPart = ReportPart()
 
 
-KEYS = ("seeds", "repeats", "sweep", "report")
-"""The keys at the top of a file that this module reads."""
+KEYS = Keys.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,11 @@ class Plan:
     def alone(self) -> bool:
         """Whether it is one execution only."""
         return self.sweep is None and len(self.seeds) == 1
+
+    @property
+    def objective(self) -> Objective | None:
+        """What its search maximises, if it is one by Optuna."""
+        return None if self.sweep is None else self.sweep.objective
 
     def trials(self, settings: Mapping[str, Any], first: int) -> list[Trial]:
         """Return the executions of one set of values, one for each seed.
@@ -195,9 +201,9 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     table = files.table(path, overrides or {})
     own = {key: table.pop(key) for key in KEYS if key in table}
     try:
-        keys = msgspec.convert(own, _Keys)
+        keys = msgspec.convert(own, Keys)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, _Keys, own, path)) from None
+        raise DovetailError(explained(error, Keys, own, path)) from None
     if keys.seeds is not None and keys.repeats is not None:
         raise DovetailError(f"{path}: seeds and repeats exclude each other; remove one")
     base = files.made(path, table, {})
@@ -273,6 +279,11 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def exact(value: Any) -> str:
+    """Return a value of a setting as text from which it can be read back."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _check(path: Path, sweep: SweepPart, base: ExperimentFile) -> None:
     if not sweep.parameters:
         raise DovetailError(f"{path}: [sweep.parameters] is empty; name a key and its values")
@@ -297,6 +308,12 @@ def _check(path: Path, sweep: SweepPart, base: ExperimentFile) -> None:
     if aim.evaluation not in found or aim.agent not in found[aim.evaluation].seats:
         raise DovetailError(
             f"{path}: [sweep] objective: no evaluation {aim.evaluation!r} seats {aim.agent!r}"
+        )
+    learners = base.learners()
+    if learners and aim.agent not in learners:
+        raise DovetailError(
+            f"{path}: [sweep] objective: {aim.agent!r} does not learn; "
+            f"name an agent that does: {', '.join(learners)}"
         )
 
 

@@ -102,6 +102,8 @@ class _All:
         self._options = options
         self._console = Console(highlight=False, soft_wrap=True)
         self._executions: list[int] = []
+        self._first: dict[str, tuple[int, int]] = {}
+        """By file as JSON: the number and the execution of the first trial that plays it."""
         self._played = 0
 
     def play(self) -> Trials:
@@ -140,7 +142,7 @@ class _All:
                         for each in over_seeds.series(records, part)
                         if (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
                     ]
-                    values.append(sum(found.final) / len(found.final))
+                    values.append(found.mean)
             try:
                 proposals = search.send(values)
             except StopIteration:
@@ -159,9 +161,16 @@ class _All:
         try:
             for trial in trials:
                 file = msgspec.json.encode(trial.file).decode()
+                if file in self._first:  # a search may propose a set again
+                    number, execution = self._first[file]
+                    self._executions.append(execution)
+                    self._console.print(
+                        f"trial {trial.number} ({trial.title}): the same as trial {number}"
+                    )
+                    continue
                 last = store.last(trial.file.name, file) if self._resume else None
                 if last is None:
-                    settings = {key: sweep.text(value) for key, value in trial.settings.items()}
+                    settings = {key: sweep.exact(value) for key, value in trial.settings.items()}
                     number = store.begin(
                         trial.file.name,
                         file,
@@ -171,6 +180,7 @@ class _All:
                         settings=settings,
                     )
                     last = number, False
+                self._first[file] = trial.number, last[0]
                 self._executions.append(last[0])
                 if last[1]:
                     self._console.print(f"trial {trial.number} ({trial.title}): played before")
@@ -303,7 +313,10 @@ def show(done: Trials, console: Console) -> None:
         wide.print(table)
     if not tables:
         console.print("no evaluations: nothing to compare over seeds")
-    output.tables(done.folder / "summary.txt", *tables)
+    best = over_seeds.best(done.series, done.plan.objective)
+    if best:
+        wide.print(best)
+    output.tables(done.folder / "summary.txt", *tables, *([best] if best else []))
     output.write(done.folder / "results.json", encoded(groups))
     files = over_seeds.pictures(
         done.series, done.folder, done.plan.base.name, ("png", "svg", "pdf")

@@ -110,6 +110,11 @@ def test_optuna_learns_from_results_and_repeats_itself(small: Path) -> None:
         ({"more": "trails = 3"}, {}, "has no key 'trails'; did you mean 'trials'?"),
         ({"epsilon": "{ low = 2, high = 1 }"}, {}, "low = 2 is not below high = 1"),
         ({"method": "optuna"}, {}, "needs objective ="),
+        (
+            {"method": "optuna", "more": AIM.replace('"one" }', '"dice" }')},
+            {},
+            "'dice' does not learn; name an agent that does: one, two",
+        ),
         ({"more": AIM}, {}, 'objective needs method = "optuna"'),
         ({}, {"seeds": [1, 2]}, "seeds and repeats exclude each other"),
         ({}, {"repeats": 0}, "repeats must be an integer >= 1, not 0"),

@@ -47,6 +47,13 @@ seats = ["one", "dice"]
 episodes = 6
 rotate = true
 """
+SEARCH = """
+[sweep]
+method = "optuna"
+trials = 5
+batch = 2
+objective = { evaluation = "eval", agent = "one" }
+"""
 HERE = Options(in_process=True)
 
 
@@ -73,6 +80,26 @@ def account(done: Trials) -> list[Any]:
     ]
 
 
+def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    """Play with two interruptions: of the second trial, and of the next one after resuming."""
+    play = runner.play
+    for stop in (2, 1):
+        calls = 0
+
+        def breaking(*arguments: Any, stop: int = stop) -> Execution:
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise KeyboardInterrupt
+            return play(*arguments)
+
+        monkeypatch.setattr(runner, "play", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            played(path, out, resume=stop == 1)
+    monkeypatch.setattr(runner, "play", play)
+    return played(path, out, resume=True)
+
+
 def test_killed_and_resumed_is_as_undisturbed(
     seeded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,22 +118,31 @@ def test_killed_and_resumed_is_as_undisturbed(
     assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
     assert found[0]["note"] == "few seeds"
 
-    play = runner.play
-    for stop in (2, 1):  # in the middle of the second trial, then of the next but one
-        calls = 0
+    resumed = interrupted(seeded, tmp_path / "broken", monkeypatch)
+    assert account(resumed) == account(whole)
 
-        def breaking(*arguments: Any, stop: int = stop) -> Execution:
-            nonlocal calls
-            calls += 1
-            if calls == stop:
-                raise KeyboardInterrupt
-            return play(*arguments)
 
-        monkeypatch.setattr(runner, "play", breaking)
-        with pytest.raises(KeyboardInterrupt):
-            played(seeded, tmp_path / "broken", resume=stop == 1)
-    monkeypatch.setattr(runner, "play", play)
-    resumed = played(seeded, tmp_path / "broken", resume=True)
+def test_a_search_by_optuna_is_played_and_resumed(
+    seeded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FILE.replace("[sweep.parameters]", f"{SEARCH}[sweep.parameters]")
+    seeded.write_text(text.replace("seeds = [1, 2]", "seeds = [1]"))
+    whole = played(seeded, tmp_path / "whole")
+    assert len(whole.executions) == 5
+    with Records(whole.url) as records:
+        rows = list(records.rows("executions"))
+        values = {row["value"] for row in records.rows("settings")}
+    assert sorted(set(whole.executions)) == [row["id"] for row in rows]
+    # A set that is proposed again is not played again.
+    assert sorted(row["variant"] for row in rows) == ["hidden=4", "hidden=8"]
+    assert values == {"4", "8"}
+
+    top = max(whole.series, key=lambda each: sum(each.final))
+    best = f"best of 2 sets for one in eval: {top.variant} "
+    assert best in (whole.folder / "summary.txt").read_text()
+    assert best in (whole.folder / "report.html").read_text()
+
+    resumed = interrupted(seeded, tmp_path / "broken", monkeypatch)
     assert account(resumed) == account(whole)
 
 
@@ -173,32 +209,48 @@ def finished(url: str) -> int:
         return 0
 
 
+def killed(command: list[str], url: str, after: int) -> None:
+    """Run a command, and kill it as soon as so many executions are complete."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as program:
+        while finished(url) < after:
+            assert program.poll() is None
+            time.sleep(0.2)
+        program.kill()
+        assert program.wait() == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_search_in_processes_that_is_killed_ends_as_undisturbed(
+    seeded: Path, tmp_path: Path
+) -> None:
+    search = SEARCH.replace("trials = 5", "trials = 3")
+    rate = '"agents.one.parameters.learning_rate" = { low = 0.01, high = 0.5, log = true }'
+    text = FILE.replace("[sweep.parameters]", f"{search}[sweep.parameters]\n{rate}")
+    seeded.write_text(text.replace("seeds = [1, 2]", "seeds = [1]"))
+    whole = played(seeded, tmp_path / "whole")
+    assert len(set(whole.executions)) == 3
+    command = [sys.executable, "-m", "dovetail", "run", str(seeded), "--out"]
+    out = tmp_path / "killed" / "seeded"
+    killed([*command, str(tmp_path / "killed")], f"sqlite:///{out / 'results.sqlite'}", 1)
+    subprocess.run([*command, str(tmp_path / "killed"), "--resume"], check=True)
+    for name in ("summary.txt", "results.json"):
+        assert (out / name).read_text() == (whole.folder / name).read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_sweep_killed_twice_ends_as_undisturbed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dovetail", "run", "connect_four_sweep", "--in-process"]
     command += ["--jobs", "2", "--out"]
-
-    def run(out: Path, *more: str, kill_after: int | None = None) -> int:
-        url = f"sqlite:///{out / 'connect_four_sweep' / 'results.sqlite'}"
-        with subprocess.Popen([*command, str(out), *more], stdout=subprocess.DEVNULL) as program:
-            while kill_after is not None and finished(url) < kill_after:
-                assert program.poll() is None
-                time.sleep(0.2)
-            if kill_after is not None:
-                program.kill()
-            return program.wait()
-
-    assert run(tmp_path / "whole") == 0
-    for number, kill_after in enumerate((6, 17)):
-        more = ["--resume"] if number else []
-        assert run(tmp_path / "killed", *more, kill_after=kill_after) == -signal.SIGKILL
-    assert run(tmp_path / "killed", "--resume") == 0
-    names = ("summary.txt", "results.json")
-    whole, killed = (
-        [(tmp_path / place / "connect_four_sweep" / name).read_text() for name in names]
-        for place in ("whole", "killed")
-    )
-    assert killed == whole
-    found = json.loads(whole[1])
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
+    out = tmp_path / "killed" / "connect_four_sweep"
+    url = f"sqlite:///{out / 'results.sqlite'}"
+    killed([*command, str(tmp_path / "killed")], url, after=6)
+    killed([*command, str(tmp_path / "killed"), "--resume"], url, after=17)
+    resume = [*command, str(tmp_path / "killed"), "--resume"]
+    subprocess.run(resume, check=True, stdout=subprocess.DEVNULL)
+    whole = tmp_path / "whole" / "connect_four_sweep"
+    for name in ("summary.txt", "results.json"):
+        assert (out / name).read_text() == (whole / name).read_text()
+    found = json.loads((whole / "results.json").read_text())
     assert [len(each["runs"]) for each in found] == [5] * 5
