@@ -158,6 +158,14 @@ def _results(body: Xml.Element, last: Source) -> None:
     file, played = last.file, last.played
     for tournament in file.tournaments:
         _add(body, "h2", f"Tournament {tournament.name}")
+        if not last.complete:
+            _add(
+                body,
+                "p",
+                "Until all meetings are played, take these intervals as preliminary: they do not allow for "
+                "looking again and again.",
+                "note",
+            )
         _sheet(body, sheet(standings_table(standings(file, tournament, played), full=True)))
         curves = ratings(file, played, tournament)
         if curves:

@@ -95,7 +95,7 @@ class Playing:
                     row = finished[batch[0].number]
                     stage = batch[0]
                     self._done.append(Played(stage, counted(stage, self._store.results(row))))
-                    display.skip(stage)
+                    display.skip(self._done[-1])
                     continue
                 if self._take_over(batch[0], display):
                     continue
@@ -115,7 +115,7 @@ class Playing:
             self._store.add(row, episode)
         self._store.finish_stage(self._execution, stage.number, row, {})
         self._done.append(Played(stage, counted(stage, episodes)))
-        display.skip(stage)
+        display.skip(self._done[-1])
         return True
 
     def _row(self, stage: Stage) -> int:
@@ -258,7 +258,7 @@ class Playing:
             saved[mark] = self._states[mark] = saved[learner]
         self._store.finish_stage(self._execution, stage.number, job.row, saved)
         self._done.append(Played(stage, job.counted))
-        display.finish(stage, job.counted)
+        display.finish(self._done[-1])
 
     def _keep_first(self, part: Block) -> None:
         """Keep the state with which the learner of a league begins."""

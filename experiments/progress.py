@@ -19,7 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from dovetail.experiments.schedule import Stage
+from dovetail.experiments.file import Pairing
+from dovetail.experiments.schedule import Played, Stage, of_units
 from dovetail.experiments.statistics import tally
 from dovetail.protocol.messages import Episode
 
@@ -60,6 +61,8 @@ class Display:
         self._began: dict[int, float] = {}
         self._over: dict[int, int] = {}
         self._said = time.monotonic()
+        self._points: dict[str, dict[str, tuple[float, int]]] = {}
+        """By tournament and player: points and games."""
 
     def begin(self, stage: Stage) -> None:
         """A stage begins."""
@@ -83,13 +86,16 @@ class Display:
                 soft_wrap=True,
             )
 
-    def skip(self, stage: Stage) -> None:
+    def skip(self, played: Played) -> None:
         """A stage was played before."""
+        stage = played.stage
         self._bars.advance(self._all, stage.episodes)
         self._console.print(f"{title(stage)}: played before", soft_wrap=True)
+        self._count(played)
 
-    def finish(self, stage: Stage, episodes: Sequence[Episode]) -> None:
-        """A stage is over; summarise it in one line."""
+    def finish(self, played: Played) -> None:
+        """A stage is over; summarise it in one line, and the tournament that it is part of in another."""
+        stage, episodes = played.stage, played.episodes
         seconds = time.monotonic() - self._began.pop(stage.number)
         self._bars.remove_task(self._tasks.pop(stage.number))
         self._said = time.monotonic()
@@ -106,6 +112,28 @@ class Display:
         why = next((each.message for each in episodes if each.reason in FAULTS), "")
         if why:
             self._console.print(f"  such as: {why}", soft_wrap=True, markup=False)
+        so_far = self._count(played)
+        if so_far:
+            self._console.print(so_far, soft_wrap=True, markup=False)
+
+    def _count(self, played: Played) -> str:
+        """Add a meeting to its tournament; return the points so far, without intervals.
+
+        An interval for a fixed number of games would not hold for someone who looks after every meeting.
+        """
+        part = played.stage.part
+        if not isinstance(part, Pairing) or len(part.seats) == 1:
+            return ""
+        found = self._points.setdefault(part.tournament, {})
+        for game in of_units(played).finished:
+            for name, points in zip(part.seats, game.points or (), strict=True):
+                before = found.get(name, (0.0, 0))
+                found[name] = before[0] + points, before[1] + 1
+        if len(found) <= len(part.seats):
+            return ""
+        order = sorted(found.items(), key=lambda each: -each[1][0] / each[1][1])
+        shown = ", ".join(f"{name} {points:g}/{games}" for name, (points, games) in order)
+        return f"  {part.tournament} so far: {shown}"
 
     def __enter__(self) -> Display:
         self._bars.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,9 @@ def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> 
     assert [len(each.episodes) for each in again.played] == counts
 
 
-def test_knockout_swiss_gauntlet_and_best_of(tmp_path: Path) -> None:
+def test_knockout_swiss_gauntlet_and_best_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "three.toml"
     cup = played(path, with_keys("format = 'knockout'\nepisodes = 10"), tmp_path / "k")
     assert cup.played[0].stage.part.seats == ["two", "searching"]
@@ -157,7 +160,17 @@ def test_knockout_swiss_gauntlet_and_best_of(tmp_path: Path) -> None:
     swiss = played(path, with_keys("format = 'swiss'\nepisodes = 4\nrounds = 3"), tmp_path / "s")
     assert len(swiss.played) == 3
     assert len({frozenset(each.stage.part.seats) for each in swiss.played}) == 3
+    capsys.readouterr()
     gauntlet = played(path, with_keys("format = 'gauntlet'\nepisodes = 4"), tmp_path / "g")
+    [line] = [each for each in capsys.readouterr().out.splitlines() if "all so far: " in each]
+    found = {
+        name: (points, games) for name, points, games in re.findall(r"(\w+) ([\d.]+)/(\d)", line)
+    }
+    assert {name: games for name, (_, games) in found.items()} == {
+        **dict.fromkeys(("two", "searching"), "4"),
+        "one": "8",
+    }
+    assert sum(float(points) for points, _ in found.values()) == 8
     seats = [each.stage.part.seats for each in gauntlet.played]
     assert seats == [["one", "two"], ["one", "searching"]]
     best = played(path, with_keys("episodes = 10\nbest_of = 3\nparallel = 3"), tmp_path / "b")
