@@ -163,12 +163,12 @@ class Run:
     def drain(self) -> None:
         """Finish the episodes in progress and start no other."""
         self._asked_for = "drained"
-        self._command(m.Drain(0, self.number))
+        self._end(m.Drain(0, self.number))
 
     def cancel(self) -> None:
         """Cancel the run immediately."""
         self._asked_for = "cancelled"
-        self._command(m.Cancel(0, self.number))
+        self._end(m.Cancel(0, self.number))
 
     def start(self, *, abandon: bool = False) -> m.WatchedTurn:
         """Stepwise: start the next episode; return its first turn (RL-Glue's ``RL_start``).
@@ -196,6 +196,14 @@ class Run:
 
     def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
         return self.turn(self._experiment.request(command))
+
+    def _end(self, command: m.Drain | m.Cancel) -> None:
+        """Send a command that ends the run; it may have ended by itself before the command arrives."""
+        try:
+            self._command(command)
+        except Refused as error:
+            if error.code != "unknown" or self.done is None:
+                raise
 
     def _command(self, command: m.RunCommand | m.Cancel) -> None:
         self._experiment.request(command)

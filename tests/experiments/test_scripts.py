@@ -11,6 +11,7 @@ import pytest
 from dovetail import Agent, Decision, DovetailError, InProcess, spaces
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments.openings import draw
 from dovetail.experiments.results import Results, RunOptions
 from dovetail.protocol.messages import Run
 
@@ -56,6 +57,30 @@ def test_results_show_themselves_and_become_frames() -> None:
         assert Results().rows() == []
         assert "<table>" in Results()._repr_html_()
         assert repr(experiment) == "<Experiment with 0 runs in progress>"
+
+
+def test_a_run_that_ended_by_itself_can_be_ended() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        run = experiment.run("connect_four", seats, configuration=SMALL, episodes=2)
+        while run.done is None:
+            run.poll()
+        run.drain()
+        run.cancel()
+        assert run.done.reason == "finished"
+        run.number += 1
+        run.done = None
+        with pytest.raises(DovetailError, match="you have no run"):
+            run.cancel()
+
+
+def test_openings_of_a_game_that_ends_within_them() -> None:
+    """Each episode of the draw is over before the next one is asked for, the last one too."""
+    short = {"rows": 2, "columns": 2, "connect": 2}
+    with InProcess([ConnectFour], [Random]) as experiment:
+        seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        book = draw(experiment, "connect_four", seats, short, plies=None, count=3, seed=1)
+    assert book.lines == []
 
 
 def test_an_instance_answers_for_itself() -> None:
