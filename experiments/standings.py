@@ -24,7 +24,7 @@ from dovetail.experiments.statistics.estimates import (
 from dovetail.experiments.statistics.payoffs import nash_averaging
 from dovetail.experiments.statistics.ranked import likelihood, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
-from dovetail.experiments.statistics.scores import Sample, as_elo, interval, superiority
+from dovetail.experiments.statistics.scores import Sample, as_elo, interval, stratified, superiority
 from dovetail.experiments.statistics.units import Distinct, Units, distinct
 from dovetail.protocol.seeds import derive
 
@@ -252,8 +252,12 @@ def _pairs(
     meetings: dict[tuple[str, str], Sample] = {}
     values: dict[str, list[float]] = {name: [] for name in rows}
     pooled: dict[tuple[str, str], list[float]] = {}
+    parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
     for each, units in found:
         one, other = each.stage.part.seats
+        for place, name in enumerate((one, other)):
+            mine = [unit.points[place] for unit in units.units]
+            parts[name].append((len(units.finished), mine))
         scores = [unit.points[0] for unit in units.units]
         if (other, one) in pooled:
             one, other = other, one
@@ -266,7 +270,9 @@ def _pairs(
     for name, row in rows.items():
         row.pairs = Sample.observed(values[name])
         if len(values[name]) > 1:
-            score = interval(row.pairs)
+            # Where games repeat in some meetings only, their units do not weigh what their games do.
+            even = len({len(scores) / max(1, count) for count, scores in parts[name]}) == 1
+            score = interval(row.pairs) if even else _weighted(parts[name])
             row.score = Estimate(row.score.value, score.low, score.high)
     if len(rows) == 2 and len(meetings) == 1:
         ((one, other),) = meetings
@@ -289,6 +295,14 @@ def _pairs(
             + "; ".join(", ".join(group) for group in result.components)
         )
     return result.superiority
+
+
+def _weighted(parts: Sequence[tuple[int, list[float]]]) -> Estimate:
+    """Return a player's score over meetings, each with its number of games and its units' scores."""
+    total = sum(count for count, _ in parts)
+    return stratified(
+        [(count / total, Sample.observed(scores)) for count, scores in parts if count]
+    )
 
 
 def _many(

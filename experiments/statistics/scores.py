@@ -149,6 +149,28 @@ def interval(sample: Sample) -> Estimate:
     return Estimate(sample.score, max(0.0, wider.score - half), min(1.0, wider.score + half))
 
 
+def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
+    """Return the mean of several samples' scores, each with its weight, with its 95 % interval.
+
+    ``interval`` for parts that do not weigh what their units do; Welch and Satterthwaite's degrees of
+    freedom. None if a part has fewer than two units.
+
+    Args:
+        parts: weights, which sum to 1, and samples.
+    """
+    value = math.fsum(weight * part.score for weight, part in parts)
+    if any(part.n < 2 for _, part in parts):
+        return without_interval(value)
+    wider = [(weight, part.smoothed()) for weight, part in parts]
+    spread = [weight**2 * part.variance / (part.n - 1) for weight, part in wider]
+    degrees = math.fsum(spread) ** 2 / math.fsum(
+        each**2 / (part.n - 1) for each, (_, part) in zip(spread, parts, strict=True)
+    )
+    half = quantile(degrees) * math.sqrt(math.fsum(spread))
+    centre = math.fsum(weight * part.score for weight, part in wider)
+    return Estimate(value, max(0.0, centre - half), min(1.0, centre + half))
+
+
 def at_any_time(sample: Sample, alpha: float = 0.05) -> Estimate:
     """Return the mean score with an interval that may be looked at after every pair; from ten pairs on.
 

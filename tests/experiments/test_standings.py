@@ -87,6 +87,33 @@ def test_openings_make_units() -> None:
     assert "over 6 units" in found.caption
 
 
+def test_meetings_that_repeat_do_not_move_a_score_out_of_its_interval() -> None:
+    """Against b the games repeat, four pairs in all; against c there are twenty pairs."""
+    names = ["a", "b", "c"]
+    cup = Tournament(name="cup", players=names)
+    file = ExperimentFile(
+        "x",
+        EnvironmentPart("connect_four"),
+        {name: AgentPart("random") for name in names},
+        tournaments=[cup],
+    )
+    even = [
+        game(k, [1.0, 0.0] if k % 2 else [0.0, 1.0], f"{k % 8}", f"{k // 2 % 4}") for k in range(40)
+    ]
+    lost = [game(k, [1.0, 0.0] if k else [0.0, 1.0], opening=f"{k // 2}") for k in range(40)]
+    found = standings(
+        file,
+        cup,
+        [
+            Played(Stage(0, cup.pairing(["a", "b"], 0, 0), 0, 40, 0), even),
+            Played(Stage(1, cup.pairing(["a", "c"], 0, 0), 0, 40, 0), lost),
+        ],
+    )
+    score = next(row.score for row in found.rows if row.player == "a")
+    assert score.value == pytest.approx((20 + 39) / 80)
+    assert 0.6 < score.low < score.value < score.high < 0.85
+
+
 def test_equal_games_of_players_who_draw_at_random_count_in_full() -> None:
     episodes = [game(index, [1.0, 0.0], f"{index % 2}{index > 5}") for index in range(20)]
     found = units(games(episodes, 2, rotate=True), 2, rotate=True)

@@ -21,6 +21,7 @@ from dovetail.experiments.statistics.scores import (
     interval,
     performance,
     points,
+    stratified,
     superiority,
 )
 from dovetail.experiments.statistics.sprt import Model, Sprt
@@ -97,6 +98,23 @@ def test_one_pair_has_no_interval() -> None:
     assert not interval(Sample.of((0, 0, 0, 1, 0))).known
     assert not as_elo(interval(Sample.of((0, 0, 0, 1, 0)))).known
     assert math.isnan(superiority(Sample.of((0, 0, 0, 1, 0))))
+
+
+def test_parts_count_by_their_weight() -> None:
+    one, other = Sample.of((1, 5, 30, 14, 4)), Sample.of((0, 1, 1, 1, 1))
+    alone, whole = stratified([(1.0, one)]), interval(one)
+    assert (alone.low, alone.high) == pytest.approx((whole.low, whole.high))
+    found = stratified([(0.25, one), (0.75, other)])
+    assert found.value == pytest.approx(0.25 * one.score + 0.75 * other.score)
+    variances = []
+    for sample in (one, other):  # of the mean, from the smoothed cells
+        cells = np.array(sample.counts) + 0.2
+        variances.append(float(np.cov(sample.values, aweights=cells, ddof=0)) / (cells.sum() - 1))
+    first, second = 0.25**2 * variances[0], 0.75**2 * variances[1]
+    degrees = (first + second) ** 2 / (first**2 / 53 + second**2 / 3)
+    half = stats.t.ppf(0.975, degrees) * math.sqrt(first + second)
+    assert found.high - found.low == pytest.approx(2 * half, rel=1e-6)
+    assert not stratified([(0.5, one), (0.5, Sample.of((0, 0, 1, 0, 0)))]).known
 
 
 def test_an_interval_that_may_be_looked_at_at_any_time() -> None:
