@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.experiments import aggregate as a
+from dovetail.experiments.statistics.estimates import paired
 
 X = np.array([(0.61, 0.55), (0.72, 0.40), (0.48, 0.66), (0.90, 0.58), (0.67, 0.71)])
 Y = np.array([(0.50, 0.52), (0.58, 0.61), (0.45, 0.39), (0.62, 0.47), (0.55, 0.60)])
@@ -97,3 +98,48 @@ def test_the_interval_of_the_mean_covers(n: int, expected: int) -> None:
         low, high = a.student(rng.normal(size=n))
         held += low <= 0 <= high
     assert held >= 20 * (expected - 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "of_mean", "of_iqm"), [(3, 74, 74), (5, 83, 90), (10, 91, 94)])
+def test_a_bootstrap_of_few_runs_is_too_narrow(n: int, of_mean: int, of_iqm: int) -> None:
+    """Which is why there is none below ``FEW``, and one below ``ENOUGH`` is called approximate."""
+    rng = np.random.default_rng(n)
+    held = {mean: 0, a.iqm: 0}
+    for number in range(200):
+        runs = rng.normal(size=(n, 1))
+        for statistic in held:
+            low, high = a.bootstrap(runs, statistic, number, resamples=100)
+            held[statistic] += low <= 0 <= high
+    assert [each / 2 for each in held.values()] == pytest.approx([of_mean, of_iqm], abs=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "expected"), [(3, 67), (5, 83), (10, 93), (20, 94)])
+def test_runs_that_fail_cost_small_samples_their_coverage(n: int, expected: int) -> None:
+    """Three runs in ten fail: no interval of few seeds knows of what it has not seen."""
+    rng = np.random.default_rng(n)
+    held = 0
+    for _ in range(1_000):
+        failed = rng.random(n) < 0.3
+        low, high = a.student(np.where(failed, 0.0, 1.0) + rng.normal(0, 0.1, n))
+        held += low <= 0.7 <= high
+    assert held / 10 == pytest.approx(expected, abs=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "alike", "apart"), [(3, 25, 12), (5, 59, 24), (10, 95, 52), (20, 100, 84)]
+)
+def test_common_seeds_give_a_comparison_its_power(n: int, alike: int, apart: int) -> None:
+    """Of one standard deviation, where the runs of a seed correlate by 0.7 and not at all."""
+    rng = np.random.default_rng(n)
+    found = []
+    for correlation in (0.7, 0.0):
+        seen = 0
+        for _ in range(1_000):
+            common, *own = rng.normal(size=(3, n))
+            x, y = (np.sqrt(correlation) * common + np.sqrt(1 - correlation) * each for each in own)
+            seen += paired(list(x + 1), list(y)).p < 0.05
+        found.append(seen / 10)
+    assert found == pytest.approx([alike, apart], abs=5)

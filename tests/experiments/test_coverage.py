@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec import Struct
+from scipy.optimize import brentq
 
 from dovetail import Agent, Decision, Environment, InProcess, Spec, Turn, spaces
 from dovetail.experiments import openings
 from dovetail.experiments.statistics.censored import censored
-from dovetail.experiments.statistics.estimates import mean
-from dovetail.experiments.statistics.ratings import SCALE, ratings
+from dovetail.experiments.statistics.estimates import mean, wilson
+from dovetail.experiments.statistics.ranked import plackett_luce, ranked
+from dovetail.experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
 from dovetail.experiments.statistics.scores import (
     Sample,
     as_elo,
@@ -22,6 +25,7 @@ from dovetail.experiments.statistics.scores import (
     elo,
     expected,
     interval,
+    performance,
     points,
 )
 from dovetail.experiments.statistics.sprt import Sprt
@@ -66,30 +70,113 @@ def test_the_interval_of_two_players_holds(count: int, difference: float) -> Non
     assert held >= ENOUGH
 
 
+@pytest.mark.parametrize(("count", "least", "most"), [(5, 0.72, 0.9), (30, 0.89, 0.96)])
+def test_the_interval_of_fastchess_holds_less_with_few_pairs(
+    count: int, least: float, most: float
+) -> None:
+    """And Wilson's, over games, holds more than it says, since a pair's two games balance."""
+    rng = np.random.default_rng(count)
+    truth = true_score(100.0)
+    held = games_held = 0
+    for _ in range(REPETITIONS):
+        scores = pairs(rng, 100.0, count)
+        found = performance(Sample.observed(scores))
+        held += found is not None and found.elo.low <= elo(truth) <= found.elo.high
+        whole = wilson(round(2 * sum(scores)), 2 * count)
+        games_held += whole.low <= truth <= whole.high
+    assert least <= held / REPETITIONS <= most
+    assert games_held >= 0.96 * REPETITIONS
+
+
+def test_one_pair_played_thirty_times_is_no_sixty_games() -> None:
+    rng = np.random.default_rng(1)
+    truth = true_score(50.0)
+    held = 0
+    for _ in range(REPETITIONS):
+        scores = pairs(rng, 50.0, 1)
+        assert not interval(Sample.observed(scores)).known
+        found = wilson(round(60 * scores[0]), 60)
+        held += found.low <= truth <= found.high
+    assert held < 0.65 * REPETITIONS  # where 95 of 100 are claimed
+
+
+STRENGTHS = {"a": 150.0, "b": 50.0, "c": 0.0, "d": -50.0, "e": -150.0}
+
+
+def chances() -> dict[tuple[str, str], float]:
+    """Return the expected score of each pairing of five players."""
+    return {
+        (one, two): true_score(STRENGTHS[one] - STRENGTHS[two])
+        for one, two in itertools.combinations(STRENGTHS, 2)
+    }
+
+
+def true_ratings() -> dict[str, float]:
+    """Return the ratings that five players would have after very many games."""
+    whole = {pair: Sample((0.0, 1.0), (1e6 * (1 - s), 1e6 * s), 5) for pair, s in chances().items()}
+    return {name: each.value for name, each in ratings(list(STRENGTHS), whole).elo.items()}
+
+
+def cup(rng: np.random.Generator, count: int) -> dict[tuple[str, str], list[float]]:
+    """Return the scores of all pairings of five players, so many pairs each."""
+    return {
+        (one, two): pairs(rng, STRENGTHS[one] - STRENGTHS[two], count)
+        for one, two in itertools.combinations(STRENGTHS, 2)
+    }
+
+
 @pytest.mark.parametrize("count", [5, 30])
 def test_the_ratings_of_five_players_hold(count: int) -> None:
     rng = np.random.default_rng(count)
-    strengths = {"a": 150.0, "b": 50.0, "c": 0.0, "d": -50.0, "e": -150.0}
-    names = list(strengths)
-    scores = {
-        (one, two): true_score(strengths[one] - strengths[two])
-        for k, one in enumerate(names)
-        for two in names[k + 1 :]
-    }
-    whole = {pair: Sample((0.0, 1.0), (1e6 * (1 - s), 1e6 * s), 5) for pair, s in scores.items()}
-    truth = ratings(names, whole)
-    held = dict.fromkeys(names, 0)
+    truth = true_ratings()
+    held = dict.fromkeys(truth, 0)
     for _ in range(REPETITIONS):
         found = ratings(
-            names,
-            {
-                (one, two): Sample.observed(pairs(rng, strengths[one] - strengths[two], count))
-                for one, two in scores
-            },
+            list(truth), {pair: Sample.observed(each) for pair, each in cup(rng, count).items()}
         )
-        for name in names:
-            held[name] += found.elo[name].low <= truth.elo[name].value <= found.elo[name].high
-    assert sum(held.values()) >= ENOUGH * len(names)
+        for name, each in found.elo.items():
+            held[name] += each.low <= truth[name] <= each.high
+    assert sum(held.values()) >= ENOUGH * len(truth)
+
+
+def test_ratings_from_repeated_pairs_would_not_hold() -> None:
+    """Six pairs, each counted five times: 56 to 73 of 100 hold."""
+    rng = np.random.default_rng(6)
+    truth = true_ratings()
+    held = 0
+    for _ in range(100):
+        found = ratings(
+            list(truth), {pair: Sample.observed(each * 5) for pair, each in cup(rng, 6).items()}
+        )
+        held += sum(each.low <= truth[name] <= each.high for name, each in found.elo.items())
+    assert 0.5 <= held / 500 <= 0.8
+
+
+@pytest.mark.timeout(600)
+def test_a_bootstrap_holds_if_its_cells_are_smoothed() -> None:
+    """Of five pairs: 95.7 of 100, and 89.1 by percentiles of pairs drawn as they were."""
+    rng = np.random.default_rng(5)
+    truth = true_ratings()
+    names = list(truth)
+    index = {name: number for number, name in enumerate(names)}
+    held = plain = 0
+    for number in range(30):
+        played = cup(rng, 5)
+        samples = {pair: Sample.observed(each) for pair, each in played.items()}
+        found = bootstrap(names, samples, number, repetitions=50)
+        held += sum(each.low <= truth[name] <= each.high for name, each in found.items())
+        draws = []
+        for _ in range(50):
+            table = np.zeros((5, 5))
+            for (one, two), scores in played.items():
+                scored = 2 * float(rng.choice(scores, 5).sum())
+                table[index[one], index[two]] = scored
+                table[index[two], index[one]] = 10 - scored
+            draws.append(SCALE * fit(table))
+        low, high = np.percentile(draws, [2.5, 97.5], axis=0)
+        plain += sum(low[k] <= truth[name] <= high[k] for name, k in index.items())
+    assert held >= 0.92 * 150
+    assert 0.8 <= plain / 150 <= 0.93
 
 
 @pytest.mark.parametrize(("true_elo", "wrong"), [(0.0, "H1"), (20.0, "H0")])
@@ -109,6 +196,76 @@ def test_a_sequential_test_on_pairs_errs_as_rarely_as_it_says(true_elo: float, w
             verdict = test.verdict(test.llr(cells))
         errors += verdict == wrong
     assert errors <= 19  # more has probability 0.2 % at 5 %
+
+
+Counted = Callable[[float, float], list[tuple[int, float]]]
+"""From the scores of a pair's two games to the cells that grow, and by how much."""
+LIMIT = 20.0
+"""elo1 of the tests below; elo0 is 0."""
+
+
+def as_pair(one: float, two: float) -> list[tuple[int, float]]:
+    return [(2 * int(one + two), 1.0)]
+
+
+def as_games(one: float, two: float) -> list[tuple[int, float]]:
+    return [(2 * int(one), 1.0), (2 * int(two), 1.0)]
+
+
+def as_four_pairs(one: float, two: float) -> list[tuple[int, float]]:
+    return [(2 * int(one + two), 4.0)]
+
+
+def tested(
+    rng: np.random.Generator, test: Sprt, difference: float, cells: int, counted: Counted
+) -> tuple[str, int, float]:
+    """Return the verdict, the pairs that were played, and the score at the stop."""
+    counts = [0.0] * cells
+    played, won = 0, 0.0
+    while True:
+        for worth in rng.normal(0, OPENINGS, 16):
+            one = float(rng.random() < expected(difference + worth))
+            two = float(rng.random() < expected(difference - worth))
+            played, won = played + 1, won + (one + two) / 2
+            for cell, more in counted(one, two):
+                counts[cell] += more
+        verdict = test.verdict(test.llr(counts))
+        if verdict != "continues":
+            return verdict, played, won / played
+
+
+def worth_of(true_elo: float) -> float:
+    """Return the difference of two players whose pairs have the expected score of an Elo, openings included."""
+    return float(brentq(lambda d: true_score(d) - expected(true_elo), -50, 100))
+
+
+@pytest.mark.parametrize(("true_elo", "wrong"), [(0.0, "H1"), (LIMIT, "H0")])
+def test_pairs_decide_sooner_than_games_and_repeated_pairs_err(true_elo: float, wrong: str) -> None:
+    """Openings worth 200 Elo: pairs know that their two games balance, single games do not."""
+    rng = np.random.default_rng(20 + int(true_elo))
+    test = Sprt(0, LIMIT, model="logistic")
+    difference = worth_of(true_elo)
+    runs = 100
+    errors, lengths = {}, {}
+    for name, cells, counted in (("pairs", 5, as_pair), ("games", 3, as_games)):
+        found = [tested(rng, test, difference, cells, counted) for _ in range(runs)]
+        errors[name] = sum(verdict == wrong for verdict, _, _ in found)
+        lengths[name] = sum(played for _, played, _ in found) / runs
+    assert max(errors.values()) <= 11  # more has probability 0.4 % at 5 %
+    assert lengths["games"] > 1.15 * lengths["pairs"]
+    repeated = [tested(rng, test, difference, 5, as_four_pairs)[0] for _ in range(runs)]
+    assert repeated.count(wrong) > 20  # about a third
+
+
+def test_the_rating_at_the_stop_of_a_test_is_biased() -> None:
+    """Between the hypotheses 0 and 30, a true 15 that wins shows 32 on average: tables say so."""
+    rng = np.random.default_rng(15)
+    test = Sprt(0, 30, model="logistic")
+    difference = worth_of(15.0)
+    found = [tested(rng, test, difference, 5, as_pair) for _ in range(150)]
+    won = [elo(score) for verdict, _, score in found if verdict == "H1"]
+    assert len(won) > 40
+    assert 25 < sum(won) / len(won) < 40
 
 
 def test_repeated_pairs_would_not_hold() -> None:
@@ -170,6 +327,48 @@ def test_points_of_four_seats_are_counted_by_openings() -> None:
             held[name] += found.low <= 0.5 <= found.high
     assert held["units"] >= ENOUGH
     assert held["games"] < 340
+
+
+def test_where_only_seats_differ_units_hold_and_games_are_too_careful() -> None:
+    """Four seats, some better than others for all: rotations balance them."""
+    rng = np.random.default_rng(4)
+    bonus = rng.normal(0, 300, (REPETITIONS, 15, 4)) / SCALE
+    held = {"units": 0, "games": 0}
+    for each in bonus:
+        # Player 0 sits in seat r of rotation r; the bonus belongs to the seat.
+        strength = np.stack([np.roll(each, -turn, axis=1) for turn in range(4)], axis=1)
+        scores = strength + rng.gumbel(0, 1, strength.shape)
+        first = np.array([[points(list(game))[0] for game in unit] for unit in scores])
+        for name, values in (("units", first.mean(1)), ("games", first.ravel())):
+            found = mean([float(value) for value in values])
+            held[name] += found.low <= 0.5 <= found.high
+    assert held["units"] >= ENOUGH
+    assert held["games"] >= held["units"]
+
+
+def test_ratings_of_four_seats_hold_over_openings() -> None:
+    rng = np.random.default_rng(7)
+    names = "abcd"
+    strengths = np.array([150.0, 50.0, -50.0, -150.0]) / SCALE
+
+    def tournament(openings: int) -> list[list[dict[str, float]]]:
+        units = []
+        for bonus in rng.normal(0, 200 / SCALE, (openings, 4)):
+            unit = []
+            for turn in range(4):
+                scores = strengths + np.roll(bonus, -turn) + rng.gumbel(0, 1, 4)
+                places = (-scores).argsort().argsort() + 1.0
+                unit.append(dict(zip(names, map(float, places), strict=True)))
+            units.append(unit)
+        return units
+
+    # The model's own ratings, which the openings pull together, from very many openings.
+    truth = plackett_luce(names, [(game, 1.0) for unit in tournament(4_000) for game in unit])
+    held = 0
+    for number in range(60):
+        found = ranked(names, tournament(15), number, repetitions=100)
+        held += sum(each.low <= truth[name] <= each.high for name, each in found.items())
+    assert held >= 0.92 * 240
 
 
 # -- through the broker -----------------------------------------------------------------------------
