@@ -31,7 +31,10 @@ def test_options_are_read_with_their_defaults() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"row": 8}, "environment board has no option 'row'; did you mean 'rows'? it has first, rates, rows"),
+        (
+            {"row": 8},
+            "environment board has no option 'row'; did you mean 'rows'? it has first, rates, rows",
+        ),
         ({"rows": "8"}, "environment board, option 'rows': Expected `int`, got `str`"),
         ({"rows": 3}, "environment board, option 'rows': Expected `int` >= 4, not 3"),
         (
