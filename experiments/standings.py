@@ -256,8 +256,8 @@ def _pairs(
     for each, units in found:
         one, other = each.stage.part.seats
         for place, name in enumerate((one, other)):
-            mine = [unit.points[place] for unit in units.units]
-            parts[name].append((len(units.finished), mine))
+            own = [unit.points[place] for unit in units.units]
+            parts[name].append((len(units.finished), own))
         scores = [unit.points[0] for unit in units.units]
         if (other, one) in pooled:
             one, other = other, one
