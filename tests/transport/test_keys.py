@@ -252,6 +252,31 @@ def test_a_key_that_is_revoked_while_its_program_is_connected(guarded: Guarded) 
             assert "does not accept" in refused(lambda: observe(guarded.address, ada))
 
 
+def test_the_connection_of_a_revoked_key_is_closed_when_it_is_used(guarded: Guarded) -> None:
+    ada = guarded.key("ada")
+    with guarded.running():
+        hello = codec.encode(m.Hello(m.VERSION, "observer"))
+        dealer = Dealer(guarded.address, lambda: hello, ada)
+
+        def until(kind: type) -> None:
+            for _ in range(int(SOON * 10)):
+                frames = map(codec.Decoder[Any](m.ToExperiment).decode, dealer.receive(0.1))
+                if any(isinstance(each, kind) for each in frames):
+                    return
+            raise AssertionError(kind)
+
+        try:
+            until(m.Welcome)
+            guarded.entries["ada"] += "revoked = true\n"
+            guarded.write()
+            until(m.Error)
+            dealer.send([codec.encode(m.Ping(1))])
+            with pytest.raises(DovetailError, match="does not accept this program's key"):
+                until(type(None))  # libzmq connects again by itself
+        finally:
+            dealer.close(0)
+
+
 def test_a_session_token_is_of_no_use_to_another_key(guarded: Guarded) -> None:
     ada, bob = guarded.key("ada"), guarded.key("bob")
     with guarded.running():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,13 +107,14 @@ class Router:
             return events
         frames = 0
         while frames < FRAMES and waiting(made):
-            connection, *parts = self._message()
+            connection, parts = self._message()
             events.append((connection, parts))
-            frames += len(parts)
+            frames += len(parts or ())
         return events
 
-    def _message(self) -> list[bytes]:
-        return receive(self._socket)
+    def _message(self) -> tuple[bytes, list[bytes] | None]:
+        connection, *parts = receive(self._socket)
+        return connection, parts
 
     def send(self, connection: bytes, frames: Sequence[bytes]) -> None:
         """Send frames as one message."""
@@ -160,6 +163,9 @@ class Guarded(Router):
 
     A connection's name is the public key of its program and libzmq's own name of it.  The key is read
     from each message: a peer may choose libzmq's name, also one that another had before.
+
+    libzmq closes no single connection, but says over which descriptor a message came.  So one that is
+    dropped is closed, unread, as soon as it says anything.
     """
 
     def __init__(self, bind: str, most: int, guard: Guard) -> None:
@@ -167,6 +173,8 @@ class Guarded(Router):
         self._authenticator: ThreadAuthenticator | None = None
         self._quiet = 0.0
         """When to log a refused key again."""
+        self._dropped: set[bytes] = set()
+        """Connections to close."""
         super().__init__(bind, most)
 
     def _prepare(self) -> None:
@@ -189,10 +197,19 @@ class Guarded(Router):
             log.warning("refused a program with the key %s", key.decode("ascii"))
         return admitted
 
-    def _message(self) -> list[bytes]:
+    def _message(self) -> tuple[bytes, list[bytes] | None]:
         first = self._socket.recv(copy=False)
         parts = receive(self._socket)
-        return [str(first.get("User-Id")).encode() + first.bytes, *parts]
+        connection = str(first.get("User-Id")).encode() + first.bytes
+        if connection not in self._dropped:
+            return connection, parts
+        self._dropped.remove(connection)
+        _shut(int(first.get(zmq.SRCFD)))
+        return connection, None
+
+    def drop(self, connection: bytes, why: str) -> None:
+        """Close a connection as soon as it says anything more."""
+        self._dropped.add(connection)
 
     def _identity(self, connection: bytes) -> bytes:
         return connection[LENGTH:]
@@ -203,6 +220,14 @@ class Guarded(Router):
             self._authenticator.stop()
             self._authenticator = None
         super().close(linger)
+
+
+def _shut(descriptor: int) -> None:
+    """End the connection of a descriptor of libzmq's, which then closes it itself."""
+    with contextlib.suppress(OSError):  # it has ended
+        copy = socket.socket(fileno=os.dup(descriptor))
+        with copy:
+            copy.shutdown(socket.SHUT_RDWR)
 
 
 class Dealer:
