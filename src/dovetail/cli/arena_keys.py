@@ -10,7 +10,6 @@ from dovetail.broker.access import Access, Grant
 from dovetail.broker.access_file import LOOK
 from dovetail.experiments.arena.description import BROKER_KEY, OWN, OWN_KEY
 from dovetail.experiments.arena.store import Store
-from dovetail.protocol import messages as m
 from dovetail.transport import keys
 
 
@@ -29,9 +28,7 @@ class Entrance:
         path = where / OWN_KEY
         if not path.exists():
             keys.write(path, keys.make(self.key.public), "of the arena's own programs")
-        public = keys.read(path).public
-        roles: list[m.Role] = ["environment", "experiment", "observer"]
-        self._fixed = {OWN: Grant(public, roles=roles, uses=["*"])}
+        self._fixed = {OWN: Grant(keys.read(path).public, uses=["*"])}
         self.access = self._now()
 
     def let_in(self, baselines: Mapping[str, str]) -> None:

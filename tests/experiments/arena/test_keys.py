@@ -22,6 +22,7 @@ from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
+from dovetail.web.hub import Hub
 
 from .programs import Programs, port, until
 
@@ -52,7 +53,9 @@ def test_an_arena_with_keys(tmp_path: Path) -> None:
         programs.end()
 
 
-def test_the_broker_knows_entrants_by_their_keys(tmp_path: Path) -> None:
+def test_the_broker_knows_entrants_by_their_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store(tmp_path / FILE, create=True) as store:
         server = server_key(tmp_path).public
         alice, baseline = keys.make(server), keys.make(server)
@@ -93,6 +96,13 @@ def test_the_broker_knows_entrants_by_their_keys(tmp_path: Path) -> None:
             ours.receive(0.1)
             own.close()
             ours.close()
+            hub = Hub(address)  # the page: an observer, an experiment and an agent
+            monkeypatch.setenv(keys.FILE, str(tmp_path / OWN_KEY))
+            hub.start()
+            try:
+                until(lambda: hub.problem == "" and hub.now({})["peers"])
+            finally:
+                hub.close()
 
 
 def _connected(connect: Callable[[], Link]) -> Link | None:
