@@ -198,6 +198,24 @@ def test_packaged_experiments_are_run_by_name(dovetail: Any) -> None:
     assert commands.located(Path("dots_study")).is_file()
 
 
+def test_run_prints_json_or_nothing(dovetail: Any, tmp_path: Path) -> None:
+    Path(tmp_path, "two.toml").write_text(
+        """
+name = "two"
+environment = { name = "connect_four", configuration = { rows = 4, columns = 4, connect = 3 } }
+agents = { a = { type = "random" } }
+evaluations = [{ name = "all", seats = ["a", "a"], episodes = 2 }]
+"""
+    )
+    shown = dovetail("run", "two.toml", "--in-process", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    found = json.loads(shown.out)
+    assert found == json.loads(Path(tmp_path, "out", "two", "results.json").read_text())
+    assert [row["games"] for row in found["stages"]] == [2, 2]
+    quiet = dovetail("run", "two.toml", "--in-process", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
 def test_built_in_names_are_those_that_brokers_are_told() -> None:
     kinds: tuple[plugins.Kind, plugins.Kind] = ("environment", "agent")
     for kind in kinds:
