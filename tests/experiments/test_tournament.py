@@ -9,7 +9,7 @@ import pytest
 from rich.table import Table
 
 from dovetail import DovetailError
-from dovetail.experiments import output
+from dovetail.experiments import output, progress
 from dovetail.experiments.file import read
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import stages
@@ -41,7 +41,7 @@ lookahead = true
 
 
 def test_every_pair_meets_in_both_orders(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "three.toml"
     path.write_text(FILE)
@@ -151,7 +151,7 @@ def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> 
 
 
 def test_knockout_swiss_gauntlet_and_best_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "three.toml"
     cup = played(path, with_keys("format = 'knockout'\nepisodes = 10"), tmp_path / "k")
@@ -161,8 +161,13 @@ def test_knockout_swiss_gauntlet_and_best_of(
     assert len(swiss.played) == 3
     assert len({frozenset(each.stage.part.seats) for each in swiss.played}) == 3
     capsys.readouterr()
+    monkeypatch.setattr(progress, "EVERY", 0.0)  # seconds between lines without a terminal
     gauntlet = played(path, with_keys("format = 'gauntlet'\nepisodes = 4"), tmp_path / "g")
-    [line] = [each for each in capsys.readouterr().out.splitlines() if "all so far: " in each]
+    shown = capsys.readouterr().out
+    assert re.search(
+        r"all: one - two 0-4: 3 of 4 games, [\d.e+]+ games/s, about \d+:\d\d:\d\d left", shown
+    )
+    [line] = [each for each in shown.splitlines() if "all so far: " in each]
     found = {
         name: (points, games) for name, points, games in re.findall(r"(\w+) ([\d.]+)/(\d)", line)
     }
