@@ -25,16 +25,6 @@ LEAST = -64
 
 
 @njit(cache=True, nogil=True)
-def won(discs: int, side: int) -> bool:
-    """Return whether discs have four in a row; ``side`` is rows + 1."""
-    for step in (1, side, side - 1, side + 1):
-        pairs = discs & discs >> step
-        if pairs & pairs >> 2 * step:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
 def completing(discs: int, all_: int, side: int, whole: int) -> int:
     """Return the free squares, reachable or not, that would give ``discs`` four in a row."""
     found = discs << 1 & discs << 2 & discs << 3
