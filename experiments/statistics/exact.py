@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dovetail.agent_servers.agent import Agent, Decision, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
@@ -18,19 +20,23 @@ class Place:
     """A decision as the seat that has to make it knows it."""
 
     knows: str
-    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell apart."""
+    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell apart.
+
+    Of perfect information, it is the observation: positions count once, however they came about."""
     seat: int
     legal: tuple[int, ...]
     turn: int
     """How many actions were played before, those of chance included."""
     tensor: tuple[float, ...]
-    """The information state as numbers; empty if the game has none."""
+    """The same as numbers; empty if the game has none."""
 
 
+Worth = tuple[tuple[float, ...], tuple[float, ...]]
+"""By seat, what all get who follow a policy, and what the best response to it gets."""
 Policy = Callable[[Place], Mapping[int, float]]
 """From a decision to the chance of each legal action."""
 LARGEST = 100_000
-"""Information states beyond which a game is not evaluated."""
+"""Information states or positions beyond which a game is not evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,13 @@ def evaluate(game: str, policy: Policy) -> Exactly:
         raise DovetailError(f"OpenSpiel has no game {game!r}: {_line(error)}") from None
     if loaded.get_type().dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise DovetailError(f"{game} has simultaneous moves; only games with turns are evaluated")
+    kind = loaded.get_type()
+    if (
+        kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION
+        and kind.reward_model == pyspiel.GameType.RewardModel.TERMINAL
+        and kind.provides_observation_string
+    ):
+        return _by_position(loaded, game, policy)
     _check_size(loaded, game)
     table = TabularPolicy(loaded)
     if len(table.states) > LARGEST:
@@ -83,7 +96,6 @@ def evaluate(game: str, policy: Policy) -> Exactly:
         seat = state.current_player()
         legal = state.legal_actions()
         knows = state.information_state_string(seat)
-        kind = loaded.get_type()
         tensor = (
             state.information_state_tensor(seat) if kind.provides_information_state_tensor else ()
         )
@@ -95,6 +107,54 @@ def evaluate(game: str, policy: Policy) -> Exactly:
     responses = [best_response.BestResponsePolicy(loaded, seat, table) for seat in range(seats)]
     best = [each.value(loaded.new_initial_state()) for each in responses]
     return Exactly(tuple(map(float, values)), tuple(map(float, best)))
+
+
+def _by_position(game: Any, name: str, policy: Policy) -> Exactly:
+    """Evaluate a game of perfect information backwards from its ends, each position once."""
+    tensors = game.get_type().provides_observation_tensor
+    known: dict[tuple[int, str], Worth | None] = {}
+
+    def worth(state: Any) -> Worth:
+        """Return what each seat gets by the policy, and by its best response to it."""
+        if state.is_terminal():
+            returns = tuple(map(float, state.returns()))
+            return returns, returns
+        if state.is_chance_node():
+            chances = [(p, worth(state.child(action))) for action, p in state.chance_outcomes()]
+            return _mixed([(p, each[0]) for p, each in chances]), _mixed(
+                [(p, each[1]) for p, each in chances]
+            )
+        seat = state.current_player()
+        knows = state.observation_string(seat)
+        key = (seat, knows)
+        if key in known:
+            found = known[key]
+            if found is None:
+                raise DovetailError(f"{name} can repeat positions; evaluate another game")
+            return found
+        if len(known) >= LARGEST:
+            raise DovetailError(
+                f"{name} has more than {LARGEST:,} positions; evaluate a smaller game"
+            )
+        known[key] = None
+        legal = state.legal_actions()
+        tensor = tuple(state.observation_tensor(seat)) if tensors else ()
+        row = np.zeros(game.num_distinct_actions())
+        _fill(
+            row, policy(Place(knows, seat, tuple(legal), state.move_number(), tensor)), legal, knows
+        )
+        after = [(float(row[action]), worth(state.child(action))) for action in legal]
+        best = list(_mixed([(p, each[1]) for p, each in after]))
+        best[seat] = max(each[1][seat] for _, each in after)
+        found = known[key] = _mixed([(p, each[0]) for p, each in after]), tuple(best)
+        return found
+
+    return Exactly(*worth(game.new_initial_state()))
+
+
+def _mixed(parts: Sequence[tuple[float, tuple[float, ...]]]) -> tuple[float, ...]:
+    """Return the mean of values by seat, each with its chance."""
+    return tuple(sum(p * each[seat] for p, each in parts) for seat in range(len(parts[0][1])))
 
 
 def uniform(place: Place) -> dict[int, float]:

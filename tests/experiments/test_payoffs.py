@@ -6,7 +6,10 @@ import sys
 import types
 
 import numpy as np
+import pyspiel
 import pytest
+from open_spiel.python.algorithms import best_response, expected_game_score
+from open_spiel.python.policy import TabularPolicy
 
 from dovetail import Agent, Decision, DovetailError, Spec, spaces
 from dovetail.agent_servers.general.random_agent import Random
@@ -71,6 +74,24 @@ def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
     exact = evaluate("kuhn_poker", equilibrium)
     assert exact.nash_conv == pytest.approx(0, abs=1e-9)
     assert exact.values == pytest.approx((-1 / 18, 1 / 18))
+
+
+@pytest.mark.parametrize("game", ["nim(pile_sizes=2;3)", "hex(board_size=2)"])
+def test_boards_are_evaluated_as_openspiel_does(game: str) -> None:
+    loaded = pyspiel.load_game(game)
+    table = TabularPolicy(loaded)
+    found = evaluate(game, uniform)
+    root = loaded.new_initial_state()
+    assert found.values == pytest.approx(expected_game_score.policy_value(root, [table] * 2))
+    theirs = [best_response.BestResponsePolicy(loaded, seat, table).value(root) for seat in (0, 1)]
+    assert found.best == pytest.approx(theirs)
+
+
+def test_tic_tac_toe_at_random() -> None:
+    """Of all 255,168 games: 0.585 and 0.288 are won; the best first player draws 0.5 of 100."""
+    found = evaluate("tic_tac_toe", uniform)
+    assert found.values[0] == pytest.approx(0.584921 - 0.288095, abs=1e-6)
+    assert found.best[0] == pytest.approx(0.994792, abs=1e-6)
 
 
 def test_a_policy_is_observed_from_decisions() -> None:
