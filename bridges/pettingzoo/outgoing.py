@@ -82,7 +82,8 @@ class AEC(_Shown, AECEnv):
         game: an environment's name or class.
         configuration: its options.
         illegal: what an illegal action does: ``forfeit``, ``random`` or ``raise``.
-        max_cycles: truncate when a seat would act more often than this.
+        max_cycles: truncate after so many cycles.  In a cycle each agent is asked once: a seat that has to act more
+            often than another waits for it, which is asked with a mask of zeros and whose action is ignored.
         render_mode: ``ansi`` or ``human``.
 
     Raises:
@@ -108,7 +109,7 @@ class AEC(_Shown, AECEnv):
         self.agents = list(self.possible_agents)
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict(zip(self.agents, table.rewards, strict=True))
-        self._acted = [0] * len(self.agents)
+        self._asked = [0] * len(self.agents)
         self._chosen: dict[int, Any] = {}
         self.agent_selection = self.agents[0]
         self._follow()
@@ -127,6 +128,10 @@ class AEC(_Shown, AECEnv):
         seat = self.possible_agents.index(agent)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
+        self._asked[seat] += 1
+        if seat not in table.to_act:
+            self._follow()
+            return
         self._chosen[seat] = action
         waiting = [each for each in table.to_act if each not in self._chosen]
         if waiting:
@@ -134,8 +139,6 @@ class AEC(_Shown, AECEnv):
             return
         chosen, self._chosen = self._chosen, {}
         table.step(chosen)
-        for each in chosen:
-            self._acted[each] += 1
         self.rewards = dict(zip(self.agents, table.rewards, strict=True))
         self._accumulate_rewards()
         self._follow()
@@ -143,22 +146,26 @@ class AEC(_Shown, AECEnv):
             self.render()
 
     def _follow(self) -> None:
-        """Select who acts next, or let everybody hear the end."""
-        table = self.table
-        limit = self.max_cycles
-        if (
-            not table.over
-            and limit is not None
-            and any(self._acted[seat] >= limit for seat in table.to_act)
-        ):
-            table.cut()
+        """Select who is asked next, or let everybody hear the end."""
+        table, asked = self.table, self._asked
+        behind: list[int] = []
+        if self.max_cycles is not None and not table.over:
+            low = min(asked)
+            if any(asked[seat] > low for seat in table.to_act):
+                behind = [
+                    seat
+                    for seat, count in enumerate(asked)
+                    if count == low and seat not in table.to_act
+                ]
+            if not behind and any(asked[seat] >= self.max_cycles for seat in table.to_act):
+                table.cut()
         self.terminations = dict.fromkeys(self.agents, table.terminated)
         self.truncations = dict.fromkeys(self.agents, table.truncated)
         self.infos = {agent: table.info() for agent in self.agents}
         if table.over:
             self.agent_selection = self.agents[0]
         else:
-            self.agent_selection = self.possible_agents[table.to_act[0]]
+            self.agent_selection = self.possible_agents[(behind or table.to_act)[0]]
 
 
 class Parallel(_Shown, ParallelEnv):

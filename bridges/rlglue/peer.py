@@ -64,21 +64,6 @@ class Peer:
             Lost: the program is gone, or its answer has another code.
         """
         self.send(code, payload)
-        frames = self._frames
-        if frames.empty:  # the usual case by itself: the answer comes in one piece
-            try:
-                data = self._socket.recv(SHORT)
-            except (BlockingIOError, TimeoutError):
-                pass
-            except OSError as error:
-                raise self.lose(f"is gone ({error.strerror or error})") from None
-            else:
-                size = len(data) - 8
-                if size >= 0 and unpack_header(data) == (code, size):
-                    return data[8:]
-                if not data:
-                    raise self.lose("closed its connection")
-                frames.feed(data)
         got, answer = self.receive()
         if got != code:
             raise self.drop(f"answered code {code} with code {got}")
@@ -120,6 +105,8 @@ class Peer:
             Lost: the program is gone, silent for too long, or sent what is not a frame.
         """
         frames = self._frames
+        if frames.empty and (short := self._short()) is not None:
+            return short
         end = None
         try:
             while (found := frames.take()) is None:
@@ -138,6 +125,32 @@ class Peer:
         except WireError as error:
             raise self.drop(str(error)) from None
         return found
+
+    def _short(self) -> tuple[int, bytes] | None:
+        """Return the next frame if it comes as nearly all do: in one piece, or its header by itself before the rest.
+
+        What else arrives is kept for ``receive``.
+        """
+        data = b""
+        try:
+            data = self._socket.recv(SHORT)
+            if len(data) == 8:  # the original codecs send the header by a call of its own
+                length = unpack_header(data)[1]
+                if 0 < length <= SHORT:
+                    data += self._socket.recv(length, socket.MSG_WAITALL)
+        except (BlockingIOError, TimeoutError):
+            pass
+        except OSError as error:
+            raise self.lose(f"is gone ({error.strerror or error})") from None
+        else:
+            if not data:
+                raise self.lose("closed its connection")
+        if len(data) >= 8:
+            code, length = unpack_header(data)
+            if len(data) == 8 + length:
+                return code, data[8:]
+        self._frames.feed(data)
+        return None
 
     def _waited(self, end: float | None, what: str, patient: bool = False) -> float:
         """Look around in a wait; return when it must end."""

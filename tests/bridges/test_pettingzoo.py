@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium.utils import seeding
 from pettingzoo.test import (
     api_test,
     max_cycles_test,
@@ -82,6 +83,7 @@ LARGE: dict[str, dict[str, Any]] = {
     "connect_four": {},
     "amazons": {},
     "rlgame": {},
+    "tetris": {},
 }
 """Configurations that last more than a few cycles."""
 
@@ -89,12 +91,16 @@ LARGE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     "name",
     [
-        *("duel", "2048", "connect_four"),
+        *("duel", "2048", "connect_four", "dominion"),
         *(pytest.param(n, marks=pytest.mark.slow) for n in ("amazons", "tetris", "rlgame", "dots")),
     ],
 )
-def test_cycles_are_limited(name: str) -> None:
-    """Dominion's seats act several times in a turn, which PettingZoo's test does not expect."""
+def test_cycles_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # PettingZoo's test passes no seeds, and a game that happens to end early would fail it.
+    unseeded = seeding.np_random
+    monkeypatch.setattr(
+        seeding, "np_random", lambda seed=None: unseeded(1 if seed is None else seed)
+    )
     aec, parallel = forms(name)
     more: dict[str, Any] = {}
     if name in LARGE:
@@ -108,19 +114,42 @@ def test_cycles_are_limited(name: str) -> None:
     max_cycles_test(module)
 
 
-def test_dominion_is_truncated_too() -> None:
-    env = dovetail.pettingzoo.env("dominion", max_cycles=5)
+def test_with_a_limit_every_seat_is_asked_once_a_cycle() -> None:
+    """Dominion's seats decide several times in a turn: meanwhile the other one is asked for nothing."""
+    env = dovetail.pettingzoo.env("dominion", max_cycles=40)
+    free = dovetail.pettingzoo.env("dominion")
     env.reset(seed=1)
-    acted = dict.fromkeys(env.possible_agents, 0)
+    free.reset(seed=1)
+    asked, passed = dict.fromkeys(env.possible_agents, 0), 0
+    rng = np.random.default_rng(2)
     for agent in env.agent_iter():
-        observation, _, terminated, truncated, _ = env.last()
+        observation, reward, terminated, truncated, _ = env.last()
         if terminated or truncated:
             assert (terminated, truncated) == (False, True)
             env.step(None)
             continue
-        acted[agent] += 1
-        env.step(int(np.flatnonzero(observation["action_mask"])[-1]))
-    assert max(acted.values()) == 5
+        asked[agent] += 1
+        legal = np.flatnonzero(observation["action_mask"])
+        if len(legal):
+            # What the seats that act see is the same as without a limit.
+            assert agent == free.agent_selection
+            alone, earned, *_ = free.last()
+            assert (observation["action_mask"] == alone["action_mask"]).all()
+            assert reward == earned
+            action = int(rng.choice(legal))
+            free.step(action)
+            env.step(action)
+        else:
+            passed += 1
+            env.step(int(env.action_space(agent).sample()))
+    assert asked == dict.fromkeys(env.possible_agents, 40)
+    assert 0 < passed < 40
+
+
+def test_pettingzoos_test_of_the_interface_passes_with_a_limit() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about nested observations
+        api_test(dovetail.pettingzoo.env("dominion", max_cycles=30), num_cycles=100)
 
 
 def test_every_game_is_registered() -> None:
