@@ -75,15 +75,18 @@ class Peer:
         Raises:
             Lost: the program is gone, or does not read.
         """
-        data = pack_header(code, len(payload)) + payload
+        header = pack_header(code, len(payload))
         try:
-            sent = self._socket.send(data)
+            if len(payload) <= SHORT:
+                sent = self._socket.send(header + payload)
+            else:
+                sent = self._socket.sendmsg((header, payload))
         except (BlockingIOError, TimeoutError):
             sent = 0
         except OSError as error:
             raise self.lose(f"is gone ({error.strerror or error})") from None
-        if sent < len(data):
-            self._send_rest(memoryview(data)[sent:])
+        if sent < 8 + len(payload):
+            self._send_rest(memoryview(header + payload)[sent:])
 
     def _send_rest(self, view: memoryview) -> None:
         end = None
@@ -127,17 +130,23 @@ class Peer:
         return found
 
     def _short(self) -> tuple[int, bytes] | None:
-        """Return the next frame if it comes as nearly all do: in one piece, or its header by itself before the rest.
+        """Return the next frame if it comes as nearly all do: in one piece, or in two, its header before the rest.
 
-        What else arrives is kept for ``receive``.
+        What arrives of another frame is kept for ``receive``.
         """
         data = b""
         try:
             data = self._socket.recv(SHORT)
-            if len(data) == 8:  # the original codecs send the header by a call of its own
-                length = unpack_header(data)[1]
-                if 0 < length <= SHORT:
-                    data += self._socket.recv(length, socket.MSG_WAITALL)
+            if len(data) >= 8:
+                code, length = unpack_header(data)
+                missing = 8 + length - len(data)
+                if missing == 0:
+                    return code, data[8:]
+                if 0 < missing <= LARGEST:
+                    rest = self._socket.recv(missing, socket.MSG_WAITALL)
+                    if len(rest) == missing:
+                        return code, data[8:] + rest if len(data) > 8 else rest
+                    data += rest
         except (BlockingIOError, TimeoutError):
             pass
         except OSError as error:
@@ -145,10 +154,6 @@ class Peer:
         else:
             if not data:
                 raise self.lose("closed its connection")
-        if len(data) >= 8:
-            code, length = unpack_header(data)
-            if len(data) == 8 + length:
-                return code, data[8:]
         self._frames.feed(data)
         return None
 

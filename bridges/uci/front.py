@@ -118,7 +118,10 @@ class Front:
         given = _numbers(words)
         endless = "infinite" in words or "ponder" in words
         white = self._board.text().split()[1] == "w"
-        left = given.get("wtime" if white else "btime")
+        own, other = ("wtime", "btime") if white else ("btime", "wtime")
+        left = given.get(
+            own, given.get(other)
+        )  # one time alone stands for both, as in fastchess's check
         added = given.get("winc" if white else "binc", 0)
         clock, limit = _clock(given.get("movetime"), left, added)
         self._search = _Search(self, clock, None if endless else limit, endless)

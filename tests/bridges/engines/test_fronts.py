@@ -189,6 +189,45 @@ def test_an_endless_search_says_its_move_when_it_is_stopped() -> None:
     engine.front.close()
 
 
+CHECKED = "3r2k1/p5n1/1pq1p2p/2p3p1/2P1P1n1/1P1P2pP/PN1Q2K1/5R2 w - - 0 27"
+
+
+def test_what_fastchess_checks_of_an_engine() -> None:
+    """The order of commands of fastchess's ``--compliance``, and what it wants to hear of each."""
+    agent = Noted()
+    engine = Engine(agent)
+
+    def searched(go_: str, position: str) -> None:
+        engine.tell(go_)
+        info = engine.until("info depth")
+        assert re.search(r" score (cp|mate) -?\d+", info)
+        assert is_legal(position, engine.until("bestmove").split()[1])
+
+    engine.tell("uci")
+    for expected in (r"id name \S", r"id author \S", "uciok$"):
+        engine.until(expected)
+    for command in ("isready", "ucinewgame", "position startpos", f"position fen {CHECKED}"):
+        engine.tell(command, "isready")
+        engine.until("readyok$")
+    for go_ in (
+        *("go wtime 100", "go btime 100"),
+        "go wtime 100 winc 100 btime 100 binc 100",
+        "go btime 100 binc 100 wtime 100 winc 100",
+    ):
+        searched(go_, CHECKED)
+    engine.tell("ucinewgame", "position startpos")
+    searched("go wtime 100 btime 100", START)
+    engine.tell("position startpos moves e2e4 e7e5")
+    searched(
+        "go wtime 100 btime 100", "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
+    )
+    assert not engine.front.handle("quit")
+    engine.front.close()
+    clocks = [each[2] for each in agent.heard if isinstance(each, tuple)]
+    # A time of one side alone, be it the other's, is the agent's clock.
+    assert [clock.left for clock in clocks] == pytest.approx([0.05] * 6)
+
+
 class Fails(Agent):
     """Fails."""
 

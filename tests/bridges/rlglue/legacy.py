@@ -43,6 +43,10 @@ def read(connection: socket.socket) -> tuple[int, bytes]:
     return code, exactly(connection, length)
 
 
+def send(connection: socket.socket, data: bytes) -> None:
+    connection.sendall(data)
+
+
 def join(port: Port, role: int, timeout: float = 20.0) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port.number), timeout)
     connection.sendall(frame(role))
@@ -68,11 +72,11 @@ class Program(threading.Thread):
                 code, payload = read(self.connection)
                 self.heard.append((code, payload))
                 if code == 35:
-                    self.connection.sendall(frame(35))
+                    send(self.connection, frame(35))
                     break
                 answer = self.answers.get(code, b"")
                 body = answer(payload) if callable(answer) else answer
-                self.connection.sendall(frame(code, body))
+                send(self.connection, frame(code, body))
         self.connection.close()
         self.ended.set()
 
@@ -119,7 +123,7 @@ class Experiment:
         self.connection = join(port, EXPERIMENT)
 
     def ask(self, code: int, payload: bytes = b"") -> bytes:
-        self.connection.sendall(frame(code, payload))
+        send(self.connection, frame(code, payload))
         got, answer = read(self.connection)
         assert got == code, f"code {got} in answer to {code}"
         return answer
