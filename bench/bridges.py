@@ -1,5 +1,5 @@
-"""``python -m bench.bridges``: turns per second of games across the bridges to Gymnasium, PettingZoo and OpenSpiel,
-compared with the bare loop of the library, random play in one process."""
+"""``python -m bench.bridges``: turns per second of games across the bridges, compared with the bare loop of the library
+or program.  ``bench.bridges_gdl`` measures game descriptions, agent files and MCP, ``bench.rlglue`` RL-Glue."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from bench import bridges_programs
 from bench.measure import BenchError, Measurement, alternate, isolated, steady
 from bench.table import Figure, Row, as_markdown, for_terminal, machine
 from dovetail import InProcess
@@ -162,6 +163,7 @@ CASES: list[tuple[str, Episodes, str, Episodes]] = [
         "PettingZoo's connect_four-v3",
         lambda: _bare_pettingzoo("classic/connect_four-v3"),
     ),
+    *bridges_programs.CASES,
 ]
 
 

@@ -7,7 +7,7 @@
      rlglue environment PORT    shows INTS ints, ends an episode after STEPS steps
      rlglue experiment SECONDS CODE PORT...   asks each core by turns for an episode, in one request (27) or in
                                 single steps (22); prints for each its steps and seconds
-     rlglue core                prints a port, serves one trio
+     rlglue core                prints a port, serves one trio, waits to be killed
 
    INTS and STEPS are environment variables. */
 #include <arpa/inet.h>
@@ -264,6 +264,7 @@ static void core(void) {
 int main(int count, char **words) {
     if (count == 2 && !strcmp(words[1], "core")) {
         core();
+        pause(); /* until its processor time has been read */
     } else if (count == 3 && !strcmp(words[1], "agent")) {
         program(joined(atoi(words[2]), AGENT), AGENT);
     } else if (count == 3 && !strcmp(words[1], "environment")) {

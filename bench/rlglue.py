@@ -17,11 +17,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from bench.measure import BenchError
+from bench.measure import BenchError, processor
 
 SOURCE = Path(__file__).with_suffix(".c")
-OURS = [sys.executable, "-m", "dovetail", "rlglue", "--port", "0", "--once"]
+OURS = [sys.executable, "-m", "dovetail", "rlglue", "--port", "0"]
+WARM_UP = 50 * 42
+"""Steps that the experiment makes with each core before it counts."""
 CASES = {
     "RL_episode, 9 ints": (27, 9),
     "RL_step, 9 ints": (22, 9),
@@ -42,24 +45,33 @@ def program() -> Iterator[str]:
         yield path
 
 
-def measure(path: str, code: int, ints: int, seconds: float) -> list[float]:
-    """Return the steps per second of our core and of the one in C, measured together for so many seconds."""
+class Measured(NamedTuple):
+    """What one core did in a round."""
+
+    rate: float
+    """Steps per second."""
+    work: float
+    """Microseconds of the core's own processor time for a step."""
+
+
+def measure(path: str, code: int, ints: int, seconds: float) -> list[Measured]:
+    """Measure our core and the one in C together for so many seconds."""
     started: list[subprocess.Popen[str]] = []
 
     def start(command: list[str]) -> subprocess.Popen[str]:
-        extra = {"INTS": str(ints)}
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**os.environ, **extra}
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "INTS": str(ints)}
         )
         started.append(process)
         return process
 
     try:
+        cores = [start(OURS), start([path, "core"])]
         ports = []
-        for core in (OURS, [path, "core"]):
-            out = start(core).stdout
-            assert out is not None
-            ports.append(out.readline().strip().rpartition("=")[2])
+        for core in cores:
+            assert core.stdout is not None
+            ports.append(core.stdout.readline().strip().rpartition("=")[2])
+        before = [processor(core.pid) for core in cores]
         for port in ports:
             for role in ("agent", "environment"):
                 start([path, role, port])
@@ -69,7 +81,11 @@ def measure(path: str, code: int, ints: int, seconds: float) -> list[float]:
         lines = [line.split() for line in said.splitlines()]
         if len(lines) != len(ports):
             raise BenchError(f"the experiment said {said!r}; expected a line for each core")
-        return [int(steps) / float(taken) for steps, taken in lines]
+        found = []
+        for core, begun, (steps, taken) in zip(cores, before, lines, strict=True):
+            work = processor(core.pid) - begun
+            found.append(Measured(int(steps) / float(taken), 1e6 * work / (int(steps) + WARM_UP)))
+        return found
     finally:
         for process in started:
             process.kill()
@@ -77,19 +93,23 @@ def measure(path: str, code: int, ints: int, seconds: float) -> list[float]:
 
 
 def main() -> None:
-    """Print steps per second and their ratio for each case."""
+    """Print steps per second, processor time and their ratios for each case."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     with program() as path:
         for name, (code, ints) in CASES.items():
             found = [measure(path, code, ints, seconds) for _ in range(rounds)]
-            ours, theirs = ([rates[core] for rates in found] for core in (0, 1))
-            ratios = [mine / other for mine, other in found]
-            print(
-                f"{name}: Dovetail {statistics.median(ours):,.0f} steps/s, the core in C "
-                f"{statistics.median(theirs):,.0f}; ratio {statistics.median(ratios):.2f} "
-                f"({min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds)"
-            )
+            print(f"{name}, medians of {rounds} rounds:")
+            for core, who in enumerate(("Dovetail", "the core in C")):
+                rates, works = zip(*(each[core] for each in found), strict=True)
+                print(
+                    f"  {who:13} {statistics.median(rates):8,.0f} steps/s "
+                    f"({min(rates):,.0f} to {max(rates):,.0f}), "
+                    f"{statistics.median(works):,.1f} us of processor time a step "
+                    f"({min(works):,.1f} to {max(works):,.1f})"
+                )
+            ratios = [ours.rate / theirs.rate for ours, theirs in found]
+            print(f"  ratio of steps/s {statistics.median(ratios):.2f}")
 
 
 if __name__ == "__main__":

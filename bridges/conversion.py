@@ -57,16 +57,20 @@ def to_space(space: spaces.Space) -> gymnasium.Space[Any]:
 def _to_box(space: spaces.Box) -> gymnasium.Space[Any]:
     from gymnasium.spaces import Box
 
+    low, high = _bounds(space)
+    return Box(low, high, shape=low.shape, dtype=low.dtype.type)
+
+
+def _bounds(space: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the lowest and the highest value as arrays of the space's shape and dtype."""
     dtype = np.dtype(space.dtype)
-    shape = tuple(space.shape)
-    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
     if dtype.kind in "iu":  # a bound of 64 bits as a float may be beyond the integers' own
         least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
         low, high = (_whole(each, least, most, dtype) for each in (space.low, space.high))
     else:
-        low, high = low.astype(dtype), high.astype(dtype)
-    full = [np.broadcast_to(each, shape).copy() for each in (low, high)]
-    return Box(*full, shape=shape, dtype=dtype.type)
+        low, high = (np.asarray(each, np.float64).astype(dtype) for each in (space.low, space.high))
+    shape = tuple(space.shape)
+    return np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy()
 
 
 def _whole(bound: Any, least: int, most: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -250,10 +254,8 @@ def zeros(space: spaces.Space) -> Any:
         case spaces.Discrete():
             return np.int64(space.start)
         case spaces.Box():
-            theirs: Any = to_space(space)
-            return np.asarray(
-                np.clip(np.zeros(theirs.shape), theirs.low, theirs.high), theirs.dtype
-            )
+            low, high = _bounds(space)
+            return np.asarray(np.clip(np.zeros(low.shape), low, high), low.dtype)
         case spaces.MultiDiscrete():
             return np.zeros(len(space.nvec), np.int64)
         case spaces.MultiBinary():

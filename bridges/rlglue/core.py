@@ -13,6 +13,8 @@ from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.rlglue")
 
+TERM = Code.TERM
+
 
 def drive(experiment: Peer, world: World) -> None:
     """Answer an experiment until it leaves.
@@ -25,8 +27,8 @@ def drive(experiment: Peer, world: World) -> None:
     glue = Glue(world, left=lambda: not experiment.alive)
     while True:
         code, payload = experiment.receive(patient=True)
-        if code == Code.TERM:
-            experiment.send(Code.TERM)
+        if code == TERM:
+            experiment.send(TERM)
             experiment.lose("left")
             return
         experiment.send(code, glue.handle(code, payload))

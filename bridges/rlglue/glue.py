@@ -16,6 +16,7 @@ from dovetail.bridges.rlglue.wire import Code, WireError
 
 log = logging.getLogger("dovetail.rlglue")
 
+RL_STEP = Code.RL_STEP
 OFTEN = 1024
 """Steps of an episode after which the experiment is looked for."""
 TERMINAL = 1
@@ -203,9 +204,9 @@ class Glue:
         Raises:
             WireError: the frame is not one that an experiment sends.
         """
+        if code == RL_STEP:
+            return self._step()[1]
         match code:
-            case Code.RL_STEP:
-                return self._step()[1]
             case Code.RL_EPISODE:
                 return self._episode(payload)
             case Code.RL_START:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -128,3 +129,11 @@ def test_outcomes_follow_the_returns() -> None:
 def test_seeds_are_reduced_for_narrow_fields() -> None:
     assert c.narrow(2**63 - 1) == 2**31 - 1
     assert c.narrow(7) == 7
+
+
+def test_values_need_no_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSpiel's bridge makes them with its own extra alone."""
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    space = spaces.Box([2], [1, -5], [3, 5], "int64")
+    assert c.zeros(space).tolist() == [1, 0]
+    assert c.to_value(space, [2, 4]).dtype == np.int64
