@@ -5,6 +5,7 @@ The programs send as the codecs do, a frame's header by a call of its own, or ea
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections.abc import Callable
 
@@ -40,7 +41,7 @@ def style(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """How all programs of a test send."""
     sizes = {"one piece": (), "header apart": (8,), "byte by byte": (1,) * 60}[request.param]
 
-    def send(connection: legacy.socket.socket, data: bytes) -> None:
+    def send(connection: socket.socket, data: bytes) -> None:
         for piece in _pieces(data, sizes):
             connection.sendall(piece)
 
