@@ -69,7 +69,7 @@ class Hangs(Agent):
 
 
 @contextlib.contextmanager
-def broker() -> Iterator[str]:
+def broker(games: Sequence[type[Nim]] = (Nim,)) -> Iterator[str]:
     """A broker with Nim and some agents, in threads."""
     stop, there = threading.Event(), threading.Event()
     address: list[str] = []
@@ -87,12 +87,12 @@ def broker() -> Iterator[str]:
     assert there.wait(10)
     TakesOne.heard.clear()
     parts = [
-        start(serve_environments, [Nim], address[0]),
+        start(serve_environments, list(games), address[0]),
         start(serve_agents, [TakesOne, Hangs], address[0]),
     ]
     try:
         with Native.connect(address[0]) as native:
-            native.expect(["nim"], ["one"])
+            native.expect([each.name for each in games], ["one"])
         yield address[0]
     finally:
         stop.set()
@@ -280,3 +280,30 @@ def test_an_offer_is_there_while_its_program_is() -> None:
                 native.expect([], ["white"])
         finally:
             bridge.close()
+
+
+class Talks(Nim):
+    """Nim that answers messages."""
+
+    name = "talks"
+
+    def message(self, body: Any) -> Any:
+        return f"nim heard {body}"
+
+
+def test_messages_reach_native_sides_before_and_after_the_first_call() -> None:
+    with (
+        broker([Talks]) as address,
+        world(Table("talks", {"heap": 5}, ("one",), 0, "one", address=address)) as port,
+    ):
+        e = Experiment(port)
+        assert e.ask(34, text("hello")) == text("nim heard hello")
+        assert e.ask(33, text("")) == text("one heard ")
+        spec = e.ask(20)
+        assert e.ask(20) == spec
+        assert e.episode(1) == 0
+        assert (e.number(25), e.number(26)) == (1, 0)
+        assert e.ask(34, text("")) == text("nim heard ")
+        assert e.ask(23) == b""
+        assert e.ask(23) == b""
+        e.leave()
