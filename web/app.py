@@ -31,9 +31,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web import forms, replays
 from dovetail.web.chairs import Chair
-from dovetail.web.hub import LONGEST_NAME, Game, Hub
+from dovetail.web.games import LONGEST_NAME, Game
+from dovetail.web.hub import Hub
 from dovetail.web.positions import encode, picture
 from dovetail.web.tables import Plan, Table
 
@@ -376,12 +378,7 @@ class Page:
 
         def play() -> bytes:
             record = replays.found(journal, number)
-            played: list[dict[str, Any]] = []
-            problem = ""
-            try:
-                played.extend(replays.positions(record))
-            except DovetailError as error:
-                problem = str(error)
+            played, problem = self._played(record)
             game = replays.about(number, record)
             return encode({"game": game, "positions": played, "problem": problem})
 
@@ -390,13 +387,28 @@ class Page:
         except (DovetailError, OSError) as error:
             raise HTTPException(404, str(error)) from None
 
+    def _played(self, record: EpisodeRecord) -> tuple[list[dict[str, Any]], str]:
+        """Return a recorded game's positions, and why there are no more of them.
+
+        A game that is not installed here is played by a program that the broker has.
+        """
+        played: list[dict[str, Any]] = []
+        try:
+            played.extend(replays.positions(record))
+        except DovetailError as error:
+            if not played:
+                with contextlib.suppress(DovetailError):
+                    return self.hub.replay(record), ""
+            return played, str(error)
+        return played, ""
+
     async def replayed_picture(self, request: Request) -> Response:
         """A turn of a recorded game, as SVG or PNG."""
         journal, path = self._records(), request.path_params
 
         def play() -> dict[str, Any]:
-            positions = replays.positions(replays.found(journal, path["number"]))
-            return next(itertools.islice(positions, path["turn"], None), {})
+            played, _ = self._played(replays.found(journal, path["number"]))
+            return next(itertools.islice(played, path["turn"], None), {})
 
         try:
             found = await asyncio.to_thread(play)

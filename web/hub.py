@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import queue
 import secrets
 import threading
@@ -17,7 +16,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -27,9 +25,11 @@ from dovetail.agent_servers.agent import RESIGN
 from dovetail.experiments.client import Experiment as Client
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web.chairs import Chair, Chairs
-from dovetail.web.positions import LONGEST_TEXT, drawn, encode, plain
-from dovetail.web.tables import HINT, Hint, Plan, Table
+from dovetail.web.games import AFAR, CLOSE, Game, pace, position_of
+from dovetail.web.positions import encode
+from dovetail.web.tables import HINT, Again, Hint, Plan, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -42,82 +42,8 @@ MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
 MOST_SHOWN = 24
 """Games on Now."""
-LONGEST_NAME = 100
 HINT_SECONDS = 30.0
-CLOSE = 0.1, 50.0
-"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a second of
-all together.  A turn costs the broker about 0.25 ms of CPU time: this is little more than 1 % of it."""
-AFAR = 1.0, 10.0
-"""The same of all others; so there is something to see when a browser comes."""
-
-
-@dataclass(eq=False)
-class Game:
-    """An episode that is or was watched."""
-
-    episode: int
-    run: int
-    environment: str
-    agents: list[str]
-    positions: list[bytes] = field(default_factory=list)
-    """JSON of each turn that was seen, in order."""
-    first: int = 0
-    """The turn of the first position: a late watcher has none of the earlier ones."""
-    turns: list[int] = field(default_factory=list)
-    """That of each position: of a fast game not all are seen."""
-    over: bool = False
-    secret: bool = False
-    """Whether thoughts are kept back until the end, since a person plays."""
-    result: dict[str, Any] | None = None
-    version: int = 0
-    heard: float = field(default_factory=time.monotonic)
-    """When the newest position came."""
-    seconds: dict[int, float] = field(default_factory=dict)
-    """By seat, how long it has thought, as far as that was seen."""
-    thoughts: dict[int, Any] = field(default_factory=dict)
-    """By turn, what is kept back until the end of a secret game."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether every turn up to the newest was seen."""
-        return not self.turns or self.turns[-1] == len(self.turns) - 1
-
-    def position(self, place: int) -> bytes | None:
-        """Return the JSON of a position, None if it is not kept.
-
-        Args:
-            place: counted from ``first``; the number of its turn, if every turn was seen.
-        """
-        at = place - self.first
-        if not 0 <= at < len(self.positions):
-            return None
-        found, turn = self.positions[at], self.turns[at]
-        if self.over and turn in self.thoughts:
-            found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
-        return found
-
-    def keep(self, turn: int, position: bytes) -> None:
-        """Keep the newest position, or the newest again."""
-        if self.turns and self.turns[-1] == turn:
-            self.positions[-1] = position
-        elif not self.turns or self.turns[-1] < turn:
-            self.turns.append(turn)  # first, since other threads look for positions
-            self.positions.append(position)
-        self.version += 1
-
-    def about(self) -> dict[str, Any]:
-        """Return what is to be said of it beside its positions."""
-        return {
-            "episode": self.episode,
-            "run": self.run,
-            "environment": self.environment,
-            "agents": [name[:LONGEST_NAME] for name in self.agents],
-            "first": self.first,
-            "count": len(self.positions),
-            "whole": self.whole,
-            "over": self.over,
-            "result": self.result,
-        }
+REPLAY_SECONDS = 30.0
 
 
 class _Watch(Client):
@@ -166,6 +92,8 @@ class Hub:
         self._watched: dict[int | None, tuple[float, bool]] = {}
         """By run, or None for all others: the pace, and whether with thoughts."""
         self._hints: dict[int, Hint] = {}
+        """By run."""
+        self._replays: dict[int, Again] = {}
         """By run."""
         self._early: list[m.Message] | None = None
         """What is heard before the answer that names a new run."""
@@ -423,6 +351,55 @@ class Hub:
             chair.hint = None
             raise
 
+    def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
+        """Have the broker play a recorded episode again, by a game that may not be installed here.
+
+        It is an opening as long as the episode, so no seat is asked.
+
+        Returns:
+            Its positions.
+
+        Raises:
+            DovetailError: there is no broker or no such game, or it plays differently.
+        """
+        chairs = self._present()
+        again = Again(chairs.add("replay", lambda: None))
+
+        def begin(client: Client) -> None:
+            parameters, peer = {"chair": again.chair.key}, chairs.name
+            again.instance = client.create(
+                chairs.agent, parameters=parameters, peer=peer, timeout=30
+            )
+            run = m.Run(
+                *(0, record.environment, [again.instance] * len(record.result.seats)),
+                configuration=record.configuration,
+                seeds=[record.result.seed],
+                mode="evaluate",
+                retries=0,
+                openings=[[[action for _, action in joint] for joint in record.actions]],
+                max_turns=max(1, len(record.actions)),
+                label=HINT,
+            )
+
+            def named(number: int) -> None:
+                self._replays[number] = again
+
+            try:
+                self._started(client, run, named)
+            except DovetailError:
+                _clean(client, again.instance)
+                raise
+
+        try:
+            self.ask(begin)
+            if not again.done.wait(REPLAY_SECONDS):
+                raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
+        finally:
+            chairs.remove(again.chair.key)
+        if again.problem or not again.turns:
+            raise DovetailError(again.problem or "the game showed no turn")
+        return [position_of(turn) for turn in again.turns]
+
     def resign(self, table: Table, chair: Chair) -> None:
         """Give a person's seat up, at the latest when it is to act."""
         if table.done:
@@ -543,13 +520,13 @@ class Hub:
             looked = set(self._wanted) & {None, *runs}
         matches = sum(int(each["playing"]) for each in runs.values())
         close = sum(int(runs[run]["playing"]) for run in looked if run is not None)
-        wanted: dict[int | None, tuple[float, bool]] = {None: (_pace(AFAR, matches), False)}
+        wanted: dict[int | None, tuple[float, bool]] = {None: (pace(AFAR, matches), False)}
         for run in looked:
-            wanted[run] = _pace(CLOSE, matches if None in looked else close), True
+            wanted[run] = pace(CLOSE, matches if None in looked else close), True
         for table in list(self.tables.values()):
             if table.run is not None and not table.done:
                 wanted[table.run] = 0.0, True
-        for run in self._hints:
+        for run in (*self._hints, *self._replays):
             wanted[run] = 0.0, True
         for run, (every, thoughts) in wanted.items():
             if self._watched.get(run) == (every, thoughts):
@@ -570,8 +547,11 @@ class Hub:
             self._early.append(message)
             return
         if isinstance(message, m.WatchedTurn):
-            hint = self._hints.get(message.run)
-            if hint is None:
+            hint, again = self._hints.get(message.run), self._replays.get(message.run)
+            if again is not None:
+                if len(again.turns) == message.turn:
+                    again.turns.append(message)
+            elif hint is None:
                 self._turn(message)
             elif message.turn == hint.turn + 1:
                 for seat, action in message.actions:
@@ -591,6 +571,9 @@ class Hub:
                 "by": hint.agent,
                 "problem": f"{hint.agent} has no hint: {_failure(episode)}",
             }
+        again = self._replays.get(episode.run)
+        if again is not None and episode.reason not in ("terminated", "truncated"):
+            again.problem = f"the replay failed: {_failure(episode)}"
         game = self.games.get(episode.episode)
         if game is not None:
             game.over = True
@@ -607,6 +590,12 @@ class Hub:
             game.version += 1
 
     def _done(self, done: m.Done) -> None:
+        again = self._replays.pop(done.run, None)
+        if again is not None:
+            self._jobs.put((partial(_clean, instance=again.instance), Future()))
+            if done.reason == "failed":
+                again.problem = done.message
+            again.done.set()
         hint = self._hints.pop(done.run, None)
         if hint is not None and hint.instance:
             self._jobs.put((partial(_clean, instance=hint.instance), Future()))
@@ -645,20 +634,9 @@ class Hub:
         for seat, _ in turn.actions if game.positions else ():
             game.seconds[seat] = game.seconds.get(seat, 0.0) + now - game.heard
         game.heard = now
-        scene, problem = drawn(turn.scene)
-        position = {
-            "turn": turn.turn,
-            "to_act": turn.to_act,
-            "actions": [[seat, plain(action)] for seat, action in turn.actions],
-            "rewards": plain(turn.rewards),
-            "seconds": [round(game.seconds.get(n, 0.0), 3) for n in range(len(turn.rewards))],
-            "outcome": turn.outcome,
-            "reason": turn.reason or ("terminated" if turn.terminated else None),
-            "scene": scene,
-            "problem": problem,
-            "text": (turn.text or "")[:LONGEST_TEXT],
-            "thoughts": [[seat, plain(thoughts)] for seat, thoughts in turn.thoughts],
-        }
+        position = position_of(turn)
+        seconds = (game.seconds.get(seat, 0.0) for seat in range(len(turn.rewards)))
+        position["seconds"] = [round(each, 3) for each in seconds]
         if game.secret:
             game.thoughts[turn.turn] = position.pop("thoughts")
         game.keep(turn.turn, encode(position))
@@ -675,10 +653,3 @@ class Hub:
             if game.run not in playing and episode != next(reversed(self.games)):
                 total -= len(game.positions)
                 del self.games[episode]
-
-
-def _pace(bounds: tuple[float, float], matches: int) -> float:
-    """Return the seconds for each turn of a match that is seen, if so many are played; it changes by steps."""
-    least, together = bounds
-    steps = math.ceil(math.log2(max(1.0, matches / together / least)))
-    return least * 2.0**steps

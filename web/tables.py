@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,6 +124,17 @@ class Table:
             *(plan.environment, plan.configuration, seats, secrets.randbelow(1 << 31)),
             *(plan.clock, plan.helped),
         )
+
+
+@dataclass(eq=False)
+class Again:
+    """A recorded episode that the broker plays again for the page."""
+
+    chair: Chair
+    instance: int = 0
+    turns: list[m.WatchedTurn] = field(default_factory=list)
+    problem: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(eq=False)

@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 
 from dovetail.protocol import messages as m
 from dovetail.web.app import application
-from dovetail.web.hub import CLOSE, Game, Hub, _pace
+from dovetail.web.games import CLOSE, Game, pace
+from dovetail.web.hub import Hub
 
 HOST = "http://testserver"
 
@@ -71,4 +72,4 @@ def test_a_game_that_was_seen_in_part_says_so() -> None:
     ("matches", "every"), [(0, 0.1), (5, 0.1), (6, 0.2), (100, 3.2), (1000, 25.6)]
 )
 def test_the_more_games_the_fewer_turns_of_each(matches: int, every: float) -> None:
-    assert _pace(CLOSE, matches) == pytest.approx(every)
+    assert pace(CLOSE, matches) == pytest.approx(every)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,6 +82,16 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
             assert page.locator("#bold").count() == 0
             page.locator("#buttons button").first.click()
             page.wait_for_selector("#log li[data-turn='2']")
+            page.on("dialog", lambda dialog: dialog.accept())
+            page.click("#resign")
+            page.wait_for_selector("#game[data-over=true]")
+            # This game is not installed here: its program plays it again.
+            number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
+            again = httpx.get(f"{served.url.rstrip('/')}{number}/positions", timeout=60).json()
+            assert again["problem"] == ""
+            assert [each["turn"] for each in again["positions"]] == [0, 1, 2]
+            assert again["positions"][2]["text"].startswith("<b id=bold>xxx")
+            assert httpx.get(f"{served.url}replay").text.count("nonsense") == 1
         finally:
             program.terminate()
 

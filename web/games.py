@@ -1,0 +1,113 @@
+"""Games that the page has seen: their positions, and how closely they are watched."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from dovetail.protocol import messages as m
+from dovetail.web.positions import LONGEST_TEXT, drawn, encode, plain
+
+LONGEST_NAME = 100
+CLOSE = 0.1, 50.0
+"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a second of
+all together.  A turn costs the broker about 0.25 ms of CPU time: this is little more than 1 % of it."""
+AFAR = 1.0, 10.0
+"""The same of all others; so there is something to see when a browser comes."""
+
+
+@dataclass(eq=False)
+class Game:
+    """An episode that is or was watched."""
+
+    episode: int
+    run: int
+    environment: str
+    agents: list[str]
+    positions: list[bytes] = field(default_factory=list)
+    """JSON of each turn that was seen, in order."""
+    first: int = 0
+    """The turn of the first position: a late watcher has none of the earlier ones."""
+    turns: list[int] = field(default_factory=list)
+    """That of each position: of a fast game not all are seen."""
+    over: bool = False
+    secret: bool = False
+    """Whether thoughts are kept back until the end, since a person plays."""
+    result: dict[str, Any] | None = None
+    version: int = 0
+    heard: float = field(default_factory=time.monotonic)
+    """When the newest position came."""
+    seconds: dict[int, float] = field(default_factory=dict)
+    """By seat, how long it has thought, as far as that was seen."""
+    thoughts: dict[int, Any] = field(default_factory=dict)
+    """By turn, what is kept back until the end of a secret game."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every turn up to the newest was seen."""
+        return not self.turns or self.turns[-1] == len(self.turns) - 1
+
+    def position(self, place: int) -> bytes | None:
+        """Return the JSON of a position, None if it is not kept.
+
+        Args:
+            place: counted from ``first``; the number of its turn, if every turn was seen.
+        """
+        at = place - self.first
+        if not 0 <= at < len(self.positions):
+            return None
+        found, turn = self.positions[at], self.turns[at]
+        if self.over and turn in self.thoughts:
+            found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
+        return found
+
+    def keep(self, turn: int, position: bytes) -> None:
+        """Keep the newest position, or the newest again."""
+        if self.turns and self.turns[-1] == turn:
+            self.positions[-1] = position
+        elif not self.turns or self.turns[-1] < turn:
+            self.turns.append(turn)  # first, since other threads look for positions
+            self.positions.append(position)
+        self.version += 1
+
+    def about(self) -> dict[str, Any]:
+        """Return what is to be said of it beside its positions."""
+        return {
+            "episode": self.episode,
+            "run": self.run,
+            "environment": self.environment,
+            "agents": [name[:LONGEST_NAME] for name in self.agents],
+            "first": self.first,
+            "count": len(self.positions),
+            "whole": self.whole,
+            "over": self.over,
+            "result": self.result,
+        }
+
+
+def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
+    """Return a turn as the browser gets it."""
+    scene, problem = drawn(turn.scene)
+    return {
+        "turn": turn.turn,
+        "to_act": turn.to_act,
+        "actions": [[seat, plain(action)] for seat, action in turn.actions],
+        "rewards": plain(turn.rewards),
+        "outcome": turn.outcome,
+        "reason": turn.reason or ("terminated" if turn.terminated else None),
+        "scene": scene,
+        "problem": problem,
+        "text": (turn.text or "")[:LONGEST_TEXT],
+        "thoughts": [[seat, plain(thoughts)] for seat, thoughts in turn.thoughts],
+    }
+
+
+def pace(bounds: tuple[float, float], matches: int) -> float:
+    """Return the seconds for each turn of a match that is seen, if so many are played; it changes by steps."""
+    least, together = bounds
+    steps = math.ceil(math.log2(max(1.0, matches / together / least)))
+    return least * 2.0**steps
