@@ -370,9 +370,9 @@ class Hub:
             again.instance = client.create(
                 chairs.agent, parameters=parameters, peer=peer, timeout=30
             )
+            agents: list[int | str] = [again.instance] * len(record.result.seats)
             run = m.Run(
-                *(0, record.environment, [again.instance] * len(record.result.seats)),
-                configuration=record.configuration,
+                *(0, record.environment, agents, record.configuration),
                 seeds=[record.result.seed],
                 mode="evaluate",
                 retries=0,
