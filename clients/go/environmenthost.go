@@ -8,6 +8,9 @@ import (
 	"slices"
 )
 
+// shown is what watchers see of a turn.
+type shown struct{ text, scene bool }
+
 // opened is an environment made for a match, with its episode in progress.
 type opened struct {
 	name        string // for complaints
@@ -15,7 +18,8 @@ type opened struct {
 	seats       int
 	episode     int64
 	wants       [][]Want
-	watched     bool
+	always      shown // of every turn
+	next        shown // of the next one
 
 	seq   int64 // of the frame that was answered last
 	turn  int   // the present one; below 0 if there is none
@@ -129,7 +133,8 @@ func (h *EnvironmentHost) start(m *EnvironmentStart) {
 	}
 	delete(h.episodes, o.episode)
 	h.episodes[m.Episode] = o
-	o.episode, o.wants, o.watched = m.Episode, m.Wants, m.Watched
+	o.episode, o.wants, o.always = m.Episode, m.Wants, shown{}
+	o.watch(m.Watched, m.Scenes, m.Once)
 	h.advance(o, m.Seq, 0, func() (*Turn, error) { return o.environment.Start(m.Seed) })
 }
 
@@ -140,7 +145,16 @@ func (h *EnvironmentHost) step(m *EnvironmentStep) {
 		h.refuse(m.Seq, nil, "", &RefusedError{CodeUnknown, text})
 		return
 	}
+	o.watch(m.Watched, m.Scenes, m.Once)
 	h.advance(o, m.Seq, m.Turn+1, func() (*Turn, error) { return o.environment.Step(m.Actions) })
+}
+
+// watch heeds what a start or step asks for watchers.
+func (o *opened) watch(text, scene, once bool) {
+	o.next = shown{o.always.text || text, o.always.scene || scene}
+	if !once {
+		o.always = o.next
+	}
 }
 
 // advance answers a start or step with the turn that the rules make of it.
@@ -184,8 +198,19 @@ func (o *opened) add(turn *Turn) (err error) {
 		}
 		return &text
 	}
-	if o.watched {
+	scene := func(seat int) (any, error) {
+		if scener, ok := o.environment.(Scener); ok {
+			return scener.Scene(seat)
+		}
+		return nil, nil
+	}
+	if o.next.text {
 		turn.Text = text(Everybody)
+	}
+	if o.next.scene {
+		if turn.Scene, err = scene(Everybody); err != nil {
+			return err
+		}
 	}
 	for i := range turn.Seats {
 		view := &turn.Seats[i]
@@ -197,9 +222,7 @@ func (o *opened) add(turn *Turn) (err error) {
 			case WantText:
 				view.Text = text(view.Seat)
 			case WantScene:
-				if scener, ok := o.environment.(Scener); ok {
-					view.Scene, err = scener.Scene(view.Seat)
-				}
+				view.Scene, err = scene(view.Seat)
 			case WantAfterstates:
 				if foreseer, ok := o.environment.(Foreseer); ok && slices.Contains(turn.ToAct, view.Seat) {
 					view.Afterstates, err = foreseer.Afterstates(view.Seat)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import Any
 
+import httpx
 import pytest
 from tests.clients.building import BUILD, CLIENTS, build, program
 
@@ -26,5 +28,14 @@ def test_othello_is_played_by_clicking(page: Any, served: Served) -> None:
             assert page.locator(".target").count() == 4
             assert play_on(page) > 20
             assert "The game is over" in page.inner_text("#status")
+            shown = page.text_content("#text")
+            # The program plays the replay, too: the game is not installed here.
+            number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
+            page.goto(served.url.rstrip("/") + number)
+            page.wait_for_selector("#log li")
+            assert page.locator("#board .piece").count() == 4
+            page.keyboard.press("End")
+            page.wait_for_selector("#status:has-text('The game is over')")
+            assert page.text_content("#text") == shown
         finally:
             environment.terminate()

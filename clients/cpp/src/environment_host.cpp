@@ -10,6 +10,12 @@ using hosting::refusal;
 
 namespace {
 
+/// What watchers are shown of a turn.
+struct Shown {
+    bool text = false;
+    bool scene = false;
+};
+
 /// An environment made for a match, and its episode in progress.
 struct Place {
     std::string name;
@@ -18,7 +24,10 @@ struct Place {
     bool started = false;
     std::int64_t episode = 0;
     std::vector<std::vector<Want>> wants;
-    bool watched = false;
+    /// Of every turn.
+    Shown always;
+    /// Of the next one.
+    Shown next;
     /// The turn that the episode is at.
     std::int64_t turn = 0;
     /// The number of the frame that was answered last.
@@ -26,6 +35,13 @@ struct Place {
     /// Whether that step was refused or failed.
     bool failed = false;
     std::vector<std::int64_t> to_act;
+
+    /// Heeds what a start or step asks for watchers.
+    template <class Message>
+    void watch(const Message& message) {
+        next = {always.text || message.watched, always.scene || message.scenes};
+        if (!message.once) always = next;
+    }
 };
 
 bool wanted(const std::vector<Want>& wants, Want want) {
@@ -89,6 +105,7 @@ struct EnvironmentHost::Inside : hosting::Common {
                        std::to_string(message.turn));
             return;
         }
+        place->watch(message);
         play(*place, message.turn, [&] { return place->environment->step(message.actions); });
     }
 
@@ -104,7 +121,8 @@ struct EnvironmentHost::Inside : hosting::Common {
         place.started = true;
         place.episode = message.episode;
         place.wants = std::move(message.wants);
-        place.watched = message.watched;
+        place.always = {};
+        place.watch(message);
         play(place, -1, [&] { return place.environment->start(message.seed); });
     }
 
@@ -134,7 +152,8 @@ struct EnvironmentHost::Inside : hosting::Common {
 
     static void add_wanted(const Place& place, Turn& turn) {
         Environment& environment = *place.environment;
-        if (place.watched) turn.text = environment.text(std::nullopt);
+        if (place.next.text) turn.text = environment.text(std::nullopt);
+        if (place.next.scene) turn.scene = environment.scene(std::nullopt);
         for (View& view : turn.seats) {
             if (static_cast<std::size_t>(view.seat) >= place.wants.size()) continue;
             const std::vector<Want>& wants = place.wants[static_cast<std::size_t>(view.seat)];

@@ -13,6 +13,13 @@ use crate::options::Options;
 use crate::session::{Event, Host, Outbox};
 use crate::value::Value;
 
+/// What watchers are shown of a turn.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    text: bool,
+    scene: bool,
+}
+
 /// An environment made for a match, and its episode in progress.
 struct Place {
     name: String,
@@ -25,7 +32,10 @@ struct Place {
     /// The number of the frame that asked for the last turn.
     seq: u64,
     wants: Vec<Vec<Want>>,
-    watched: bool,
+    /// What watchers are shown of every turn.
+    always: Shown,
+    /// What watchers are shown of the next turn.
+    next: Shown,
 }
 
 /// Holds the environments of one program.
@@ -66,6 +76,7 @@ impl EnvironmentHost {
             let text = format!("episode {} is not at turn {}", step.episode, step.turn);
             return out.fail(asked, Code::Unknown, text);
         };
+        place.watch(step.watched, step.scenes, step.once);
         let turn = guarded(|| place.environment.step(step.actions));
         let number = step.turn.saturating_add(1);
         place.finish(turn, number, asked, &mut self.told, out);
@@ -81,7 +92,8 @@ impl EnvironmentHost {
         place.episode = start.episode;
         place.turn = None;
         place.wants = start.wants;
-        place.watched = start.watched;
+        place.always = Shown::default();
+        place.watch(start.watched, start.scenes, start.once);
         let turn = guarded(|| place.environment.start(start.seed));
         place.finish(turn, 0, asked, &mut self.told, out);
     }
@@ -111,7 +123,8 @@ impl EnvironmentHost {
             to_act: Vec::new(),
             seq: 0,
             wants: Vec::new(),
-            watched: false,
+            always: Shown::default(),
+            next: Shown::default(),
         };
         self.open.insert(open.r#match, place);
         Ok(spec)
@@ -170,6 +183,17 @@ impl EnvironmentHost {
 }
 
 impl Place {
+    /// Heeds what a start or step asks for watchers.
+    fn watch(&mut self, text: bool, scene: bool, once: bool) {
+        self.next = Shown {
+            text: self.always.text || text,
+            scene: self.always.scene || scene,
+        };
+        if !once {
+            self.always = self.next;
+        }
+    }
+
     /// Fills in what the library knows of a turn, and answers.
     fn finish(
         &mut self,
@@ -209,8 +233,11 @@ impl Place {
     fn complete(&mut self, number: i64, mut turn: Turn) -> Result<Turn, Failure> {
         turn.episode = self.episode;
         turn.turn = number as u64;
-        if self.watched {
+        if self.next.text {
             turn.text = Some(self.environment.text(None));
+        }
+        if self.next.scene {
+            turn.scene = self.environment.scene(None);
         }
         if !self.wants.is_empty() {
             for view in &mut turn.seats {

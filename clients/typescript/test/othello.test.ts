@@ -134,3 +134,25 @@ test("spec travels, and lookahead leaves the episode alone", async () => {
   );
   assert.equal(say({ type: "step", episode: 2, turn: 0, actions: [[0, 1]] })[0].turn, 1);
 });
+
+test("watchers are shown the turns that they asked for", () => {
+  const host = new EnvironmentHost([othello]);
+  const say = (message: object): any[] =>
+    host.handle([read("environment", encode(message))]).map((frame) => decode(frame));
+  const shown = (message: object): boolean[] => {
+    const [turn] = say(message);
+    return [typeof turn.text === "string", turn.scene?.pieces.length >= 4];
+  };
+  const step = (turn: number, action: number): object => {
+    return { type: "step", episode: 1, turn, actions: [[turn % 2, action]] };
+  };
+  say({ type: "open", match: 1, environment: "othello", configuration: { size: 4 } });
+  const start = { type: "start", match: 1, episode: 1, seed: 0, watched: true, scenes: true };
+  assert.deepEqual(shown({ ...start, once: true }), [true, true]);
+  assert.deepEqual(shown(step(0, 1)), [false, false]);
+  assert.deepEqual(shown({ ...step(1, 0), watched: true, once: true }), [true, false]);
+  assert.deepEqual(shown({ ...step(2, 4), watched: true, scenes: true }), [true, true]);
+  assert.deepEqual(shown({ ...start, scenes: false }), [true, false]);
+  assert.deepEqual(shown({ ...step(0, 1), scenes: true }), [true, true]);
+  assert.deepEqual(shown({ ...step(1, 0), once: true }), [true, true]);
+});

@@ -12,6 +12,12 @@ import { readOptions } from "./options.js";
 import type { Complete } from "./schema.js";
 import type { Int } from "./values.js";
 
+/** Whether watchers are shown the text of a turn, and its scene. */
+interface Shown {
+  readonly text: boolean;
+  readonly scene: boolean;
+}
+
 /** A match: its environment, and its episode in progress. */
 class Match {
   readonly turnstile = new Turnstile();
@@ -19,7 +25,9 @@ class Match {
   seats = 1;
   episode: Int | null = null;
   wants: readonly (readonly m.Want[])[] = [];
-  watched = false;
+  /** What watchers are shown of every turn, and of the next one. */
+  always: Shown = { text: false, scene: false };
+  next = this.always;
   /** The number of the present turn; null before the first and after the last. */
   turn: number | null = null;
   toAct: readonly number[] = [];
@@ -30,6 +38,12 @@ class Match {
     readonly number: Int,
     readonly name: string,
   ) {}
+
+  /** Heed what a start or step asks for watchers. */
+  watch({ watched, scenes, once }: Complete<m.EnvironmentStart | m.EnvironmentStep>): void {
+    this.next = { text: this.always.text || watched, scene: this.always.scene || scenes };
+    if (!once) this.always = this.next;
+  }
 }
 
 /** Holds the environments of one program. */
@@ -70,11 +84,13 @@ export class EnvironmentHost extends BaseHost<"environment"> {
     for (const match of [...this.#matches.keys()]) this.#close(match);
   }
 
-  #step({ episode, turn, actions, seq }: Complete<m.EnvironmentStep>, out: Uint8Array[]): void {
+  #step(message: Complete<m.EnvironmentStep>, out: Uint8Array[]): void {
+    const { episode, turn, actions, seq } = message;
     const match = this.#episodes.get(episode);
     if (match === undefined || match.turn !== turn) {
       return this.unknown(seq, `turn ${turn} of episode ${episode} is not in progress`, out);
     }
+    match.watch(message);
     const by = new Map<number, any>(actions);
     this.#play(match, seq, "step", (environment) => environment.step(by), turn + 1, out);
   }
@@ -86,7 +102,8 @@ export class EnvironmentHost extends BaseHost<"environment"> {
     this.#episodes.set(message.episode, match);
     match.episode = message.episode;
     match.wants = message.wants;
-    match.watched = message.watched;
+    match.always = { text: false, scene: false };
+    match.watch(message);
     match.turn = null;
     this.#play(match, message.seq, "start", (environment) => environment.start(message.seed), 0, out);
   }
@@ -137,8 +154,9 @@ export class EnvironmentHost extends BaseHost<"environment"> {
       }
       return more;
     });
-    const text = match.watched ? (environment.text?.(null) ?? "") : undefined;
-    return { type: "turn", ...turn, episode: match.episode!, turn: number, seats, text };
+    const text = match.next.text ? (environment.text?.(null) ?? "") : undefined;
+    const scene = match.next.scene ? (environment.scene?.(null) ?? null) : undefined;
+    return { type: "turn", ...turn, episode: match.episode!, turn: number, seats, text, scene };
   }
 
   // -- matches ----------------------------------------------------------------------------------

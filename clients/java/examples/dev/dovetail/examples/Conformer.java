@@ -245,7 +245,7 @@ public final class Conformer {
         }
 
         @Override
-        public Scene scene(int seat) {
+        public Scene scene(Integer seat) {
             return Scene.of().withWidth(1).withHeight(1).withCaption("turn " + turn);
         }
 

@@ -58,10 +58,10 @@ public interface Environment {
     /**
      * Shows the present position to be drawn.
      *
-     * @param seat who looks
+     * @param seat who looks; null for what everybody may know
      * @return the scene; null if there is none
      */
-    default Scene scene(int seat) {
+    default Scene scene(Integer seat) {
         return null;
     }
 

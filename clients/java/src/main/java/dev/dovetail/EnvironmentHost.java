@@ -33,6 +33,14 @@ final class EnvironmentHost extends Host {
         final int seats;
         /** What the last episode was begun with; null before the first. */
         EnvironmentStart start;
+        /** Whether watchers are shown the text of every turn, and its scene. */
+        boolean texts;
+
+        boolean scenes;
+        /** Whether they are shown those of the next turn. */
+        boolean nextText;
+
+        boolean nextScene;
         /** The episode's last turn; null before the first. */
         Turn turn;
         /** The number of the frame that it answers. */
@@ -42,6 +50,16 @@ final class EnvironmentHost extends Host {
             this.name = "environment " + name;
             this.environment = environment;
             this.seats = seats;
+        }
+
+        /** Heeds what a start or step asks for watchers. */
+        void watch(boolean text, boolean scene, boolean once) {
+            nextText = texts || text;
+            nextScene = scenes || scene;
+            if (!once) {
+                texts = nextText;
+                scenes = nextScene;
+            }
         }
     }
 
@@ -92,6 +110,9 @@ final class EnvironmentHost extends Host {
         drop(place);
         episodes.put(start.episode(), place);
         place.start = start;
+        place.texts = false;
+        place.scenes = false;
+        place.watch(start.watched(), start.scenes(), start.once());
         play(place, start.seq(), 0, out, () -> place.environment.start(start.seed()));
     }
 
@@ -102,6 +123,7 @@ final class EnvironmentHost extends Host {
                     "episode " + step.episode() + " does not wait for actions in turn " + step.turn(), out);
             return;
         }
+        place.watch(step.watched(), step.scenes(), step.once());
         play(place, step.seq(), step.turn() + 1, out, () -> place.environment.step(new JointAction(step.actions())));
     }
 
@@ -128,7 +150,10 @@ final class EnvironmentHost extends Host {
             whole = whole.withSeats(
                     turn.seats().stream().map(view -> wanted(place, turn, view)).toList());
         }
-        return place.start.watched() ? whole.withText(place.environment.text(null)) : whole;
+        if (place.nextText) {
+            whole = whole.withText(place.environment.text(null));
+        }
+        return place.nextScene ? whole.withScene(place.environment.scene(null)) : whole;
     }
 
     private static View wanted(Place place, Turn turn, View view) {
