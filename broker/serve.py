@@ -129,6 +129,8 @@ def in_thread(
             serving()
         except Exception as error:
             failed.append(error)
+            if up.is_set():
+                log.exception("the broker failed")
             up.set()
 
     serving = partial(

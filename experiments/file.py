@@ -18,6 +18,7 @@ from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, ClockRule, Mode
+from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -326,6 +327,9 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
             if name not in phase.frozen
         } | {league.learner for league in self.leagues}
         return [name for name in self.agents if name in learning]
+
+
+ready(ExperimentFile)
 
 
 def base(name: str) -> str:

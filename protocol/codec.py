@@ -12,6 +12,7 @@ from dovetail.protocol import limits as limits_
 from dovetail.protocol import messages, tensors
 from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.messages import Limits
+from dovetail.protocol.ready import ready
 
 T = TypeVar("T")
 
@@ -143,3 +144,5 @@ AT_PEER: dict[str, Any] = {
     "observer": messages.ToExperiment,
 }
 """What a peer of each role accepts from the broker."""
+
+ready(*AT_BROKER.values(), BEFORE_HELLO, *AT_PEER.values())

@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from dovetail.protocol.ready import ready
+
 MOST_CHOICES = 1000
 """With more legal actions ``paths`` should take the place of ``choices``: a frame has limits."""
 
@@ -164,6 +166,9 @@ class Scene(Struct, omit_defaults=True):
     """What led here: the last actions, named as the choices were."""
     paths: Any = None
     """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed at."""
+
+
+ready(Scene)
 
 
 def scene_of(value: Any) -> Scene:

@@ -80,6 +80,7 @@ PLACES = {
     "tests/web/test_positions.py": "fast",
     "tests/test_checkout.py": "processes",
     "tests/protocol/test_first_agent.py": "processes",
+    "tests/protocol/test_ready.py": "processes",
     "tests/test_ci.py": "processes",
     "tests/test_docs.py": "learners",
     "tests/test_groups.py": "fast",

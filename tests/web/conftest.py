@@ -112,6 +112,7 @@ def url(served: Served) -> str:
     return served.url
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one worker run all tests that need the page, so that it is started once."""
     for item in items:

@@ -53,7 +53,7 @@ def test_moves_are_taken_back_to_the_first(page: Any, url: str) -> None:
         page.click("#undo")
         page.wait_for_selector(f"#log:not(:has(li[data-turn='{left}']))", state="attached")
         page.wait_for_selector("#game[data-waiting=true]")
-    assert page.locator("#board .piece").count() == 0
+    page.wait_for_selector("#board svg:not(:has(.piece))")
     page.wait_for_selector("#undo:disabled")
     choose(page, 0)
     assert page.locator("#board .piece").count() == 2

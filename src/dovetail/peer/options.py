@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,9 @@ import msgspec
 from dovetail.protocol.errors import DovetailError
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+_first = threading.Lock()
+"""As of ``dovetail.protocol.ready``, for types that are not known before."""
 
 
 def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
@@ -33,7 +37,8 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
             meant = f"did you mean {close[0]!r}? " if close else ""
             raise DovetailError(f"{owner} has no option {name!r}; {meant}{allowed}")
     try:
-        return msgspec.convert(options, struct)
+        with _first:
+            return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
         raise DovetailError(f"{owner}{_problem(str(error), struct, options)}") from None
 
