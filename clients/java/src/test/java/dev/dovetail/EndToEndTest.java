@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Timeout;
 /** The programs of programs.json against a real broker; the variable DOVETAIL names the command. */
 @Timeout(120)
 class EndToEndTest {
-    private static final int PATIENCE = 20;
+    private static final int PATIENCE = 60;
 
     private final List<Process> programs = new ArrayList<>();
     private Process broker;
