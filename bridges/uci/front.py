@@ -62,8 +62,11 @@ class Front:
                 self._say("readyok")
             case "ucinewgame":
                 self._stop()
-                with self._thinking:
-                    self._seated.leave()
+                if self._thinking.acquire(blocking=False):  # else it leaves when it next sits down
+                    try:
+                        self._seated.leave()
+                    finally:
+                        self._thinking.release()
                 self._board, self._moves, self._fen = Board("chess"), [], ""
             case "position":
                 self._stop()
@@ -98,18 +101,19 @@ class Front:
             fen = " ".join([*head[1:], *["0", "1"][len(head) - 5 :]])
         else:
             raise DovetailError(f"position {' '.join(head)[:80]!r}; expected startpos or fen FEN")
-        with self._thinking:
-            if fen != self._fen or played[: len(self._moves)] != self._moves:
-                board = Board("chess")
-                if fen:
-                    board.begin(checked(fen))
-                self._board, self._fen, self._moves = board, fen, []
-            for move in played[len(self._moves) :]:
-                legal = moves(self._board.state)
-                if move not in legal:
-                    raise DovetailError(f"the move {move!r} is illegal in {self._board.text()}")
-                self._board.state.apply_action(legal[move])
-                self._moves.append(move)
+        # A late agent may still look at the board: then it keeps that one.
+        late = self._thinking.locked()
+        if late or fen != self._fen or played[: len(self._moves)] != self._moves:
+            board = Board("chess")
+            if fen:
+                board.begin(checked(fen))
+            self._board, self._fen, self._moves = board, fen, []
+        for move in played[len(self._moves) :]:
+            legal = moves(self._board.state)
+            if move not in legal:
+                raise DovetailError(f"the move {move!r} is illegal in {self._board.text()}")
+            self._board.state.apply_action(legal[move])
+            self._moves.append(move)
 
     def _go(self, words: Sequence[str]) -> None:
         if self._board.state.is_terminal():
@@ -119,9 +123,8 @@ class Front:
         endless = "infinite" in words or "ponder" in words
         white = self._board.text().split()[1] == "w"
         own, other = ("wtime", "btime") if white else ("btime", "wtime")
-        left = given.get(
-            own, given.get(other)
-        )  # one time alone stands for both, as in fastchess's check
+        # One time alone stands for both, as in fastchess's check.
+        left = given.get(own, given.get(other))
         added = given.get("winc" if white else "binc", 0)
         clock, limit = _clock(given.get("movetime"), left, added)
         self._search = _Search(self, clock, None if endless else limit, endless)

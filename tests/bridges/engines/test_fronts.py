@@ -181,6 +181,43 @@ def test_a_slow_agent_loses_no_game_on_time(go_: str) -> None:
     assert sum("bestmove" in line for line in engine.lines) == 0
 
 
+class Late(Agent):
+    """Answers when it is let, and remembers the boards it was asked about."""
+
+    name = "late"
+
+    def __init__(self, parameters: Any = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.asked = threading.Semaphore(0)
+        self.let = threading.Semaphore(0)
+
+    def step(self, decision: Any) -> int:
+        self.asked.release()
+        assert self.let.acquire(timeout=60)
+        return int(decision.legal[0])
+
+
+def test_a_late_agent_keeps_no_one_waiting() -> None:
+    agent = Late()
+    engine = Engine(agent)
+    engine.tell("position startpos", "go movetime 60")
+    assert agent.asked.acquire(timeout=60)
+    first = engine.until("bestmove").split()[1]
+    # It is still at work on that position; none of this waits for it.
+    engine.tell(f"position startpos moves {first}", "isready")
+    engine.until("readyok")
+    engine.tell("go movetime 60")
+    assert is_legal(str(engine.front._board.state), engine.until("bestmove").split()[1])
+    engine.tell("ucinewgame", "position startpos moves e2e4", "isready", "go infinite")
+    engine.until("readyok")
+    agent.let.release()
+    assert agent.asked.acquire(timeout=60), "it is asked again once it has answered"
+    agent.let.release()
+    engine.tell("stop")
+    assert is_legal(str(engine.front._board.state), engine.until("bestmove").split()[1])
+    engine.front.close()
+
+
 def test_an_endless_search_says_its_move_when_it_is_stopped() -> None:
     engine = Engine(Noted())
     engine.tell("position startpos", "go infinite", "isready", "stop")
