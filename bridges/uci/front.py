@@ -20,6 +20,8 @@ from dovetail.protocol.messages import Clock
 NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
 MARGIN = 0.05
 """Seconds of the clock that are kept back."""
+PATIENCE = 1.0
+"""Seconds that a late agent has when its program is closed."""
 SHARE = 30
 """The part of the remaining time that a move may take, if nothing else limits it."""
 
@@ -86,11 +88,14 @@ class Front:
                 pass  # an engine ignores what it does not know
         return True
 
-    def close(self) -> None:
-        """Release the agent."""
+    def close(self, patience: float = PATIENCE) -> None:
+        """Release the agent, unless it is still at work after so many seconds: then its thread ends with the program."""
         self._stop()
-        with self._thinking:
-            self._seated.close()
+        if self._thinking.acquire(timeout=patience):
+            try:
+                self._seated.close()
+            finally:
+                self._thinking.release()
 
     def _position(self, words: Sequence[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)

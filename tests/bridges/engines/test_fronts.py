@@ -190,6 +190,10 @@ class Late(Agent):
         super().__init__(parameters, seed)
         self.asked = threading.Semaphore(0)
         self.let = threading.Semaphore(0)
+        self.cleaned = False
+
+    def cleanup(self) -> None:
+        self.cleaned = True
 
     def step(self, decision: Any) -> int:
         self.asked.release()
@@ -215,7 +219,13 @@ def test_a_late_agent_keeps_no_one_waiting() -> None:
     agent.let.release()
     engine.tell("stop")
     assert is_legal(str(engine.front._board.state), engine.until("bestmove").split()[1])
-    engine.front.close()
+    engine.tell("go movetime 60")
+    assert agent.asked.acquire(timeout=60)
+    engine.until("bestmove")
+    assert not engine.front.handle("quit")
+    engine.front.close(patience=0.01)  # returns although the agent has not
+    assert not agent.cleaned, "an agent at work is not cleaned up"
+    agent.let.release()
 
 
 def test_an_endless_search_says_its_move_when_it_is_stopped() -> None:
