@@ -371,7 +371,7 @@ def a_welcome_that_comes_again(p: Program) -> None:
 @case("S4.11", greet=False, level=2)
 def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
     """A broker that went and came back: `hello` with `resume`, and the run continues."""
-    p.greet(heartbeat=0.25)
+    p.greet(heartbeat=0.75)  # as in sessions.py
     p.line("welcome")
     running(p)
     p.command(type="wait", **{"for": "done"})
