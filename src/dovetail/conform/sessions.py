@@ -298,7 +298,9 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         @case("S4.11", greet=False, level=2)
         def the_broker_is_gone_for_five_seconds(p: Program) -> None:
             """A broker that went and came back under the same address hears `hello` with `resume`."""
-            p.greet(heartbeat=0.75)  # three seconds of silence: seen in five, and not on a busy machine
+            p.greet(
+                heartbeat=0.75
+            )  # three seconds of silence: seen in five, and not on a busy machine
             works(p)
             p.vanish(5)
             p.resumes(patience=p.patience + 5)
