@@ -99,7 +99,8 @@ class Decision(Struct, gc=False):
     """Set it to show watchers what the agent thinks; sent only if ``think``."""
 
 
-_INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
+INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
+"""Reasons of ends that say nothing about the position in which they came."""
 
 
 class End(Struct, gc=False):
@@ -126,7 +127,7 @@ class End(Struct, gc=False):
     @property
     def interrupted(self) -> bool:
         """Whether the end says nothing about the position in which it came."""
-        return self.reason in _INTERRUPTED
+        return self.reason in INTERRUPTED
 
 
 class Lookahead(Struct, frozen=True):

@@ -6,22 +6,37 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, P, Seat
+from dovetail.agent_servers.agent import INTERRUPTED, Agent, P, Seat
 from dovetail.protocol.messages import Mode, Reason
 
 Column = NDArray[Any]
 
 
-class Rows(Struct):
-    """Decisions, one in each row; a slot and a seat say whose it is."""
+class Places(Struct):
+    """Rows; a slot and a seat say whose each is."""
 
     slots: Column
-    """int32 [rows], rising."""
+    """int32 [rows], rising in decisions."""
     seats: Column
     """int32 [rows]."""
+
+    def places(self, seats: int) -> Column:
+        """Return a number from 0 for slot and seat of each row: int64 [rows].
+
+        Args:
+            seats: of the game.
+        """
+        found: Column = self.slots.astype(np.int64) * seats + self.seats
+        return found
+
+
+class Rows(Places):
+    """Decisions, one in each row."""
+
     turns: Column
     """int32 [rows]."""
     observations: Any
@@ -42,13 +57,9 @@ class Rows(Struct):
     """An array [legal actions, ...], row by row (if ``needs`` asks)."""
 
 
-class Ends(Struct):
+class Ends(Places):
     """Ends of episodes, one of a seat in each row."""
 
-    slots: Column
-    """int32 [ended]."""
-    seats: Column
-    """int32 [ended]."""
     episodes: Column
     """int64 [ended]."""
     rewards: Column
@@ -65,6 +76,19 @@ class Ends(Struct):
     observations: Any
     """An array [ended, ...], or a list: the last observations; None if there are none."""
     mode: Mode
+
+    def interrupted(self, row: int) -> bool:
+        """Whether an end says nothing about the position in which it came; see ``End``."""
+        return self.reasons[row] in INTERRUPTED
+
+    def observation(self, row: int) -> Any:
+        """Return a seat's last observation, as in single matches; None if there is none."""
+        seen = None if self.observations is None else self.observations[row]
+        return seen.item() if isinstance(seen, np.generic) else seen
+
+    def beyond(self, row: int) -> Any:
+        """Return the last observation of an episode that was cut short, None of others."""
+        return self.observation(row) if self.reasons[row] == "truncated" else None
 
 
 class VectorAgent(Agent[P]):

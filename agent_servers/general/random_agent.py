@@ -12,7 +12,7 @@ from dovetail.agent_servers.vector import Column, Rows, VectorAgent
 from dovetail.protocol.spaces import Discrete
 
 if TYPE_CHECKING:
-    from dovetail.agent_servers.learning.twister import Twisters
+    from dovetail.peer.twister import Twisters
 
 
 class Random(VectorAgent):
@@ -30,13 +30,13 @@ class Random(VectorAgent):
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Draws | None:
         if find_spec("numba") is None:
             return None
-        from dovetail.agent_servers.learning.twister import Twisters
+        from dovetail.peer.twister import Twisters
 
         spec = next(iter(seats.values())).spec
         return _Draws(Twisters(slots * spec.seats), spec.seats, spec.action_spaces[0])
 
     def step_rows(self, rows: Rows, memory: _Draws) -> Column:
-        which = rows.slots.astype("i8") * memory.seats + rows.seats
+        which = rows.places(memory.seats)
         memory.twisters.begin(which[rows.starts], rows.seeds)
         if rows.legal is not None:
             return memory.twisters.choose(which, rows.legal)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -22,6 +22,9 @@ from dovetail.env_servers.environment import (
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 LONGEST = 20
 """Rows or columns of the largest position; the limit of the options, too."""
@@ -77,6 +80,15 @@ class Amazons(Environment):
         options = self.configuration
         position = options.position or start_position(options.rows, options.columns)
         return Board(position, options.first, options.action == "steps")
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Amazons:
+            return None
+        from dovetail.env_servers.amazons.vector import Positions
+
+        game = cls(configuration)
+        return Positions(configuration, slots, game.init(), game.board)
 
     def init(self) -> Spec:
         board = self.board
@@ -135,10 +147,9 @@ class Amazons(Environment):
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (3 or 4, rows, columns)."""
         board = self.board
-        found: NDArray[np.uint8] = np.zeros((3 + board.steps, len(board.squares)), np.uint8)
-        kernels.planes(board.squares, seat, found[:3])
-        if board.shooter is not None:
-            found[3, board.shooter] = 1
+        found: NDArray[np.uint8] = np.empty((3 + board.steps, len(board.squares)), np.uint8)
+        shooter = -1 if board.shooter is None else board.shooter
+        kernels.look(board.squares, seat, shooter, found)
         return found.reshape(-1, board.rows, board.columns)
 
     def afterstates(self, seat: int) -> NDArray[np.uint8]:
@@ -148,20 +159,9 @@ class Amazons(Environment):
         """
         board = self.board
         found = board.moves()
-        size = len(board.squares)
-        out: NDArray[np.uint8] = np.zeros((len(found), 3 + board.steps, size), np.uint8)
-        numbers = np.arange(len(found))
-        if not board.steps:
-            kernels.after_moves(board.squares, found, seat, out)
-        else:
-            kernels.planes(board.squares, seat, out[0, :3])
-            out[1:] = out[0]
-            if board.shooter is None:
-                out[numbers, 0, found // size] = 0
-                out[numbers, 0, found % size] = 1
-                out[numbers, 3, found % size] = 1
-            else:
-                out[numbers, 2, found - size * size] = 1
+        shape = len(found), 3 + board.steps, len(board.squares)
+        out: NDArray[np.uint8] = np.empty(shape, np.uint8)
+        kernels.after_actions(board.squares, found, seat, board.steps, out)
         return out.reshape(len(found), -1, board.rows, board.columns)
 
     def place(self, seat: int, observation: Any) -> None:

@@ -88,7 +88,8 @@ def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
                 reach(board, rows, columns, target, arrows)
                 if count + squares > found.shape[0]:
                     larger = np.empty(2 * found.shape[0] + squares, np.int64)
-                    larger[:count] = found[:count]
+                    for known in range(count):  # numba takes seconds to compile the copy of a slice
+                        larger[known] = found[known]
                     found = larger
                 for arrow in range(squares):
                     if arrows[arrow]:
@@ -113,6 +114,32 @@ def queen_moves(board: Array, rows: int, columns: int, seat: int) -> Array:
                     found[count] = source * squares + target
                     count += 1
     return found[:count].copy()
+
+
+@njit(cache=True)
+def actions(board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int) -> Array:
+    """Return a seat's actions, rising.
+
+    Args:
+        board: of the position.
+        rows, columns: of the board.
+        seat: that acts.
+        steps: whether queen move and arrow are two actions.
+        shooter: the square of the amazon that has moved and must shoot, or -1.
+    """
+    if not steps:
+        return moves(board, rows, columns, seat)
+    if shooter < 0:
+        return queen_moves(board, rows, columns, seat)
+    squares = rows * columns
+    reached = np.empty(squares, np.bool_)
+    found = np.empty(reach(board, rows, columns, shooter, reached), np.int64)
+    count = 0
+    for arrow in range(squares):
+        if reached[arrow]:
+            found[count] = squares * squares + arrow
+            count += 1
+    return found
 
 
 @njit(cache=True)
@@ -150,6 +177,31 @@ def play(board: Array, rows: int, columns: int, seat: int, move: int) -> int:
 
 
 @njit(cache=True)
+def walk(board: Array, columns: int, seat: int, action: int) -> int:
+    """Make a queen move; return the square it leads to, or -1 if it is not legal."""
+    squares = board.shape[0]
+    source, target = action // squares, action % squares
+    if action < 0 or source >= squares or board[source] != seat + 1:
+        return -1
+    if not clear(board, columns, source, target):
+        return -1
+    board[source] = FREE
+    board[target] = seat + 1
+    return int(target)
+
+
+@njit(cache=True)
+def shoot(board: Array, rows: int, columns: int, seat: int, shooter: int, action: int) -> int:
+    """Shoot an arrow; return 0 if it is not legal, 1, or 2 if the other seat cannot move then."""
+    squares = rows * columns
+    arrow = action - squares * squares
+    if not 0 <= arrow < squares or not clear(board, columns, shooter, arrow):
+        return 0
+    board[arrow] = ARROW
+    return 1 if can_move(board, rows, columns, 1 - seat) else 2
+
+
+@njit(cache=True)
 def perft(board: Array, rows: int, columns: int, seat: int, depth: int) -> int:
     """Count the sequences of ``depth`` moves."""
     if depth == 1:
@@ -180,14 +232,115 @@ def planes(board: Array, seat: int, out: Array) -> None:
 
 
 @njit(cache=True)
-def after_moves(board: Array, found: Array, seat: int, out: Array) -> None:
-    """Write the planes after each of a seat's moves."""
+def look(board: Array, seat: int, shooter: int, out: Array) -> None:
+    """Write what a seat sees: three planes, and where there is a fourth, the amazon that must shoot."""
+    planes(board, seat, out[:3])
+    out[3:] = 0
+    if shooter >= 0:
+        out[3, shooter] = 1
+
+
+@njit(cache=True)
+def after_actions(board: Array, found: Array, seat: int, steps: bool, out: Array) -> None:
+    """Write what a seat sees after each of its actions."""
     squares = board.shape[0]
-    planes(board, seat, out[0])
-    for number in range(1, found.shape[0]):
-        out[number] = out[0]
+    for number in range(found.shape[0]):
+        if number == 0:
+            look(board, seat, -1, out[0])
+            continue
+        for plane in range(out.shape[1]):  # numba takes seconds to compile the copy of a slice
+            for square in range(squares):
+                out[number, plane, square] = out[0, plane, square]
     for number in range(found.shape[0]):
         move = found[number]
-        out[number, 0, move // (squares * squares)] = 0
-        out[number, 0, move // squares % squares] = 1
-        out[number, 2, move % squares] = 1
+        if not steps:
+            out[number, 0, move // (squares * squares)] = 0
+            out[number, 0, move // squares % squares] = 1
+            out[number, 2, move % squares] = 1
+        elif move < squares * squares:
+            out[number, 0, move // squares] = 0
+            out[number, 0, move % squares] = 1
+            out[number, 3, move % squares] = 1
+        else:
+            out[number, 2, move - squares * squares] = 1
+
+
+# -- many games at once: arrays by slot -----------------------------------------------------------------
+
+
+@njit(cache=True)
+def play_slots(
+    slots: Array,
+    chosen: Array,
+    movers: Array,
+    boards: Array,
+    rows: int,
+    columns: int,
+    steps: bool,
+    shooters: Array,
+    stuck: Array,
+) -> None:
+    """Apply a legal action in each of some slots.
+
+    ``movers`` becomes who acts next, ``shooters`` the square of the amazon that must shoot or -1, and
+    ``stuck`` whether who acts next cannot.
+    """
+    for k in range(len(slots)):
+        slot, action = slots[k], chosen[k]
+        mover, board = movers[slot], boards[slot]
+        if not steps:
+            found = play(board, rows, columns, mover, action)
+        elif shooters[slot] < 0:
+            shooters[slot] = walk(board, columns, mover, action)
+            continue
+        else:
+            found = shoot(board, rows, columns, mover, shooters[slot], action)
+            shooters[slot] = -1
+        movers[slot] = 1 - mover
+        stuck[slot] = found == 2
+
+
+@njit(cache=True)
+def look_slots(slots: Array, seats: Array, boards: Array, shooters: Array, out: Array) -> None:
+    """Write what a seat sees in each of some slots."""
+    for k in range(len(slots)):
+        look(boards[slots[k]], seats[k], shooters[slots[k]], out[k])
+
+
+@njit(cache=True)
+def legal_slots(
+    slots: Array,
+    movers: Array,
+    boards: Array,
+    rows: int,
+    columns: int,
+    steps: bool,
+    shooters: Array,
+    out: Array,
+) -> None:
+    """Set the bits of the movers' actions in rows of zeros: uint8 [slots, bytes]."""
+    for k in range(len(slots)):
+        slot = slots[k]
+        for action in actions(boards[slot], rows, columns, movers[slot], steps, shooters[slot]):
+            out[k, action >> 3] |= 1 << (action & 7)
+
+
+@njit(cache=True)
+def after_slots(
+    slots: Array,
+    movers: Array,
+    boards: Array,
+    rows: int,
+    columns: int,
+    steps: bool,
+    shooters: Array,
+    out: Array,
+) -> None:
+    """Write what each mover would see after each of its actions, slot by slot."""
+    at = 0
+    for slot in slots:
+        mover = movers[slot]
+        found = actions(boards[slot], rows, columns, mover, steps, shooters[slot])
+        end = at + len(found)
+        after_actions(boards[slot], found, mover, steps, out[at:end])
+        at = end

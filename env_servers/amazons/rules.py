@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.env_servers.amazons import kernels
-from dovetail.env_servers.amazons.kernels import ARROW, FREE
 from dovetail.env_servers.environment import DovetailError, IllegalAction
 
 MARKS = ".abx"
@@ -92,18 +91,12 @@ class Board:
 
     def moves(self) -> NDArray[Any]:
         """Return the mover's actions, in rising order; int64, empty once the game is over."""
-        size = self.rows * self.columns
-        found: NDArray[Any]
         if self.over:
             return np.empty(0, np.int64)
-        if not self.steps:
-            found = kernels.moves(self.squares, self.rows, self.columns, self.mover)
-        elif self.shooter is None:
-            found = kernels.queen_moves(self.squares, self.rows, self.columns, self.mover)
-        else:
-            reached = np.empty(size, np.bool_)
-            kernels.reach(self.squares, self.rows, self.columns, self.shooter, reached)
-            found = size * size + np.flatnonzero(reached)
+        shooter = -1 if self.shooter is None else self.shooter
+        found: NDArray[Any] = kernels.actions(
+            self.squares, self.rows, self.columns, self.mover, self.steps, shooter
+        )
         return found
 
     def legal(self) -> list[int]:
@@ -138,25 +131,25 @@ class Board:
     def _step(self, action: int) -> None:
         """Move an amazon, or let the one that has moved shoot."""
         size = self.rows * self.columns
-        board = self.squares
         if self.shooter is None:
-            source, target = divmod(action, size)
-            if (
-                not 0 <= source < size
-                or board[source] != self.mover + 1
-                or not kernels.clear(board, self.columns, source, target)
-            ):
+            target = -1
+            if 0 <= action < size * size:  # others may not even fit into the kernel's integers
+                target = kernels.walk(self.squares, self.columns, self.mover, action)
+            if target < 0:
                 raise IllegalAction(self._problem(action), self.mover)
-            board[source], board[target] = FREE, self.mover + 1
-            self.last, self.shooter = (source, target), target
+            self.last, self.shooter = (action // size, target), target
             return
-        arrow = action - size * size
-        if not 0 <= arrow < size or not kernels.clear(board, self.columns, self.shooter, arrow):
+        found = 0
+        if 0 <= action - size * size < size:
+            found = kernels.shoot(
+                self.squares, self.rows, self.columns, self.mover, self.shooter, action
+            )
+        if found == 0:
             raise IllegalAction(f"{action} is not an arrow from square {self.shooter}", self.mover)
-        board[arrow] = ARROW
-        self.last, self.shooter = (*self.last, arrow), None
+        self.last, self.shooter = (*self.last, action - size * size), None
         self.mover = 1 - self.mover
-        self._settle()
+        if found == 2:
+            self.winner = 1 - self.mover
 
     def _problem(self, action: int) -> str:
         """Return why a move, or in steps a queen move, is not legal."""

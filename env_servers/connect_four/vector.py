@@ -8,9 +8,8 @@ import numpy as np
 from numba import njit
 
 from dovetail.env_servers.environment import Spec
-from dovetail.env_servers.vector import Column, Transitions, VectorEnvironment
-
-OPEN, DRAW = -1, 2
+from dovetail.env_servers.turn_based import TurnBased
+from dovetail.env_servers.vector import TERMINATED, Column
 
 
 @njit(cache=True)
@@ -35,128 +34,68 @@ def _step(
     discs: Column,
     heights: Column,
     moves: Column,
-    winner: Column,
+    movers: Column,
+    won: Column,
     slots: Column,
     actions: Column,
     connect: int,
 ) -> None:
-    rows, columns = discs.shape[2], discs.shape[3]
+    """Drop a disc in each of some slots; ``won`` becomes whether it ends a row that wins."""
     for k in range(len(slots)):
         slot, column = slots[k], actions[k]
-        mover = moves[slot] & 1
+        mover = movers[slot]
         row = heights[slot, column]
         discs[slot, mover, row, column] = 1
         heights[slot, column] = row + 1
         moves[slot] += 1
-        if _wins(discs[slot, mover], row, column, connect):
-            winner[slot] = mover
-        elif moves[slot] == rows * columns:
-            winner[slot] = DRAW
+        won[slot] = _wins(discs[slot, mover], row, column, connect)
+        movers[slot] = 1 - mover
 
 
-@njit(cache=True)
-def _look(
-    discs: Column,
-    heights: Column,
-    moves: Column,
-    winner: Column,
-    slots: Column,
-    rows: Column,
-    seats: Column,
-    seen: Column,
-    legal: Column,
-    finals: Column,
-    rewards: Column,
-    outcomes: Column,
-    over: Column,
-) -> None:
-    """Fill in what the slots lead to; the lengths of the columns are right."""
-    height, columns = discs.shape[2], discs.shape[3]
-    row = end = 0
-    for k in range(len(slots)):
-        slot = slots[k]
-        if winner[slot] == OPEN:
-            mover = moves[slot] & 1
-            rows[row], seats[row] = slot, mover
-            seen[row, 0], seen[row, 1] = discs[slot, mover], discs[slot, 1 - mover]
-            for column in range(columns):
-                if heights[slot, column] < height:
-                    legal[row, column >> 3] |= 1 << (column & 7)
-            row += 1
-            continue
-        over[k] = 1
-        finals[end, 0, 0], finals[end, 0, 1] = discs[slot, 0], discs[slot, 1]
-        finals[end, 1, 0], finals[end, 1, 1] = discs[slot, 1], discs[slot, 0]
-        if winner[slot] == DRAW:
-            outcomes[end, :] = 0.5
-        else:
-            won = winner[slot]
-            outcomes[end, won], outcomes[end, 1 - won] = 1.0, 0.0
-            rewards[k, won], rewards[k, 1 - won] = 1.0, -1.0
-        end += 1
-
-
-@njit(cache=True)
-def _after(discs: Column, heights: Column, rows: Column, seats: Column, out: Column) -> None:
-    """Fill in what each mover would see after each legal move, row by row."""
-    height, columns = discs.shape[2], discs.shape[3]
-    at = 0
-    for k in range(len(rows)):
-        slot, mover = rows[k], seats[k]
-        for column in range(columns):
-            if heights[slot, column] < height:
-                out[at, 0], out[at, 1] = discs[slot, mover], discs[slot, 1 - mover]
-                out[at, 0, heights[slot, column], column] = 1
-                at += 1
-
-
-class ConnectFours(VectorEnvironment):
+class ConnectFours(TurnBased):
     """Connect Four boards, one in each slot."""
 
     def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
-        super().__init__(configuration, slots)
-        self._spec = spec
+        super().__init__(configuration, slots, spec)
         self._shape = configuration.rows, configuration.columns
-        self._discs = np.zeros((slots, 2, *self._shape), np.uint8)
-        self._heights = np.zeros((slots, configuration.columns), np.int32)
-        self._moves = np.zeros(slots, np.int32)
-        self._winner = np.full(slots, OPEN, np.int32)
+        self._discs: Column = np.zeros((slots, 2, *self._shape), np.uint8)
+        self._heights: Column = np.zeros((slots, configuration.columns), np.int32)
+        self._moves: Column = np.zeros(slots, np.int32)
+        self._won: Column = np.zeros(slots, bool)
 
-    def init(self) -> Spec:
-        return self._spec
-
-    def start(self, slots: Column, seeds: Column) -> None:
+    def begin(self, slots: Column, seeds: Column) -> None:
         self._discs[slots] = 0
         self._heights[slots] = 0
         self._moves[slots] = 0
-        self._winner[slots] = OPEN
+        self.movers[slots] = 0
 
-    def step(self, slots: Column, seats: Column, actions: Column) -> None:
-        connect = self.configuration.connect
+    def play(self, slots: Column, actions: Column) -> None:
         _step(
-            *(self._discs, self._heights, self._moves, self._winner, slots, actions),
-            connect,
+            *(self._discs, self._heights, self._moves, self.movers, self._won, slots, actions),
+            self.configuration.connect,
         )
+        rows, columns = self._shape
+        full = slots[self._moves[slots] == rows * columns]
+        self.over[full] = TERMINATED
+        self.outcomes[full] = 0.5
+        won = slots[self._won[slots]]
+        losers = self.movers[won]
+        self.over[won] = TERMINATED
+        self.rewards[won, losers], self.rewards[won, 1 - losers] = -1.0, 1.0
+        self.outcomes[won, losers], self.outcomes[won, 1 - losers] = 0.0, 1.0
 
-    def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
-        ended = int((self._winner[slots] != OPEN).sum())
-        count = len(slots) - ended
-        rows, seats = np.empty(count, np.int32), np.empty(count, np.int32)
-        seen = np.empty((count, 2, *self._shape), np.uint8)
-        legal = np.zeros((count, -(-self._shape[1] // 8)), np.uint8)
-        finals = np.empty((ended, 2, 2, *self._shape), np.uint8)
-        rewards, outcomes = np.zeros((len(slots), 2)), np.empty((ended, 2))
-        over = np.zeros(len(slots), np.uint8)
-        _look(
-            *(self._discs, self._heights, self._moves, self._winner, slots),
-            *(rows, seats, seen, legal, finals, rewards, outcomes, over),
-        )
-        found = Transitions(rows, seats, seen, legal)
-        if ended:
-            found.rewards, found.over = rewards, over
-            found.finals, found.outcomes = finals, outcomes
-        if afterstates:
-            total = int((self._heights[rows] < self._shape[0]).sum())
-            found.afterstates = np.empty((total, 2, *self._shape), np.uint8)
-            _after(self._discs, self._heights, rows, seats, found.afterstates)
+    def observations(self, slots: Column, seats: Column) -> Column:
+        seen: Column = self._discs[slots]
+        turned = np.flatnonzero(seats)
+        seen[turned] = seen[turned, ::-1]
+        return seen
+
+    def legal(self, slots: Column) -> Column:
+        return np.packbits(self._heights[slots] < self._shape[0], axis=1, bitorder="little")
+
+    def afterstates(self, slots: Column, total: int) -> Column:
+        heights = self._heights[slots]
+        row, column = np.nonzero(heights < self._shape[0])
+        found: Column = self.observations(slots, self.movers[slots])[row]
+        found[np.arange(total), 0, heights[row, column], column] = 1
         return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -21,6 +22,9 @@ from dovetail.env_servers.environment import (
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +63,14 @@ class Dots(Environment):
     def _blank(self) -> NDArray[np.uint8]:
         size = self.board.grid.lines + 2 * self.board.grid.boxes + 1
         return np.zeros((2, size), np.uint8)
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Dots or find_spec("numba") is None:
+            return None
+        from dovetail.env_servers.dots.vector import Positions
+
+        return Positions(configuration, slots, cls(configuration).init())
 
     def init(self) -> Spec:
         lines, boxes = self.board.grid.lines, self.board.grid.boxes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -22,6 +23,9 @@ from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +75,15 @@ class Game2048(Environment):
         options = self.configuration
         rng = random.Random(seed)
         return Board(options.rows, options.columns, rng, options.four, options.tiles)
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Game2048 or find_spec("numba") is None:
+            return None
+        from dovetail.env_servers.game_2048.vector import Boards
+
+        game = cls(configuration)
+        return Boards(configuration, slots, game.init(), game.exponents)
 
     def init(self) -> Spec:
         options = self.configuration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -23,6 +23,9 @@ from dovetail.env_servers.rlgame.rules import Board, geometry
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +96,14 @@ class RLGame(Environment):
             options.loss,
             options.base_pawns,
         )
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not RLGame:
+            return None
+        from dovetail.env_servers.rlgame.vector import Positions
+
+        return Positions(configuration, slots, cls(configuration).init())
 
     def init(self) -> Spec:
         options = self.configuration
@@ -189,15 +200,12 @@ class RLGame(Environment):
         """Return what the mover would see after each legal move; one row each."""
         board = self.board
         shape = board.geometry
-        pawns, cells = kernels.after_all(
-            board.moves_of(board.mover),
-            board.mover,
-            board.pawns,
-            board.cells,
-            shape.steps,
-            shape.exits,
-            board.ordered,
-            board.bases,
+        moves = board.moves_of(board.mover)
+        pawns: Array = np.empty((len(moves), *board.pawns.shape), np.int64)
+        cells: Array = np.empty((len(moves), *board.cells.shape), np.int8)
+        kernels.after_each(
+            *(moves, board.mover, board.pawns, board.cells, shape.steps, shape.exits),
+            *(board.ordered, board.bases, pawns, cells),
         )
         return self._encode(pawns, cells, seat)
 

@@ -214,7 +214,7 @@ def planes(pawns: Array, cells: Array, turn: bool, first: int, out: Array) -> No
 
 
 @njit(cache=True)
-def after_all(
+def after_each(
     actions: Array,
     player: int,
     pawns: Array,
@@ -223,16 +223,17 @@ def after_all(
     exits: Array,
     ordered: bool,
     bases: bool,
-) -> tuple[Array, Array]:
-    """Return pawns and cells after each of a player's moves, stacked."""
-    count = actions.shape[0]
-    there = np.empty((count, *pawns.shape), pawns.dtype)
-    boards = np.empty((count, *cells.shape), cells.dtype)
-    for number in range(count):
-        there[number] = pawns
-        boards[number] = cells
+    there: Array,
+    boards: Array,
+) -> None:
+    """Write pawns and cells after each of a player's moves, stacked."""
+    for number in range(actions.shape[0]):
+        for owner in range(2):  # numba takes seconds to compile the copy of a slice
+            for pawn in range(pawns.shape[1]):
+                there[number, owner, pawn] = pawns[owner, pawn]
+        for square in range(cells.shape[0]):
+            boards[number, square] = cells[square]
         play(actions[number], player, there[number], boards[number], steps, exits, ordered, bases)
-    return there, boards
 
 
 @njit(cache=True)
@@ -247,3 +248,92 @@ def planes_all(pawns: Array, cells: Array, turn: bool, first: int, rows: Array) 
     """Write the planes of stacked positions."""
     for number in range(rows.shape[0]):
         planes(pawns[number], cells[number], turn, first, rows[number])
+
+
+# -- many games at once: arrays by slot -----------------------------------------------------------------
+
+
+@njit(cache=True)
+def play_slots(
+    slots: Array,
+    actions: Array,
+    movers: Array,
+    pawns: Array,
+    cells: Array,
+    steps: Array,
+    exits: Array,
+    ordered: bool,
+    bases: bool,
+    winners: Array,
+) -> None:
+    """Make a legal move in each of some slots; the arrays of positions are by slot.
+
+    ``movers`` becomes who moves next, ``winners`` who has won, or -1.
+    """
+    for k in range(len(slots)):
+        slot = slots[k]
+        mover = movers[slot]
+        winners[slot] = play(
+            actions[k], mover, pawns[slot], cells[slot], steps, exits, ordered, bases
+        )
+        movers[slot] = 1 - mover
+
+
+@njit(cache=True)
+def legal_slots(
+    slots: Array, movers: Array, pawns: Array, cells: Array, steps: Array, exits: Array, out: Array
+) -> None:
+    """Set the bits of the movers' moves in rows of zeros: uint8 [slots, bytes]."""
+    for k in range(len(slots)):
+        slot = slots[k]
+        for action in legal(movers[slot], pawns[slot], cells[slot], steps, exits):
+            out[k, action >> 3] |= 1 << (action & 7)
+
+
+@njit(cache=True)
+def encode_slots(
+    slots: Array, firsts: Array, pawns: Array, cells: Array, views: Array, rows: Array
+) -> None:
+    """Write the study's inputs of some slots, ``firsts`` the viewpoint of each; see ``encode``.
+
+    ``views`` is ``slots`` of ``encode`` by viewpoint.
+    """
+    for k in range(len(slots)):
+        slot, first = slots[k], firsts[k]
+        encode(pawns[slot], cells[slot], views[first], first, rows[k])
+
+
+@njit(cache=True)
+def planes_slots(slots: Array, seats: Array, pawns: Array, cells: Array, rows: Array) -> None:
+    """Write the planes of some slots as a seat sees each of them."""
+    for k in range(len(slots)):
+        slot, seat = slots[k], seats[k]
+        planes(pawns[slot], cells[slot], seat == 1, seat, rows[k])
+
+
+@njit(cache=True)
+def after_slots(
+    slots: Array,
+    movers: Array,
+    pawns: Array,
+    cells: Array,
+    steps: Array,
+    exits: Array,
+    ordered: bool,
+    bases: bool,
+    there: Array,
+    boards: Array,
+    seats: Array,
+) -> None:
+    """Write pawns, cells and mover after each of the movers' moves, slot by slot."""
+    at = 0
+    for slot in slots:
+        mover = movers[slot]
+        actions = legal(mover, pawns[slot], cells[slot], steps, exits)
+        end = at + len(actions)
+        after_each(
+            *(actions, mover, pawns[slot], cells[slot], steps, exits, ordered, bases),
+            *(there[at:end], boards[at:end]),
+        )
+        seats[at:end] = mover
+        at = end

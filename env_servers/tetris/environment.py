@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -23,6 +23,9 @@ from dovetail.env_servers.tetris.pieces import PIECES, SHAPES
 from dovetail.env_servers.tetris.rules import Board
 from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
 from dovetail.protocol.spaces import Box, Dict, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +79,14 @@ class Tetris(Environment):
     def _new(self, seed: int) -> Board:
         options = self.configuration
         return Board(options.height, options.width, options.pieces, random.Random(seed))
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Tetris:
+            return None
+        from dovetail.env_servers.tetris.vector import Walls
+
+        return Walls(configuration, slots, cls(configuration).init())
 
     def init(self) -> Spec:
         options = self.configuration

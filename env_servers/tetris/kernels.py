@@ -81,6 +81,12 @@ def drop(wall: Array, piece: int, rotation: int, column: int, width: int) -> tup
 
 
 @njit(cache=True)
+def _copy(wall: Array, to: Array) -> None:
+    for row in range(wall.shape[0]):  # numba takes seconds to compile the copy of a slice
+        to[row] = wall[row]
+
+
+@njit(cache=True)
 def placements(piece: int, width: int, rotations: Array, columns: Array) -> int:
     """Write the rotations and columns of all placements of a piece; return how many there are."""
     count = 0
@@ -177,7 +183,7 @@ def features_after_all(wall: Array, piece: int, height: int, width: int, out: Ar
     after = np.empty_like(wall)
     for rotation in range(ROTATIONS[piece]):
         for column in range(width - WIDTHS[piece, rotation] + 1):
-            after[:] = wall
+            _copy(wall, after)
             row, cleared, eroded = drop(after, piece, rotation, column, width)
             tall = HEIGHTS[piece, rotation]
             features(after, height, width, row, tall, cleared, eroded, out[count])
@@ -215,10 +221,51 @@ def boards_after_all(wall: Array, piece: int, height: int, width: int, out: Arra
             for part in range(HEIGHTS[piece, rotation]):
                 after[row + part] = ROWS[piece, rotation, part] << column
             _unpack(after, height, width, out[count, 0])
-            after |= wall
+            for at in range(after.shape[0]):
+                after[at] |= wall[at]
             _unpack(after, height, width, out[count, 1])
-            after[:] = wall
+            _copy(wall, after)
             drop(after, piece, rotation, column, width)
             _unpack(after, height, width, out[count, 2])
             count += 1
     return count
+
+
+# -- many games at once: arrays by slot -----------------------------------------------------------------
+
+
+@njit(cache=True)
+def drop_slots(
+    slots: Array, actions: Array, walls: Array, pieces: Array, width: int, rewards: Array
+) -> None:
+    """Place the piece in each of some slots; ``rewards``, by slot and seat, gets the rows cleared."""
+    for k in range(len(slots)):
+        slot, action = slots[k], actions[k]
+        rewards[slot, 0] = drop(walls[slot], pieces[slot], action // width, action % width, width)[
+            1
+        ]
+
+
+@njit(cache=True)
+def unpack_slots(slots: Array, walls: Array, out: Array) -> None:
+    """Write the boards in some slots: uint8 [slots, height, width], row 0 at the top."""
+    for k in range(len(slots)):
+        _unpack(walls[slots[k]], out.shape[1], out.shape[2], out[k])
+
+
+@njit(cache=True)
+def legal_slots(slots: Array, pieces: Array, width: int, out: Array) -> None:
+    """Set the bits of the placements in rows of zeros: uint8 [slots, bytes]."""
+    rotations, columns = np.empty(4 * width, np.int64), np.empty(4 * width, np.int64)
+    for k in range(len(slots)):
+        for number in range(placements(pieces[slots[k]], width, rotations, columns)):
+            action = rotations[number] * width + columns[number]
+            out[k, action >> 3] |= 1 << (action & 7)
+
+
+@njit(cache=True)
+def after_slots(slots: Array, walls: Array, pieces: Array, out: Array) -> None:
+    """Write the boards of every placement, slot by slot; see ``boards_after_all``."""
+    at = 0
+    for slot in slots:
+        at += boards_after_all(walls[slot], pieces[slot], out.shape[2], out.shape[3], out[at:])

@@ -18,6 +18,7 @@ from dovetail.agent_servers.games.game_2048 import NTuple2048, kernels, saved
 from dovetail.agent_servers.games.game_2048.networks import Layout, images, layout, lines
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
+from dovetail.env_servers.game_2048.kernels import slide
 from dovetail.env_servers.game_2048.rules import after_moves
 from dovetail.experiments.results import RunOptions
 from dovetail.experiments.studies.game_2048 import train
@@ -70,7 +71,7 @@ def test_compiled_slides_are_the_rules(rows: int, columns: int, seed: int) -> No
     board = tuple(tuple(row) for row in tiles.reshape(rows, columns).tolist())
     out = np.zeros(rows * columns, np.int64)
     for move, (after, gain) in enumerate(after_moves(board)):
-        reward = kernels.slide(tiles, rows, columns, move, out)
+        reward = slide(tiles, rows, columns, move, out)
         if after == board:
             assert reward == -1
         else:

@@ -8,7 +8,7 @@ import pytest
 from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.learning.sampling import sample
-from dovetail.agent_servers.learning.twister import Twisters
+from dovetail.peer.twister import Twisters
 from dovetail.protocol import spaces
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Spec

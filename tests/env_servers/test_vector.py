@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 import random
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dovetail.env_servers import amazons, dots, game_2048, rlgame, tetris
 from dovetail.env_servers.connect_four import Configuration, ConnectFour
 from dovetail.env_servers.environment import Environment, Spec, Turn, View
 from dovetail.env_servers.vector import FAILED, Copies, Transitions
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.spaces import Discrete
 
-GAMES: list[tuple[type[Environment], Any]] = [
-    (ConnectFour, Configuration()),
-    (ConnectFour, Configuration(rows=4, columns=9, connect=3)),
-    (ConnectFour, Configuration(rows=2, columns=2, connect=2)),
+GAMES: list[tuple[type[Environment], dict[str, Any]]] = [
+    (ConnectFour, {}),
+    (ConnectFour, {"rows": 4, "columns": 9, "connect": 3}),
+    (ConnectFour, {"rows": 2, "columns": 2, "connect": 2}),
+    (game_2048.Game2048, {"rows": 3, "columns": 3}),
+    (game_2048.Game2048, {"rows": 2, "columns": 3, "four": 0.5, "encoding": "planes", "tiles": 1}),
+    (game_2048.Game2048, {"rows": 3, "columns": 2, "tiles": 6}),  # may be over as it begins
+    (dots.Dots, {}),
+    (dots.Dots, {"rows": 2, "columns": 4, "rewards": "boxes"}),
+    (dots.Dots, {"rows": 3, "columns": 3, "rewards": "difference"}),
+    (rlgame.RLGame, {"size": 5, "pawns": 3, "max_moves": 40, "pawn_reward": 0.3}),
+    (
+        rlgame.RLGame,
+        {"size": 4, "base": 1, "pawns": 4, "loss": "simultaneous", "first": 1, "encoding": "study"},
+    ),
+    (rlgame.RLGame, {"size": 5, "pawns": 5, "base_pawns": False, "encoding": "planes"}),
+    (tetris.Tetris, {"height": 6, "width": 5}),
+    (tetris.Tetris, {"pieces": "SZ", "max_pieces": 12, "height": 5, "afterstates": "boards"}),
+    (amazons.Amazons, {"rows": 4, "columns": 4}),
+    (amazons.Amazons, {"rows": 4, "columns": 5, "first": 1, "action": "steps"}),
 ]
 
 
-def same(one: Transitions, other: Transitions) -> None:
-    for name in Transitions.__struct_fields__:
-        a, b = getattr(one, name), getattr(other, name)
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            assert a is not None, name
-            assert b is not None, name
-            assert (a.dtype, a.shape) == (b.dtype, b.shape), name
-            assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), name
-        else:
-            assert a == b, name
+def equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        alike = (one.dtype, one.shape) == (other.dtype, other.shape)
+        return alike and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    return bool(one == other)
 
 
-@pytest.mark.parametrize(("kind", "configuration"), GAMES)
-def test_the_compiled_game_is_the_scalar_one(kind: Any, configuration: Any) -> None:
-    slots, rng = 11, random.Random(3)
+@pytest.mark.parametrize(("kind", "options"), GAMES)
+def test_the_compiled_game_is_the_scalar_one(kind: Any, options: dict[str, Any]) -> None:
+    slots, rng = 7, random.Random(3)
+    configuration = kind.Configuration(**options)
     compiled = kind.vector(configuration, slots)
     assert compiled is not None
     copies = Copies(kind, configuration, slots)
@@ -57,15 +77,23 @@ def test_the_compiled_game_is_the_scalar_one(kind: Any, configuration: Any) -> N
             if len(rows):
                 game.step(rows, seats, actions)
         found, wanted = (game.transitions(named, afterstates=batch % 2 == 0) for game in games)
-        same(found, wanted)
+        for name in Transitions.__struct_fields__:
+            assert equal(getattr(found, name), getattr(wanted, name)), name
         gone = named[found.over != 0] if found.over is not None else named[:0]
         ended += len(gone)
         resting = np.setdiff1d(over, begun)
         over = np.union1d(resting, gone).astype(np.int32)
         rows, seats = found.rows, found.seats
-        legal = [unmask(bits.tobytes()) for bits in found.legal]
+        legal = [] if found.legal is None else [unmask(bits.tobytes()) for bits in found.legal]
         actions = np.array([rng.choice(each) for each in legal], np.int64)
     assert ended > 20
+
+
+def test_every_compiled_game_is_compared() -> None:
+    own = entry_points(group="dovetail.environments")
+    kinds = {each.load() for each in own if each.value.startswith("dovetail.env_servers.")}
+    compiled = {kind for kind in kinds if kind.vector(kind.Configuration(), 1) is not None}
+    assert compiled == {kind for kind, _ in GAMES}
 
 
 def test_rules_of_a_subclass_are_not_the_compiled_ones() -> None:

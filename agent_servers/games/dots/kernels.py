@@ -1,8 +1,7 @@
 """Search of dots and boxes, compiled.
 
-Player 0 is who searches; all values are that player's. ``drawn`` is a bit for each line.
-``beside[line]`` are the one or two boxes beside a line, -1 for none; ``edges[box]`` counts the
-lines around a box.
+Player 0 is who searches; all values are that player's. ``drawn`` is a bit for each line; the other
+arrays are those of ``env_servers.dots.kernels``.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from dovetail.env_servers.dots.kernels import draw
 
 Array = NDArray[Any]
 FEATURES = 7
@@ -27,21 +28,6 @@ def worth(counts: Array, boxes: Array, weights: Array) -> float:
     for number in range(4):
         value += weights[number] * counts[number]
     return float(value)
-
-
-@njit(cache=True)
-def draw(line: int, player: int, beside: Array, edges: Array, counts: Array, boxes: Array) -> int:
-    """Draw a line; return how many boxes it completes."""
-    completed = 0
-    for side in range(2):
-        box = beside[line, side]
-        if box >= 0:
-            counts[edges[box]] -= 1
-            edges[box] += 1
-            counts[edges[box]] += 1
-            completed += edges[box] == 4
-    boxes[player] += completed
-    return completed
 
 
 @njit(cache=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.dots import kernels
+from dovetail.env_servers.dots.kernels import draw, neighbours
 from dovetail.env_servers.dots.rules import Grid
 
 Array = NDArray[Any]
@@ -35,10 +36,7 @@ class Position:
             [seen[lines : lines + boxes].sum(), seen[lines + boxes : lines + 2 * boxes].sum()],
             np.int64,
         )
-        self.beside: Array = np.full((lines, 2), -1, np.int64)
-        for line, found in enumerate(grid.beside):
-            for side, (box, _) in enumerate(found):
-                self.beside[line, side] = box
+        self.beside = neighbours(grid)
         self.edges: Array = np.array(
             [sum(self.drawn >> line & 1 for line in sides) for sides in grid.sides], np.int64
         )
@@ -50,7 +48,7 @@ class Position:
 
     def draw(self, line: int, player: int = 0) -> int:
         """Draw a line for a player; return who is next."""
-        made = kernels.draw(line, player, self.beside, self.edges, self.counts, self.boxes)
+        made = draw(line, player, self.beside, self.edges, self.counts, self.boxes)
         self.drawn |= 1 << line
         return player if made else 1 - player
 

@@ -1,4 +1,4 @@
-"""2048 and n-tuple networks, compiled: values, updates, slides, and learning from whole games.
+"""n-tuple networks, compiled: values, updates, and learning from whole games of 2048.
 
 Boards are tiles' exponents, int64, square by square from the top left; 0 is free.
 """
@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning.splitmix import draw
+from dovetail.env_servers.game_2048.kernels import put, slide
 
 Array = NDArray[Any]
 
@@ -57,50 +58,109 @@ def update(
 
 
 @njit(cache=True, nogil=True)
-def slide(tiles: Array, rows: int, columns: int, move: int, out: Array) -> int:
-    """Write the board after a move, before a tile appears; return the reward, or -1 if nothing
-    moves.
+def best_move(
+    tiles: Array,
+    legal: int,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+    best: Array,
+    values: Array,
+) -> int:
+    """Return the legal move of the largest reward plus value, the first of equals; -1 if none changes
+    the board.
 
     Args:
-        tiles: before it.
+        tiles: of the board.
+        legal: the moves allowed as bits.
         rows, columns: of the board.
-        move: 0 up, 1 right, 2 down, 3 left.
-        out: after it, shape as ``tiles``.
+        places, tables, exponents: ``networks.Layout``.
+        weights: float32, of its shape.
+        best: written, the board after that move.
+        values: float64, shape (4,): written, reward plus value of each move, NaN where there is none.
     """
-    upright = move == 0 or move == 2
-    count = columns if upright else rows
-    length = rows if upright else columns
-    moved = False
-    gain = 0
-    for line in range(count):
-        if move == 0:
-            first, step = line, columns
-        elif move == 1:
-            first, step = line * columns + columns - 1, -1
-        elif move == 2:
-            first, step = (rows - 1) * columns + line, -columns
-        else:
-            first, step = line * columns, 1
-        to = first
-        last = 0
-        for at in range(length):
-            tile = tiles[first + at * step]
-            if tile == 0:
-                continue
-            if tile == last:
-                out[to - step] = tile + 1
-                gain += 1 << (tile + 1)
-                last = 0
-                moved = True
-            else:
-                out[to] = tile
-                moved |= to != first + at * step
-                last = tile
-                to += step
-        while to != first + length * step:
-            out[to] = 0
-            to += step
-    return gain if moved else -1
+    candidate = np.empty_like(tiles)
+    found = np.empty(places.shape[0], np.int64)
+    chosen = -1
+    for move in range(4):
+        values[move] = np.nan
+        if not legal >> move & 1:
+            continue
+        reward = slide(tiles, rows, columns, move, candidate)
+        if reward < 0:
+            continue
+        entries(candidate, places, exponents, found)
+        values[move] = reward + read(found, tables, weights)
+        if chosen < 0 or values[move] > values[chosen]:
+            chosen = move
+            for square in range(best.shape[0]):
+                best[square] = candidate[square]
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def learn(
+    tiles: Array,
+    target: float,
+    rate: float,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+) -> None:
+    """Move the value of a board towards a target, by ``rate`` of the way."""
+    error = target - value(tiles, places, tables, exponents, weights)
+    step = rate * error / places.shape[0]
+    update(tiles, places, tables, exponents, weights, step)
+
+
+@njit(cache=True, nogil=True)
+def decide(
+    slots: Array,
+    boards: Array,
+    legal: Array,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+    rate: float,
+    learning: bool,
+    last: Array,
+    waiting: Array,
+    actions: Array,
+) -> None:
+    """Choose a move for each of some boards, one after the other, and learn the board before it.
+
+    Args:
+        slots: in which each board is, int32.
+        boards: int64, shape (boards, squares).
+        legal: uint8, shape (boards,): the moves allowed as bits.
+        rows, columns, places, tables, exponents, weights: see ``best_move``.
+        rate: see ``learn``.
+        learning: whether to learn, and to keep what was chosen.
+        last: int64, by slot: the board after its last move.
+        waiting: bool, by slot: whether there is one.
+        actions: int64, written.
+    """
+    values = np.empty(4)
+    best = np.empty(boards.shape[1], np.int64)
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        chosen = best_move(
+            boards[k], legal[k], rows, columns, places, tables, exponents, weights, best, values
+        )
+        actions[k] = chosen
+        if learning and chosen >= 0:
+            if waiting[slot]:
+                learn(last[slot], values[chosen], rate, places, tables, exponents, weights)
+            for square in range(best.shape[0]):
+                last[slot, square] = best[square]
+            waiting[slot] = True
 
 
 @njit(cache=True, nogil=True)
@@ -109,13 +169,8 @@ def appear(tiles: Array, state: Array) -> None:
     free = 0
     for square in range(tiles.shape[0]):
         free += tiles[square] == 0
-    chosen = draw(state, free)
-    for square in range(tiles.shape[0]):
-        if tiles[square] == 0:
-            if chosen == 0:
-                tiles[square] = 2 if draw(state, 10) == 0 else 1
-                return
-            chosen -= 1
+    place = draw(state, free)
+    put(tiles, place, 2 if draw(state, 10) == 0 else 1)
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """Many ``random.Random`` at once, compiled: the same seeds give the same draws.
 
 The Mersenne Twister MT19937 as CPython seeds it (``init_by_array`` with the 32-bit words of the
-seed, the lowest first) and as its ``choice`` draws from it; after Matsumoto and Nishimura's
-mt19937ar.c.
+seed, the lowest first) and as its methods draw from it; after Matsumoto and Nishimura's
+mt19937ar.c.  A generator is a row of uint32: ``N`` words of state, then the place of the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Array = NDArray[Any]
 
 
 @njit(cache=True)
-def _seed(state: Array, seed: int) -> None:
+def seeded(state: Array, seed: int) -> None:
+    """Make a generator ``random.Random(seed)``; the seed is a uint64."""
     state[0] = 19650218
     for i in range(1, N):
         before = np.uint64(state[i - 1])
@@ -50,19 +51,19 @@ def _seed(state: Array, seed: int) -> None:
             state[0] = state[N - 1]
             i = 1
     state[0] = 0x80000000
+    state[N] = 0
 
 
 @njit(cache=True)
-def _draw(state: Array, at: Array, which: int) -> int:
+def _word(state: Array) -> int:
     """Return the next 32 bits; a word is renewed when it is drawn, not all of them at once."""
-    i = at[which]
-    words = state[which]
-    mixed = (words[i] & np.uint32(0x80000000)) | (words[(i + 1) % N] & np.uint32(0x7FFFFFFF))
-    new = words[(i + M) % N] ^ (mixed >> np.uint32(1))
+    i = np.int64(state[N])
+    mixed = (state[i] & np.uint32(0x80000000)) | (state[(i + 1) % N] & np.uint32(0x7FFFFFFF))
+    new = state[(i + M) % N] ^ (mixed >> np.uint32(1))
     if mixed & np.uint32(1):
         new ^= np.uint32(0x9908B0DF)
-    words[i] = new
-    at[which] = (i + 1) % N
+    state[i] = new
+    state[N] = (i + 1) % N
     y = new
     y ^= y >> np.uint32(11)
     y ^= (y << np.uint32(7)) & np.uint32(0x9D2C5680)
@@ -72,32 +73,39 @@ def _draw(state: Array, at: Array, which: int) -> int:
 
 
 @njit(cache=True)
-def _below(state: Array, at: Array, which: int, n: int) -> int:
+def below(state: Array, n: int) -> int:
+    """Return ``randrange(n)``, for ``n`` from 1 and below 2**32."""
     bits = 0
     while n >> bits:
         bits += 1
-    drawn = _draw(state, at, which) >> (32 - bits)
+    drawn = _word(state) >> (32 - bits)
     while drawn >= n:
-        drawn = _draw(state, at, which) >> (32 - bits)
+        drawn = _word(state) >> (32 - bits)
     return drawn
 
 
 @njit(cache=True)
-def _begin(state: Array, at: Array, which: Array, seeds: Array) -> None:
-    for k in range(len(which)):
-        _seed(state[which[k]], seeds[k])
-        at[which[k]] = 0
+def fraction(state: Array) -> float:
+    """Return ``random()``."""
+    high, low = _word(state) >> 5, _word(state) >> 6
+    return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True)
-def _choose(state: Array, at: Array, which: Array, legal: Array, out: Array) -> None:
+def _begin(states: Array, which: Array, seeds: Array) -> None:
+    for k in range(len(which)):
+        seeded(states[which[k]], seeds[k])
+
+
+@njit(cache=True)
+def _choose(states: Array, which: Array, legal: Array, out: Array) -> None:
     for k in range(len(which)):
         count = 0
         for byte in legal[k]:
             while byte:
                 byte &= byte - 1
                 count += 1
-        left = _below(state, at, which[k], count)
+        left = below(states[which[k]], count)
         action = 0
         while True:
             if legal[k, action >> 3] >> (action & 7) & 1:
@@ -109,30 +117,31 @@ def _choose(state: Array, at: Array, which: Array, legal: Array, out: Array) -> 
 
 
 @njit(cache=True)
-def _number(state: Array, at: Array, which: Array, start: int, n: int, out: Array) -> None:
+def _number(states: Array, which: Array, start: int, n: int, out: Array) -> None:
     for k in range(len(which)):
-        out[k] = start + _below(state, at, which[k], n)
+        out[k] = start + below(states[which[k]], n)
 
 
 class Twisters:
-    """Generators by number, each seeded by itself."""
+    """Generators by number, each seeded by itself; at first with its number."""
 
     def __init__(self, count: int) -> None:
-        self._state = np.zeros((count, N), np.uint32)
-        self._at = np.zeros(count, np.int32)
+        self.states: Array = np.zeros((count, N + 1), np.uint32)
+        """A generator in each row, for compiled code."""
+        self.begin(np.arange(count), np.arange(count, dtype=np.uint64))
 
     def begin(self, which: Array, seeds: Array) -> None:
         """Seed some as ``random.Random(seed)``; seeds are uint64."""
-        _begin(self._state, self._at, which, seeds)
+        _begin(self.states, which.astype(np.int64, copy=False), seeds)
 
     def choose(self, which: Array, legal: Array) -> Array:
         """Return for each of some the ``choice`` of a bit mask's actions, none of them empty."""
         out = np.empty(len(which), np.int64)
-        _choose(self._state, self._at, which, legal, out)
+        _choose(self.states, which.astype(np.int64, copy=False), legal, out)
         return out
 
     def number(self, which: Array, start: int, n: int) -> Array:
         """Return for each of some ``start + randrange(n)``, with ``n`` below 2**32."""
         out = np.empty(len(which), np.int64)
-        _number(self._state, self._at, which, start, n, out)
+        _number(self.states, which.astype(np.int64, copy=False), start, n, out)
         return out
