@@ -69,11 +69,14 @@ class Group:
             *(message.match, message.instance, message.batch, rows.slots, rows.seats, rows.slots)
         )
         vector = self._vector()
-        if vector is not None:
+        offered = None if rows.legal is None else [0]
+        if vector is not None and not vector.needs.missing(offered, rows.afterstates):
             actions = np.asarray(vector.step_rows(rows, self._memory), np.int64)
             if actions.shape != rows.slots.shape:
                 raise DovetailError(f"{actions.shape} actions for {len(rows.slots)} decisions")
             answer.actions = actions
+            if "_reported" in self.agent.__dict__ and len(actions):
+                answer.measures = [self.agent.reported(), *[{}] * (len(actions) - 1)]
             return answer
         begun = zip(
             *(rows.slots[rows.starts].tolist(), rows.seats[rows.starts].tolist()),
@@ -246,12 +249,11 @@ class Group:
         if ends.outcomes is not None and not np.isnan(ends.outcomes[row]).all():
             outcome = ends.outcomes[row].tolist()
         blame = None if ends.blames is None or ends.blames[row] < 0 else int(ends.blames[row])
-        seen = None if ends.observations is None else ends.observations[row]
         end = End(
             seat,
             int(ends.episodes[row]),
             float(ends.rewards[row]),
-            seen.item() if isinstance(seen, np.generic) else seen,
+            ends.observation(row),
             outcome,
             ends.reasons[row],
             blame,

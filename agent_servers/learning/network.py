@@ -74,7 +74,12 @@ class Network:
         return vector[:split].reshape(self.inputs + 1, self.hidden), vector[split:]
 
     def values(self, rows: NDArray[Any], extra: Array | None = None) -> list[float]:
-        """Return the value of each row, and last that of ``extra`` if it is given.
+        """Return the value of each row, and last that of ``extra`` if it is given."""
+        values: list[float] = self.run(rows, extra).tolist()
+        return values
+
+    def run(self, rows: NDArray[Any], extra: Array | None = None) -> Array:
+        """Return the same as an array, which the next call overwrites.
 
         Args:
             rows: one row each along the first axis, of any shape that has ``inputs`` elements.
@@ -104,8 +109,7 @@ class Network:
         np.matmul(augmented, self._second, out=out)
         if self.output == "tanh":
             np.tanh(out, out=out)
-        values: list[float] = out.tolist()
-        return values
+        return out
 
     def row(self, index: int) -> Array:
         """Return a copy of a row of the last ``values``."""
@@ -198,6 +202,11 @@ class Linear:
 
     def values(self, rows: NDArray[Any], extra: Array | None = None) -> list[float]:
         """Return the value of each row, and last that of ``extra`` if it is given."""
+        values: list[float] = self.run(rows, extra).tolist()
+        return values
+
+    def run(self, rows: NDArray[Any], extra: Array | None = None) -> Array:
+        """Return the same as an array."""
         n = len(rows)
         self._whole = np.ones((n + (extra is not None), self.inputs + 1), self.dtype)
         self._whole[:n, :-1] = rows.reshape(n, -1)
@@ -206,8 +215,7 @@ class Linear:
         self._out = self._whole @ self.weights
         if self.output == "tanh":
             self._out = np.tanh(self._out)
-        values: list[float] = self._out.tolist()
-        return values
+        return self._out
 
     def row(self, index: int) -> Array:
         """Return a copy of a row of the last ``values``."""

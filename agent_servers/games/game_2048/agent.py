@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat, Thoughts
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.agent_servers.games.game_2048 import kernels
-from dovetail.agent_servers.games.game_2048.networks import Layout, layout
+from dovetail.agent_servers.games.game_2048.networks import layout
 from dovetail.agent_servers.games.game_2048.saved import NTupleParameters, dump, parse
-from dovetail.env_servers.game_2048.rules import after_moves
+from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 
@@ -26,7 +26,15 @@ class _Pending(Struct):
     tiles: Array | None = None
 
 
-class NTuple2048(Agent[NTupleParameters]):
+class _Slots:
+    """The same for the slots of a group."""
+
+    def __init__(self, slots: int, squares: int) -> None:
+        self.last: Array = np.zeros((slots, squares), np.int64)
+        self.waiting: Array = np.zeros(slots, bool)
+
+
+class NTuple2048(VectorAgent[NTupleParameters]):
     """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
@@ -38,7 +46,7 @@ class NTuple2048(Agent[NTupleParameters]):
     name = "ntuple-2048"
     Memory = _Pending
     needs = Needs(game="2048", legal="list")
-    capacity = 1
+    capacity = 0
 
     def __init__(self, parameters: NTupleParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -63,61 +71,77 @@ class NTuple2048(Agent[NTupleParameters]):
         self.weights: Array = self.network.zeros()
         self.shape = shape
 
-    def _value(self, tiles: Array) -> float:
-        network: Layout = self.network
-        return float(
-            kernels.value(tiles, network.places, network.tables, network.exponents, self.weights)
-        )
+    @property
+    def _board(self) -> tuple[int, int, Array, Array, int, Array]:
+        """What the kernels need of board and network."""
+        assert self.shape is not None
+        found = self.network
+        return *self.shape, found.places, found.tables, found.exponents, self.weights
+
+    @property
+    def _squares(self) -> int:
+        assert self.shape is not None
+        return self.shape[0] * self.shape[1]
 
     def step(self, decision: Decision) -> int:
-        found: dict[int, float] | None = {} if decision.think else None
-        best, chosen, worth = self._best(decision.observation, decision.legal, found)
-        assert best is not None
-        if found is not None:
-            decision.thoughts = Thoughts([*found.values()])
+        legal = sum(1 << move for move in decision.legal or ())
+        best, chosen, values = self._best(decision.observation, legal)
+        if chosen < 0:
+            raise DovetailError(f"none of the legal moves {decision.legal} changes the board")
+        if decision.think:
+            decision.thoughts = Thoughts(values[~np.isnan(values)].tolist())
         if decision.mode == "learn":
-            self._learn(decision.memory.tiles, worth)
+            self._learn(decision.memory.tiles, values[chosen])
             decision.memory.tiles = best
         return chosen
 
-    def _best(
-        self,
-        observation: Any,
-        legal: Sequence[int] | None,
-        values: dict[int, float] | None = None,
-    ) -> tuple[Array | None, int, float]:
-        """Return the board after the best move, the move, and its reward plus value."""
-        rows = tuple(tuple(int(tile) for tile in row) for row in observation)
-        after = after_moves(rows)
-        best, chosen, worth = None, -1, 0.0
-        if legal is None:
-            legal = [move for move, (board, _) in enumerate(after) if board != rows]
-        for move in legal:
-            board, reward = after[move]
-            tiles = np.array(board, np.int64).ravel()
-            found = reward + self._value(tiles)
-            if values is not None:
-                values[move] = found
-            if best is None or found > worth:
-                best, chosen, worth = tiles, move, found
-        return best, chosen, worth
+    def _best(self, observation: Any, legal: int) -> tuple[Array, int, Array]:
+        """Return the board after the best of these moves, the move, and the value of each; see
+        ``kernels.best_move``."""
+        tiles = np.asarray(observation, np.int64).reshape(self._squares)
+        best, values = np.empty_like(tiles), np.empty(4)
+        chosen = kernels.best_move(tiles, legal, *self._board, best, values)
+        return best, int(chosen), values
 
     def end(self, end: End) -> None:
         if end.mode != "learn" or end.interrupted or end.memory.tiles is None:
             return
-        worth = end.reward
-        if end.reason == "truncated" and end.observation is not None:
-            worth += self._best(end.observation, None)[2]
-        self._learn(end.memory.tiles, worth)
+        cut = end.observation if end.reason == "truncated" else None
+        self._finish(end.memory.tiles, end.reward, cut)
+
+    def _finish(self, last: Array, worth: float, cut: Any) -> None:
+        """Learn the end of an episode: its last reward, and where it was cut short."""
+        if cut is not None:
+            _, chosen, values = self._best(cut, 15)
+            worth += values[chosen] if chosen >= 0 else 0.0
+        self._learn(last, worth)
         self.episodes += 1
 
     def _learn(self, last: Array | None, target: float) -> None:
-        if last is None:
-            return
-        network = self.network
-        error = target - self._value(last)
-        step = self.parameters.learning_rate * error / len(network.tables)
-        kernels.update(last, network.places, network.tables, network.exponents, self.weights, step)
+        if last is not None:
+            kernels.learn(last, target, self.parameters.learning_rate, *self._board[2:])
+
+    # -- many boards at once -------------------------------------------------------------------------
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
+        return _Slots(slots, self._squares)
+
+    def step_rows(self, rows: Rows, memory: _Slots) -> Array:
+        """Answer and learn row by row, as ``step`` would."""
+        assert rows.legal is not None
+        memory.waiting[rows.slots[rows.starts]] = False
+        boards = np.asarray(rows.observations, np.int64).reshape(-1, self._squares)
+        actions: Array = np.empty(len(boards), np.int64)
+        learning = rows.mode == "learn"
+        last = self.parameters.learning_rate, learning, memory.last, memory.waiting, actions
+        kernels.decide(rows.slots, boards, rows.legal[:, 0], *self._board, *last)
+        return actions
+
+    def end_rows(self, ends: Ends, memory: _Slots) -> None:
+        for row, slot in enumerate(ends.slots.tolist()):
+            if ends.mode == "learn" and memory.waiting[slot] and not ends.interrupted(row):
+                self._finish(memory.last[slot], float(ends.rewards[row]), ends.beyond(row))
+            memory.waiting[slot] = False
 
     def save(self) -> bytes:
         """Return tables and counters."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeGuard
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
+from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.general.q_learning.encoders import (
     Component,
     Encode,
@@ -27,9 +28,13 @@ from dovetail.agent_servers.general.q_learning.table import (
     restore,
 )
 from dovetail.agent_servers.saving import become, pack, unpack
+from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
 from dovetail.peer.registry import registered
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.peer.twister import Twisters
 
 Array = NDArray[Any]
 
@@ -71,7 +76,18 @@ class _Settings(Struct, forbid_unknown_fields=True):
     entries: Entries | None
 
 
-class QLearning(Agent[QLearningParameters]):
+class _Slots:
+    """What is kept of a group: for each seat of its slots a generator and the last entry."""
+
+    def __init__(self, seats: Mapping[int, Seat], chance: Twisters, size: int) -> None:
+        self.seats = seats
+        self.chance = chance
+        self.rows: Array = np.full(size, -1, np.int64)
+        self.columns: Array = np.full(size, -1, np.int64)
+        self.count = next(iter(seats.values())).spec.seats
+
+
+class QLearning(VectorAgent[QLearningParameters]):
     """Learns the value of each action in each state, in a table.
 
     With ``s, a`` a seat's last state and action, ``r`` what it earned since and ``s'`` its state
@@ -206,13 +222,92 @@ class QLearning(Agent[QLearningParameters]):
         return column + space.start
 
     def end(self, end: End) -> None:
-        if self.learner is None or end.interrupted:
+        if not end.interrupted:
+            cut = end.observation if end.reason == "truncated" else None
+            self._finish(end.memory, end.reward, cut, end.seat)
+
+    def _finish(self, pending: Pending, reward: float, cut: Any, seat: Seat) -> None:
+        """Learn the end of an episode: its last reward, and where it was cut short."""
+        if self.learner is None:
             return
-        later = 0.0
-        if end.reason == "truncated" and end.observation is not None:
-            later = self.learner.beyond(self._state_of(end.observation, end.seat))
-        if self.learner.end(end.memory, end.reward + self.parameters.discount * later):
+        later = 0.0 if cut is None else self.learner.beyond(self._state_of(cut, seat))
+        if self.learner.end(pending, reward + self.parameters.discount * later):
             self.episodes += 1
+
+    # -- many rows at once ---------------------------------------------------------------------------
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots | None:
+        if find_spec("numba") is None:
+            return None
+        from dovetail.peer.twister import Twisters
+
+        size = slots * next(iter(seats.values())).spec.seats
+        return _Slots(seats, Twisters(size), size)
+
+    def step_rows(self, rows: Rows, memory: _Slots) -> Array:
+        """Answer and learn row by row, as ``step`` would."""
+        from dovetail.agent_servers.general.q_learning import kernels
+        from dovetail.agent_servers.learning.draws import best_of_rows
+
+        assert self.learner is not None
+        table, given = self.learner.table, self.parameters
+        which = rows.places(memory.count)
+        memory.chance.begin(which[rows.starts], rows.seeds)
+        memory.rows[which[rows.starts]] = -1
+        space = memory.seats[int(rows.seats[0])].spec.action_spaces[0]
+        assert isinstance(space, spaces.Discrete)
+        legal = np.ones((len(which), space.n), bool)
+        if rows.legal is not None:
+            bits = np.unpackbits(rows.legal, axis=1, bitorder="little")
+            legal = bits[:, space.start : space.start + space.n].astype(bool)
+        keys = self._keys(rows, memory.seats)
+        columns: Array = np.empty(len(which), np.int64)
+        states = memory.chance.states
+        if rows.mode == "evaluate":
+            values = np.empty((len(which), table.actions), table.dtype)
+            for row, key in enumerate(keys):
+                found = table.find(key)
+                values[row] = table.fresh(key)[0] if found is None else table.values[found]
+            best_of_rows(which, values, legal, states, columns)
+        else:
+            kernels.step(
+                which,
+                np.array([table.row(key) for key in keys]),
+                legal,
+                rows.rewards,
+                states,
+                memory.rows,
+                memory.columns,
+                table.values,  # after ``table.row``, which may have made new ones
+                table.visits,
+                given.learning_rate,
+                given.rate_power,
+                given.least_rate,
+                given.discount,
+                given.epsilon,
+                given.min_visits,
+                columns,
+            )
+        return columns + space.start
+
+    def _keys(self, rows: Rows, seats: Mapping[int, Seat]) -> list[Key]:
+        seen = rows.observations
+        if seen is None:
+            seen = [None] * len(rows.slots)
+        elif isinstance(seen, np.ndarray) and seen.ndim == 1:
+            seen = seen.tolist()  # numbers, as in single matches
+        return [
+            self._state_of(each, seats[seat])
+            for each, seat in zip(seen, rows.seats.tolist(), strict=True)
+        ]
+
+    def end_rows(self, ends: Ends, memory: _Slots) -> None:
+        for row, place in enumerate(ends.places(memory.count).tolist()):
+            pending = Pending(int(memory.rows[place]), int(memory.columns[place]))
+            memory.rows[place] = -1
+            if not ends.interrupted(row):
+                seat = memory.seats[int(ends.seats[row])]
+                self._finish(pending, float(ends.rewards[row]), ends.beyond(row), seat)
 
     def message(self, body: Any) -> Any:
         """Answer ``"counts"`` with how many states have rows, and how many entries were tried."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +19,11 @@ from dovetail.agent_servers.learning.sampling import best
 from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.agent_servers.learning.traces import TRACES
 from dovetail.agent_servers.saving import become, pack, unpack, wrong
+from dovetail.agent_servers.vector import Column, Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail.peer.twister import Twisters
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
@@ -43,7 +49,23 @@ class _Turn(Struct):
     pending: Pending
 
 
-class TD(BatchAgent[TDParameters]):
+class _Slots:
+    """What is kept of a group: for each seat of its slots a generator and the last position."""
+
+    def __init__(self, chance: Twisters, seats: int, size: int) -> None:
+        self.chance = chance
+        self.seats = seats
+        self.pending: list[Pending | None] = [None] * size
+
+    def of(self, place: int, network: Network | Linear) -> Pending:
+        """Return the last position of a seat."""
+        found = self.pending[place]
+        if found is None:
+            found = self.pending[place] = Pending(None, network.weights.size, network.dtype)
+        return found
+
+
+class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     """Learns the value of the positions that its actions lead to, by TD(lambda).
 
     ``V(s)`` is the return that a seat expects once its action has made the position ``s``.  It
@@ -192,37 +214,119 @@ class TD(BatchAgent[TDParameters]):
             text = "explores" if explore else ""
             decision.thoughts = Thoughts([*map(float, own)], text=text)
         reward, sign = self._target.earned(pending, seat, decision.reward)
-        change = None
-        if pending.row is not None:
-            last = turn.first + count
-            target = reward + sign * self.parameters.discount * own[greedy]
-            change = self._learn(network, pending, last, target, values[last])
-            self.report(td_error=abs(target - values[last]))
+        target = reward + sign * self.parameters.discount * own[greedy]
+        change = self._taught(pending, target, turn.first + count, values, network)
         pending.row = network.row(turn.first + chosen)
         pending.old, pending.seat, pending.sign = own[chosen], seat, 0 if explore else sign
         return decision.legal[chosen], change
 
+    def _taught(
+        self,
+        pending: Pending,
+        target: float,
+        last: int,
+        values: Sequence[float],
+        network: Network | Linear,
+    ) -> _Change | None:
+        """Return what the weights shall change by as the last position, row ``last`` of a pass, moves
+        towards a target; None if there is no last position."""
+        if pending.row is None:
+            return None
+        self.report(td_error=abs(target - values[last]))
+        return self._learn(network, pending, last, target, values[last])
+
     def end(self, end: End) -> None:
         pending = self._target.take(end.episode, end.seat.seat, end.memory)
+        if pending is not None and not end.interrupted:
+            cut = end.observation if end.reason == "truncated" else None
+            self._finish(pending, end.reward, cut)
+
+    def _finish(self, pending: Pending, target: float, cut: Any) -> None:
+        """Learn the end of an episode: its last reward, and where it was cut short."""
         network = self.network
-        if end.interrupted or network is None or pending is None or pending.row is None:
+        if network is None or pending.row is None:
             return
-        target = end.reward
-        if end.reason == "truncated":
-            target += self.parameters.discount * self._beyond(network, pending, end)
+        if cut is not None:
+            target += self.parameters.discount * self._beyond(network, pending, cut)
         value = network.values(pending.row[None])[0]
         network.apply(*self._learn(network, pending, 0, target, value))
         self.episodes += 1
         self._average(network)
         self._rate = self._step_size.at(self.episodes)
 
-    def _beyond(self, network: Network | Linear, pending: Pending, end: End) -> float:
+    def _beyond(self, network: Network | Linear, pending: Pending, cut: Any) -> float:
         """Return the value of the last observation; 0 if it does not look like an afterstate."""
-        seen: Array = np.asarray(end.observation)
+        seen: Array = np.asarray(cut)
         if seen.dtype.kind not in "biuf" or seen.size != network.inputs:
             return 0.0
         row = seen.reshape(1, -1)
         return network.values(row if pending.image is None else row[:, pending.image])[0]
+
+    # -- many rows at once ---------------------------------------------------------------------------
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots | None:
+        given = self.parameters
+        if find_spec("numba") is None or given.symmetric or given.target == "opponent":
+            return None  # through ``step_batch``
+        from dovetail.peer.twister import Twisters
+
+        count = next(iter(seats.values())).spec.seats
+        return _Slots(Twisters(slots * count), count, slots * count)
+
+    def step_rows(self, rows: Rows, memory: _Slots) -> Column:
+        """Answer and learn as ``step_batch`` would."""
+        from dovetail.agent_servers.learning.draws import explore_rows
+
+        assert rows.legal is not None
+        which = rows.places(memory.seats)
+        memory.chance.begin(which[rows.starts], rows.seeds)
+        bits = np.unpackbits(rows.legal, axis=1, bitorder="little")
+        counts = bits.sum(axis=1, dtype=np.int64)
+        after = self._checked(np.asarray(rows.afterstates), int(counts.sum()))
+        greedy, chosen = np.empty_like(which), np.empty_like(which)
+        explored = np.empty(len(which), bool)
+        drawn = memory.chance.states, greedy, chosen, explored
+        if rows.mode == "evaluate":
+            assert self.averaged is not None
+            explore_rows(which, counts, self.averaged.run(after), -1.0, *drawn)
+            return np.nonzero(bits)[1][chosen]
+
+        network = self._network
+        for place in which[rows.starts].tolist():
+            memory.pending[place] = None
+        pendings = [memory.of(place, network) for place in which.tolist()]
+        held = np.array([each.row is not None for each in pendings])
+        # As in ``step_batch``: the rows of each decision, then its last position.
+        before = np.cumsum(held) - held
+        at = np.arange(len(after)) + np.repeat(before, counts)
+        last = np.cumsum(counts) + before
+        batch = np.empty((len(after) + int(held.sum()), network.inputs), network.dtype)
+        batch[at] = after
+        for k in np.flatnonzero(held).tolist():
+            batch[last[k]] = pendings[k].row
+        passed = network.run(batch)
+        explore_rows(which, counts, passed[at], self.parameters.epsilon, *drawn)
+        values = passed.tolist()
+        changes = []
+        for pending, reward, best_at, chosen_at, last_at, explores in zip(
+            *(pendings, rows.rewards.tolist(), at[greedy].tolist(), at[chosen].tolist()),
+            *(last.tolist(), explored.tolist()),
+            strict=True,
+        ):
+            target = reward + self.parameters.discount * values[best_at]
+            changes.append(self._taught(pending, target, last_at, values, network))
+            pending.row = network.row(chosen_at)
+            pending.old, pending.sign = values[chosen_at], 0 if explores else 1
+        for change in changes:
+            if change is not None:
+                network.apply(*change)
+        return np.nonzero(bits)[1][chosen]
+
+    def end_rows(self, ends: Ends, memory: _Slots) -> None:
+        for row, place in enumerate(ends.places(memory.seats).tolist()):
+            pending, memory.pending[place] = memory.pending[place], None
+            if pending is not None and not ends.interrupted(row):
+                self._finish(pending, float(ends.rewards[row]), ends.beyond(row))
 
     def save(self) -> bytes:
         """Return weights, counters and parameters.  Episodes in progress are not among them."""
@@ -323,18 +427,20 @@ class TD(BatchAgent[TDParameters]):
 
     def _rows(self, decision: Decision) -> Array:
         """Return the afterstates of the legal actions, shape (actions, inputs)."""
-        legal, rows = decision.legal, decision.afterstates
-        assert legal is not None
-        found: Array = np.asarray(rows)
+        assert decision.legal is not None
+        return self._checked(np.asarray(decision.afterstates), len(decision.legal))
+
+    def _checked(self, found: Array, actions: int) -> Array:
+        """Return the afterstates of so many legal actions as rows, shape (actions, inputs)."""
         network = self.network
         if network is None:
             network = self._make(found.size // max(1, len(found)))
-        if len(found) != len(legal) or found.size != len(legal) * network.inputs or not legal:
+        if len(found) != actions or found.size != actions * network.inputs or not actions:
             raise DovetailError(
-                f"{self.name} needs {network.inputs} numbers for each of {len(legal)} legal actions; "
+                f"{self.name} needs {network.inputs} numbers for each of {actions} legal actions; "
                 f"the afterstates have shape {list(found.shape)}"
             )
-        return found.reshape(len(legal), -1)
+        return found.reshape(actions, -1)
 
 
 class TDBatch(TD):
