@@ -1,5 +1,8 @@
 """``python -m bench.games``: random-play moves per second of each game's bare rules, of its environment, and
-through the broker in process, compared with OpenSpiel and PettingZoo where they have the game."""
+through the broker in process, compared with OpenSpiel and PettingZoo where they have the game.
+
+``--stacked`` measures many episodes at once instead, as arrays beside one by one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import importlib.util
 import random
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +35,9 @@ from dovetail.env_servers.game_2048 import Board as Game2048
 from dovetail.env_servers.rlgame import Board as RLGame
 from dovetail.env_servers.tetris import Board as Tetris
 from dovetail.env_servers.tetris import features
+from dovetail.env_servers.vector import Copies
 from dovetail.peer import options, plugins
+from dovetail.peer.twister import Twisters
 from dovetail.protocol import legal as masks
 
 RESULTS = Path(__file__).resolve().parent / "games.md"
@@ -182,7 +188,47 @@ def _served(subject: Subject, rng: random.Random) -> Iterator[int]:
         yield moves
 
 
-def _through_the_broker(subject: Subject, seconds: float) -> float:
+SLOTS = 256
+"""Episodes at once in the rows of ``--stacked``."""
+
+
+def _many(subject: Subject, seconds: float, *, arrays: bool) -> float:
+    """Turns a second of processor time of ``SLOTS`` episodes: as arrays, or a copy for each slot."""
+    kind = plugins.find("environment", subject.name)
+    configuration = options.read(kind.Configuration, subject.configuration, subject.name)
+    made = kind.vector(configuration, SLOTS) if arrays else None
+    game = made or Copies(kind, configuration, SLOTS)
+    space: Any = game.init().action_spaces[0]
+    players = Twisters(SLOTS)
+    slots = np.arange(SLOTS, dtype=np.int32)
+
+    def counts() -> Iterator[int]:
+        game.start(slots, slots.astype(np.uint64))
+        found, batch = game.transitions(slots, afterstates=False), 0
+        while True:
+            ended = slots[found.over != 0] if found.over is not None else slots[:0]
+            if len(ended):
+                game.start(ended, ended.astype(np.uint64) + SLOTS * (1 + batch))
+            if len(found.rows):
+                if found.legal is None:
+                    actions = players.number(found.rows, space.start, space.n)
+                else:
+                    actions = players.choose(found.rows, found.legal)
+                game.step(found.rows, found.seats, actions)
+            yield len(found.rows)
+            found, batch = game.transitions(slots, afterstates=False), batch + 1
+
+    return steady(counts(), seconds, warm_up=1.0, clock=time.process_time)
+
+
+def _through_the_broker(
+    subject: Subject,
+    seconds: float,
+    concurrency: int = 1,
+    *,
+    stacked: bool = False,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     environment = plugins.find("environment", subject.name)
     agent = plugins.find("agent", "random")
 
@@ -200,13 +246,15 @@ def _through_the_broker(subject: Subject, seconds: float) -> float:
                 configuration=subject.configuration,
                 episodes=10_000_000,
                 seed=1,
+                concurrency=concurrency,
+                stacked=stacked,
             )
             for episode in run:
                 if episode.reason not in ("terminated", "truncated"):
                     raise BenchError(f"{episode.reason}: {episode.message}")
                 yield episode.turns
 
-    return steady(turns(), seconds, warm_up=2.0)
+    return steady(turns(), seconds, concurrency, 2.0, clock)
 
 
 def _spiel(game: str, actions_a_move: int, seconds: float) -> float:
@@ -256,14 +304,60 @@ def _features_alone(seconds: float) -> float:
     return steady(counts(), seconds, warm_up=2.0)
 
 
+def _stacked(
+    game: list[str] | None, seconds: float, repeats: int, notes: list[str], console: Console
+) -> None:
+    """Print the games as arrays beside copies, and random players in groups beside single matches."""
+    rows = []
+    for subject in SUBJECTS:
+        if game and subject.name not in game:
+            continue
+        kind = plugins.find("environment", subject.name)
+        compiled = kind.vector(kind.Configuration(), 1) is not None
+        clocked = functools.partial(_through_the_broker, subject, clock=time.process_time)
+        pairs: list[tuple[str, Measurement, str, Measurement]] = [
+            (
+                f"{subject.name}, {SLOTS} slots as arrays",
+                functools.partial(_many, subject, arrays=True),
+                "a copy in each slot",
+                functools.partial(_many, subject, arrays=False),
+            ),
+            (
+                f"{subject.name}, groups of {SLOTS}, broker in process",
+                functools.partial(clocked, concurrency=SLOTS, stacked=True),
+                f"{SLOTS} single matches",
+                functools.partial(clocked, concurrency=SLOTS),
+            ),
+        ]
+        if not compiled:
+            notes.append(f"{subject.name} has no vector environment: its groups are copies")
+        for case, ours, reference, theirs in pairs[not compiled :]:
+            subjects = {case: isolated(ours), reference: isolated(theirs)}
+            figures, why = alternate(subjects, seconds, repeats, console.print)
+            notes += [f"{case}, {name}: failed: {text}" for name, text in why.items()]
+            found = {name: Figure.of(values) for name, values in figures.items()}
+            rows.append(Row(case, found.get(case), reference, found.get(reference)))
+    notes.append("turns per second of processor time; random players")
+    shown = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    shown.print(for_terminal(rows))
+    for line in (*machine(), *notes):
+        shown.print(line, markup=False)
+
+
 def main(
     game: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds for each measurement.")] = 1.5,
     repeats: Annotated[int, typer.Option(min=1, help="Number of measurements of each.")] = 3,
+    stacked: Annotated[
+        bool, typer.Option("--stacked", help="Measure many episodes at once, by processor time.")
+    ] = False,
 ) -> None:
     """Measure random-play moves per second of every game beside other libraries' versions."""
     console = Console(stderr=True)
     notes = [f"each measured {repeats} times for {seconds:g} s, alternating between the subjects"]
+    if stacked:
+        _stacked(game, seconds, repeats, notes, console)
+        return
     spiel = importlib.util.find_spec("pyspiel") is not None
     zoo = pettingzoo_reference.missing()
     if not spiel:

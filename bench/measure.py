@@ -101,24 +101,28 @@ def _report(function: Measurement, seconds: float, pipe: Connection) -> None:
 
 
 def steady(
-    events: Iterator[int], seconds: float, group: int = 1, warm_up: float = WARM_UP
+    events: Iterator[int],
+    seconds: float,
+    group: int = 1,
+    warm_up: float = WARM_UP,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> float:
     """Return turns per second of a stream of finished episodes, each given as its turns.
 
     Episodes that were begun together may end together, so both ends of the measured stretch lie
-    at whole groups.
+    at whole groups.  ``clock`` may be ``time.process_time``, for what one process computes.
 
     Raises:
         BenchError: the stream ends, or not one group finishes in time.
     """
-    begun = time.perf_counter()
+    begun = clock()
     first: float | None = None
     turns = 0
     for number, count in enumerate(events, start=1):
         turns += count
         if number % group:
             continue
-        now = time.perf_counter()
+        now = clock()
         if first is None:
             if now - begun >= warm_up:
                 first, turns = now, 0
