@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,28 @@ test-cold: ## test the clients as a fresh machine would: a copy of this folder, 
 	git ls-files -z --cached --others --exclude-standard | \
 		tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$$copy"; \
 	.ci/cold $(MAKE) --no-print-directory -C "$$copy" PYTHON="$(PYTHON)" test-clients
+
+# What the wheel is made of, so that it is built again if a source changed.
+SOURCES := $(shell find src broker protocol env_servers agent_servers experiments bridges web -name '*.py' -not -path '*/node_modules/*')
+COMPILED := .venv-compiled/.installed
+
+compiled: $(COMPILED) ## build a compiled wheel into build/compiled, installed in .venv-compiled
+
+# .venv-compiled borrows the libraries of .venv: a path file adds that folder after its own, so that the wheel comes first.
+$(COMPILED): $(STAMP) hatch_build.py $(SOURCES)
+	rm -rf .venv-compiled build/compiled/*.whl
+	DOVETAIL_COMPILE=1 $(BIN)/python -m build --wheel --no-isolation --outdir build/compiled .
+	$(BIN)/python -m venv --without-pip .venv-compiled
+	site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	$(BIN)/python -c "$$site" > "$$(.venv-compiled/bin/python -c "$$site")/libraries.pth"
+	$(PIP) --python .venv-compiled/bin/python install --quiet --no-deps --no-index --ignore-installed build/compiled/*.whl
+	@touch $@
+
+test-compiled: $(STAMP) ## build the compiled core, and run the tests of the broker, the contract, the peers and the kit with it (slow)
+	$(BIN)/python -m pytest -m slow tests/compiled
+
+bench-compiled: $(COMPILED) ## measure the compiled core beside the interpreted one
+	$(BIN)/python -m bench.compiled
 
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
@@ -150,5 +172,5 @@ lock: ## resolve both lock files anew (needs the network)
 		-o requirements-bench.lock pyproject.toml
 
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-compiled build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,17 +195,20 @@ def stacked(game: Game, transport: Transport, slots: int) -> Measurement:
 
 def in_process(game: Game) -> Measurement:
     """Return the measurement of everything in one process, which is fresh each time."""
-    return isolated(functools.partial(_in_process, game))
+    return isolated(functools.partial(play_here, game))
 
 
-def _in_process(game: Game, seconds: float) -> float:
+def play_here(
+    game: Game, seconds: float, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the turns per second of everything in this process, by a clock."""
     environment = plugins.find("environment", game.environment)
     agent = plugins.find("agent", game.agent)
     with (
         InProcess(environments=[environment], agents=[agent]) as experiment,
         _playing(experiment, game, 1) as turns,
     ):
-        return steady(turns, seconds)
+        return steady(turns, seconds, clock=clock)
 
 
 # -- memory --------------------------------------------------------------------------------------

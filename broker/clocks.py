@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.protocol.messages import Clock, ClockRule
 
 FOREVER = math.inf
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class SeatClock:
     """The clock of one seat in one episode, from sending a decision to receiving its answer.
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.opening import Opening
@@ -48,6 +50,7 @@ def others_win(seats: int, loser: int) -> list[float] | None:
     return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Episode:
     """An episode in progress.
 
@@ -63,6 +66,11 @@ class Episode:
         now: when that was.
         line: the joint actions to begin with; None draws as many as the rules say.
     """
+
+    __slots__ = (
+        *("_patience", "breached", "deadline", "history", "index", "latest", "machine", "match"),
+        *("number", "opening", "owing", "places", "rules", "seed", "spec", "think", "thoughts"),
+    )
 
     def __init__(
         self,

@@ -164,7 +164,8 @@ class Graph:
                 return container()
         if name not in self._classes:
             raise ValueError(f"a {name!r} is not in the list of classes")
-        return object.__new__(self._classes[name])
+        kind: Any = self._classes[name]
+        return kind.__new__(kind)
 
 
 @cache
@@ -172,7 +173,8 @@ def _fields(kind: type) -> list[str] | None:
     """Return the names of a class's fields, or None if its objects have a ``__dict__``."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
-    slots = [
-        slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ()) if slot[:2] != "__"
+    # A compiled class has neither slots nor a ``__dict__``, and the same attributes in another order.
+    slots = getattr(kind, "__mypyc_attrs__", None) or [
+        slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ())
     ]
-    return slots or None
+    return sorted(slot for slot in slots if slot[:2] != "__") or None

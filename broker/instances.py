@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.broker.peers import Peer
 from dovetail.broker.tables import Tables
@@ -25,6 +25,8 @@ class Instance:
     """Whether the program has made it."""
     busy: int = 0
     """Episodes in progress."""
+    runs: set[int] = field(default_factory=set)
+    """The numbers of the runs that have it in a seat."""
     stalled: bool = False
     """It left a decision unanswered; it is seated again once its peer is heard."""
     made: ExperimentCreate | None = None

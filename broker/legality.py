@@ -98,7 +98,8 @@ def chosen(number: int, legal: Legal, space: Space) -> int | None:
         return space.start + number % space.n if isinstance(space, Discrete) else None
     if isinstance(legal, bytes):
         return masks.nth(legal, number % masks.count(legal))
-    return legal[number % len(legal)]
+    listed: list[Any] = legal  # in process it may have any integers
+    return int(listed[number % len(legal)])
 
 
 def refusal(action: Any, legal: Legal) -> str:

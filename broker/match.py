@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
+from mypy_extensions import mypyc_attr
 
 from dovetail.broker.clocks import FOREVER, SeatClock
 from dovetail.broker.episode import Ending, Episode
@@ -35,6 +36,7 @@ class Pace(NamedTuple):
     scenes: bool
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Sitter:
     """An instance in a seat of a match."""
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.broker.legality import allowed, chosen, refusal
 from dovetail.broker.place import Place
 from dovetail.protocol.messages import Turn
 from dovetail.protocol.seeds import derive
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Opening:
     """How an episode begins.
 

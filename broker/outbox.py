@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.protocol import messages as m
 
 Address = Hashable
@@ -26,6 +28,7 @@ class Out:
         self.messages: Said = []
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Outbox:
     """The way to one peer, by way of ``out``."""
 

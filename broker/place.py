@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.broker.clocks import SeatClock
 from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
@@ -13,6 +15,7 @@ MEASURES = 64
 """How many names of measures a seat may use in an episode."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Place:
     """A seat's account of the episode."""
 

@@ -48,7 +48,7 @@ class Remaking:
 
     def gone(self, instance: Instance, what: str, now: float) -> None:
         """Keep the place of an agent that will not come back in the runs that wait for it."""
-        waiting = [run for run in self._runs if instance in run.agents and run.waits]
+        waiting = [run for run in self._runs.of(instance) if run.waits]
         if not waiting:
             return
         instance.losses += 1
@@ -79,7 +79,7 @@ class Remaking:
     def arrived(self, now: float) -> None:
         """Make the lost agents again for which there is a program that can."""
         for instance in list(self.lost.values()):
-            runs = [run for run in self._runs if instance in run.agents]
+            runs = self._runs.of(instance)
             if not runs:
                 del self.lost[instance.number]
             elif instance.offer.instance:
@@ -97,6 +97,8 @@ class Remaking:
         found.saved = lost.saved
         for run in runs:
             run.agents = [found if each is lost else each for each in run.agents]
+        found.runs |= lost.runs
+        lost.runs.clear()
         if found.saved is not None:
             found.lost = True
             load = m.Load(self._tables.number(), found.number, found.saved)
@@ -133,7 +135,7 @@ class Remaking:
                 instance.saving = 0
             return  # one that cannot be saved is not asked again: ``saving`` stays
         if failure:
-            for run in [run for run in self._runs if instance in run.agents]:
+            for run in self._runs.of(instance):
                 text = f"{instance.agent} could not be made again: {failure}"
                 self._runs.finish(run, "failed", text, now)
             return

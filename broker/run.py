@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
@@ -16,8 +18,11 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import RUN, Machine, RunState
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Schedule:
     """The episodes of a run in their order; which are to be played, and with what.  Pure."""
+
+    __slots__ = ("_again", "_asked", "_forgiven", "_last", "_next", "_tries")
 
     def __init__(self, asked: m.Run) -> None:
         self._asked = asked

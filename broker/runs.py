@@ -59,11 +59,17 @@ class Runs:
 
     def uses(self, instance: Instance) -> bool:
         """Whether an instance is in any run."""
-        return any(instance in run.agents for run in self)
+        return bool(instance.runs)
+
+    def of(self, instance: Instance) -> list[Run]:
+        """Return the runs that an instance is in, the oldest first."""
+        return [self._runs[number] for number in sorted(instance.runs)]
 
     def add(self, run: Run, matches: int, now: float) -> None:
         """Begin a run with so many matches."""
         self._runs[run.number] = run
+        for instance in run.agents:
+            instance.runs.add(run.number)
         server = self.matches.server(run.asked, stacked=True)
         for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
             self.matches.open(run, now, slots=slots)
@@ -167,8 +173,11 @@ class Runs:
     def _went_on(self, run: Run, now: float) -> None:
         """Continue after episodes of a run; others may have waited for its agents."""
         self.advance(run, now)
-        if len(self._runs) > 1:
-            self.advance_all(now)
+        shared = {number for each in run.agents if each.offer.capacity for number in each.runs}
+        for number in sorted(shared - {run.number}):
+            other = self._runs.get(number)
+            if other is not None:  # it may have ended with one before it
+                self.advance(other, now)
 
     def revive(self, peer: Peer, now: float) -> None:
         """Seat a peer's agents again that had left a decision unanswered: it is heard."""
@@ -201,6 +210,8 @@ class Runs:
         for match in list(run.matches.values()):
             self._close(run, match)
         del self._runs[run.number]
+        for instance in run.agents:
+            instance.runs.discard(run.number)
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
@@ -215,7 +226,7 @@ class Runs:
 
     def agent_gone(self, instance: Instance, what: str, now: float) -> None:
         """End the runs of an agent that will not come back, but those that wait for it."""
-        for run in [run for run in self if instance in run.agents and not run.waits]:
+        for run in [run for run in self.of(instance) if not run.waits]:
             price = run.asked.on_agent_lost
             lost = partial(_loss, instance, price, what)
             self.finish(run, "failed", what, now, lost, blame=run.agents.index(instance))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Raw
+from msgspec.msgpack import Decoder
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.groups import Groups
@@ -25,8 +27,12 @@ from dovetail.protocol.errors import Code, DovetailError, IllegalAction, Protoco
 log = logging.getLogger("dovetail.environment")
 
 LEGAL = {type(None), list, bytes}
+COMPILED = not __file__.endswith(".py")
+"""Whether the types of what rules return are checked (docs/decisions/0033)."""
 NOTHING = (False, False)
 PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
+_turn = Decoder(m.Turn, ext_hook=codec.extension)
+_spec = Decoder(m.Spec, ext_hook=codec.extension)
 
 
 class _Open:
@@ -166,7 +172,8 @@ class EnvironmentHost:
                 raise DovetailError(f"{asked} returned {type(turn).__name__}, not a Turn")
             turn.episode = place.episode
             turn.turn = number
-            for view in turn.seats:
+            loose: Any = turn  # what rules return is not always what the types say
+            for view in loose.seats:
                 if type(view.reward) is not float:
                     view.reward = float(view.reward)
                 if type(view.legal) not in LEGAL:
@@ -174,6 +181,8 @@ class EnvironmentHost:
                 if type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
+            if COMPILED and not _exact(turn):
+                turn = _turn.decode(codec.encode(turn))
             text, scene = place.once
             if text or place.watched:
                 turn.text = place.environment.text()
@@ -240,6 +249,8 @@ class EnvironmentHost:
                 raise DovetailError(f"init returned {type(spec).__name__}, not a Spec")
             spec.match = message.match
             spec.name = spec.name or name
+            if COMPILED:
+                spec = _spec.decode(codec.encode(spec))
         except Exception as error:
             return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
         if not message.slots:
@@ -307,6 +318,19 @@ class EnvironmentHost:
             return m.Reply(message.id, found)
         except Exception as error:
             return m.Error(_code(error), _describe(error, "lookahead"), id=message.id)
+
+
+def _exact(turn: Any) -> bool:
+    """Return whether what the core reads of a turn has the types that it has after a socket."""
+    return (
+        type(turn.to_act) is list
+        and type(turn.seats) is list
+        and type(turn.terminated) is bool
+        and type(turn.truncated) is bool
+        and (turn.outcome is None or type(turn.outcome) is list)
+        and all(type(seat) is int for seat in turn.to_act)
+        and all(type(view.seat) is int for view in turn.seats)
+    )
 
 
 def _code(error: Exception) -> Code:

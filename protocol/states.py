@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, Literal, TypeVar
 
+from mypy_extensions import mypyc_attr
+
 State = TypeVar("State", bound=str)
 Table = Mapping[State, Mapping[str, State]]
 
@@ -74,6 +76,7 @@ RUN: Table[RunState] = {
 the broker leaves.  ``finished``: no episode is left.  ``failed``: it cannot continue."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Machine(Generic[State]):
     """Something that is in one state of a table at a time."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import resource
@@ -75,6 +76,7 @@ class Theatre:
         grace: the broker's, in seconds.
         player: the offer of the agents, and what serves it.
         kinds: what may happen, and how often relative to the others.
+        pythons: interpreters that run the broker, in turn.
     """
 
     def __init__(
@@ -85,11 +87,13 @@ class Theatre:
         grace: float = 4.0,
         player: tuple[str, str] = LEISURELY,
         kinds: Mapping[str, int] = KINDS,
+        pythons: Sequence[str] = (sys.executable,),
     ) -> None:
         self._peer_timeout = peer_timeout
         self._grace = grace
         self._player, self._program = player
         self._kinds = kinds
+        self._pythons = itertools.cycle(pythons)
         self.folder = folder
         self.journal = folder / "chaos.journal"
         self._say = say
@@ -112,7 +116,9 @@ class Theatre:
             self.experiment.wait(0.05)
 
     def _start(self, name: str) -> None:
+        python = sys.executable
         if name == "broker":
+            python = next(self._pythons)
             arguments = [
                 *("broker", "--bind", self.address, "--heartbeat", "0.3"),
                 *("--journal", str(self.journal), "--grace", str(self._grace)),
@@ -123,7 +129,7 @@ class Theatre:
         else:
             arguments = ["agent", self._program, "--connect", self.proxies[name].address]
         self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", "dovetail", *arguments],
+            [python, "-m", "dovetail", *arguments],
             cwd=self.folder,
             stdout=self._log,
             stderr=self._log,

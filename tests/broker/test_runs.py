@@ -74,6 +74,29 @@ def test_an_instance_plays_as_many_episodes_at_once_as_its_capacity() -> None:
     assert len(heard(table.environment, m.EnvironmentStart)) == 1
 
 
+def test_an_agent_that_is_free_again_plays_in_another_run() -> None:
+    table = second_run(1, episodes=2)
+    [first] = heard(table.environment, m.EnvironmentStart)
+    table.experiment.says(m.Run(3, "game", ["both", "both"]))
+    [opened] = heard(table.environment, m.Open)
+    table.environment.says(m.Spec(opened.match, "game", 2, SPACES, SPACES))
+    assert not heard(table.environment, m.EnvironmentStart)
+    second = list(table.core.runs)[1].number
+    table.experiment.says(m.Pause(4, second))
+    table.environment.says(m.Turn(first.episode, 0, [], [], terminated=True))
+    [begun] = heard(table.environment, m.EnvironmentStart)
+    assert begun.match == opened.match
+
+
+def test_the_end_of_an_episode_looks_at_no_run_that_shares_no_agent() -> None:
+    table = second_run(1, episodes=2)
+    [first] = heard(table.environment, m.EnvironmentStart)
+    unrelated: Any = None  # using it fails
+    table.core.runs._runs[-1] = unrelated
+    table.environment.says(m.Turn(first.episode, 0, [], [], terminated=True))
+    assert heard(table.environment, m.EnvironmentStart)
+
+
 @pytest.mark.rule("S11.3")
 def test_a_run_opens_no_more_matches_than_the_limit() -> None:
     table = Conversation(episodes=10**6, concurrency=10**6)

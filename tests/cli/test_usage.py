@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dovetail as package
+from dovetail.broker import core
 from dovetail.cli import experiments as commands
 from dovetail.peer import plugins
 
@@ -130,7 +131,8 @@ def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_version(tmp_path: Path) -> None:
     found = run("--version", folder=tmp_path)
-    assert (found.returncode, found.stdout) == (0, f"dovetail {package.__version__}\n")
+    how = "interpreted" if core.__file__.endswith(".py") else "compiled"
+    assert (found.returncode, found.stdout) == (0, f"dovetail {package.__version__} ({how} core)\n")
 
 
 def test_help_names_every_command(dovetail: Any) -> None:

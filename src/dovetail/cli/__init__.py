@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail._version import __version__
+from dovetail._version import __version__, compiled
 from dovetail.cli import (
     arena,
     broker,
@@ -45,7 +45,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"dovetail {__version__}")
+        print(f"dovetail {__version__} ({'compiled' if compiled() else 'interpreted'} core)")
         raise typer.Exit
 
 
@@ -53,7 +53,12 @@ def _version(asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print the version, and whether the core is compiled.",
+        ),
     ] = False,
     debug: Annotated[
         bool,

@@ -1,0 +1,57 @@
+"""The compiled core passes the tests of the interpreted one, and continues what that began.
+
+Slow: the first test compiles for minutes.  `make test-compiled` runs them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.chaos.theatre import Theatre, undisturbed
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+TOP = Path(__file__).resolve().parents[2]
+TESTED = ("tests/broker", "tests/protocol", "tests/peer", "tests/chaos", "tests/conform")
+OF_THE_CHECKOUT = "tests/protocol/test_contract.py::test_generated_files_are_up_to_date"
+EPISODES = 30
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """Return an interpreter with the compiled core."""
+    subprocess.run(["make", "--silent", "compiled"], cwd=TOP, check=True)
+    return str(TOP / ".venv-compiled/bin/python")
+
+
+def test_it_passes_the_tests_of_the_broker(python: str) -> None:
+    tests = [*TESTED, "tests/env_servers/test_loose_types.py", f"--deselect={OF_THE_CHECKOUT}"]
+    assert subprocess.run([python, "-m", "pytest", "-q", *tests], cwd=TOP).returncode == 0
+
+
+def test_its_state_is_the_same_bytes(python: str) -> None:
+    def states(by: str) -> list[str]:
+        command = [by, "-m", "tests.compiled.states"]
+        return subprocess.check_output(command, cwd=TOP, text=True).splitlines()
+
+    kind, *found = states(python)
+    other, *expected = states(sys.executable)
+    assert (kind, other) == ("compiled", "interpreted")
+    assert found == expected
+    assert len(set(found)) > 20
+
+
+def test_each_continues_what_the_other_began(python: str, tmp_path: Path) -> None:
+    """The broker is killed again and again, and started as the other kind."""
+    happened: list[str] = []
+    theatre = Theatre(
+        tmp_path, happened.append, kinds={"kill broker": 1}, pythons=(python, sys.executable)
+    )
+    try:
+        assert theatre.play(5, EPISODES, faults=5) == undisturbed(5, EPISODES)
+    finally:
+        theatre.close()
+    assert happened.count("kill broker") == 5
