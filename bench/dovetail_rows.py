@@ -198,9 +198,7 @@ def in_process(game: Game) -> Measurement:
     return isolated(functools.partial(play_here, game))
 
 
-def play_here(
-    game: Game, seconds: float, clock: Callable[[], float] = time.perf_counter
-) -> float:
+def play_here(game: Game, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the turns per second of everything in this process, by a clock."""
     environment = plugins.find("environment", game.environment)
     agent = plugins.find("agent", game.agent)
