@@ -10,17 +10,21 @@ of the processor, so that other work on the machine counts little.
 from __future__ import annotations
 
 import enum
+import os
+import shlex
 import subprocess
+import sys
 import time
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 import typer
 from msgspec import Raw
+from rich.console import Console
 
 from bench import dovetail_rows
 from bench.measure import WARM_UP, BenchError, Measurement, alternate
+from bench.table import Figure, Row, as_markdown, for_terminal
 from dovetail._version import compiled
 from dovetail.broker.core import Core, Settings
 from dovetail.protocol import codec
@@ -28,6 +32,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench/compiled.md"
 TURNS, MATCHES = 42, 64
 OBSERVATION = Raw(codec.encode("12345678"))
 LEGAL = list(range(7))
@@ -126,20 +131,22 @@ def main(
         "interpreted": ROOT / ".venv/bin/python",
         "compiled": ROOT / ".venv-compiled/bin/python",
     }
-    if not pythons["compiled"].exists():
-        raise SystemExit(".venv-compiled is not there; build it with `make compiled`")
+    console = Console(stderr=True)
+    rows: list[Row] = []
     for part in Part:
         subjects = {
             name: measured_by(python, part, name == "compiled") for name, python in pythons.items()
         }
-        rates, failed = alternate(subjects, seconds, repeats, lambda text: None)
+        found, failed = alternate(subjects, seconds, repeats, console.print)
         for name, why in failed.items():
             raise SystemExit(f"{part}, {name}: {why}")
-        for name, found in rates.items():
-            spread = f"{min(found):,.0f} to {max(found):,.0f}"
-            print(f"{part:11} {name:12} {median(found):10,.0f} turns/s  ({spread})")
-        ratio = median(rates["compiled"]) / median(rates["interpreted"])
-        print(f"{part:11} compiled / interpreted {ratio:.2f}", flush=True)
+        ours, reference = Figure.of(found["compiled"]), Figure.of(found["interpreted"])
+        rows.append(Row(f"{part}, compiled", ours, "interpreted", reference))
+    notes = [f"each measured {repeats} times for {seconds:g} s of the processor, alternating"]
+    notes.append(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")
+    command = shlex.join(["python", "-m", "bench.compiled", *sys.argv[1:]])
+    RESULTS.write_text(as_markdown(rows, notes, command), encoding="utf-8")
+    Console().print(for_terminal(rows))
 
 
 if __name__ == "__main__":
