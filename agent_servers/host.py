@@ -468,6 +468,7 @@ class AgentHost:
                             play.memory = agent.Memory()
                     self._groups.forget(agent)
                 case m.AgentMessage():
+                    _notice(message.body)
                     return m.Reply(number, agent.message(message.body))
                 case m.Cleanup():
                     self._instances.pop(message.instance, None)
@@ -522,6 +523,12 @@ def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] 
     if len(previews) != len(thought.question.lines):
         return DovetailError(f"{len(previews)} answers to {len(thought.question.lines)} lines")
     return previews
+
+
+def _notice(body: Any) -> None:
+    """Show the person who runs this program the notice in a message; an arena sends it."""
+    if isinstance(body, dict) and isinstance(body.get("notice"), str):
+        log.warning("notice: %s", " ".join(body["notice"].split())[:500])
 
 
 def _preview(body: Any) -> m.Preview:

@@ -95,6 +95,10 @@ class Referee:
         """By ladder, since a baseline's parameters are the ladder's."""
         self._seats: dict[int, int | str] = {}
         """By player, what a run calls it; those who are there."""
+        self._reach: dict[int, int] = {}
+        """By player, the agent that a message for it goes to; those who are there."""
+        self._told: dict[int, tuple[int, str]] = {}
+        """By player that its program was told is out, that agent and why."""
         self._players: dict[int, Player] = {}
         self._numbers: dict[tuple[str, str, str], int] = {}
         """Players by ladder, entrant and program."""
@@ -160,8 +164,10 @@ class Referee:
         catalogue = self._experiment.catalogue()
         self._games = {each["name"] for each in catalogue["environments"]}
         instances = {each["instance"] for each in catalogue["instances"]}
+        numbers = {(e["peer"], e["agent"]): e["instance"] for e in catalogue["instances"]}
         peers = {each["name"]: each for each in catalogue["peers"] if each["state"] == "ready"}
         seats: dict[int, int | str] = {}
+        reach: dict[int, int] = {}
         wanted = set()
         for offer in catalogue["agents"]:
             peer = peers.get(offer["peer"])
@@ -174,14 +180,34 @@ class Referee:
                 where = (ladder.name, (offer["peer"], offer["name"]))
                 if offer.get("instance"):
                     seats[found] = offer["name"]
+                    reach[found] = numbers[offer["peer"], offer["name"]]
                     continue
                 wanted.add(where)
                 made = self._instance(ladder, where, entrant(peer), found, instances, now)
                 if made:
-                    seats[found] = made
+                    seats[found] = reach[found] = made
         for where in set(self._made) - wanted:
             del self._made[where]
-        self._seats = seats
+        self._seats, self._reach = seats, reach
+        self._tell()
+
+    def _tell(self) -> None:
+        """Send the program of each agent that is paused or banned a notice, and another one when it is back."""
+        for number, instance in self._reach.items():
+            player = self._players[number]
+            out = player.state != "active"
+            if self._told.get(number) == ((instance, player.why) if out else None):
+                continue
+            text = f"{player.name} is {player.state} in {player.ladder}"
+            if out:
+                self._told[number] = instance, player.why
+                text += f": {player.why}" if player.why else ""
+            else:
+                del self._told[number]
+            body = {"notice": text}
+            self._experiment.forget(
+                self._experiment.post(m.ExperimentMessage(0, instance, body=body, timeout=CREATING))
+            )
 
     def _enters(self, ladder: Ladder, peer: Mapping[str, Any], offered: str) -> int | None:
         """Return the player that an offer is in a ladder, None if it is none there."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -44,6 +44,10 @@ class Mended(First):
     """Fails until it is mended."""
 
     broken = True
+    notices: ClassVar[list[str]] = []
+
+    def message(self, body: Any) -> None:
+        self.notices.append(body["notice"])
 
     def step(self, decision: Decision) -> Any:
         if self.broken:
@@ -64,6 +68,7 @@ def played(
     monkeypatch.setattr(referee, "LOOK", 0.02)
     monkeypatch.setattr(referee, "TRIAL", 0.05)
     monkeypatch.setattr(Mended, "broken", True)
+    monkeypatch.setattr(Mended, "notices", [])
     with ExitStack() as stack:
         store = stack.enter_context(Store(tmp_path / FILE, create=True))
         tokens = {"a": "alice", "b": "bob", "c": baseline(LADDER, "first")}
@@ -136,6 +141,11 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     while units() < count + 2:
         judge.step()
     assert hers().state == "active"
+    # Its program was told so, each time that it changed.
+    first, *_, last = Mended.notices
+    assert first.startswith("alice/mended is paused in four: 3 losses by fault in a row")
+    assert "ValueError: no idea" in first
+    assert last == "alice/mended is active in four"
 
     recorded = {record.mode for _, record in episodes(store.path.parent / "journal")}
     assert recorded == {"learn"}
