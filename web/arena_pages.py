@@ -10,11 +10,10 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
 from starlette.background import BackgroundTask
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -22,13 +21,22 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dovetail.experiments.arena import archive, description
-from dovetail.experiments.arena.games import FORFEITED
+from dovetail.experiments.arena import archive, description, sign_in
+from dovetail.experiments.arena.entrants import State
 from dovetail.experiments.arena.rows import Played
 from dovetail.experiments.arena.standings import Row, Table, elo, standings
-from dovetail.experiments.arena.store import FILE, Player, Season, State, Store
+from dovetail.experiments.arena.store import FILE, Player, Season, Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
+from dovetail.web.arena_figures import (
+    by_seat,
+    curve,
+    game_rows,
+    games,
+    opponents,
+    table_rows,
+)
+from dovetail.web.files import csv_file
 from dovetail.web.positions import encode
 
 COOKIE = "dovetail-entrant"
@@ -43,10 +51,6 @@ LONGEST = 500
 STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNITS = 20
 """Units that a ladder's page lists, the newest."""
-POINTS = 300
-"""Points of a curve at most."""
-WIDTH, HEIGHT = 640, 180
-"""Of a curve's picture."""
 
 
 class Shown(Protocol):
@@ -64,13 +68,18 @@ class ArenaPages:
         file: the arena's description.
         shown: makes a page.
         posted: returns a form that came from our own page.
+        connected: returns whose the connected program of a name is; empty if there is none.
 
     Raises:
         DovetailError: the file is not an arena's, or the arena was never run.
     """
 
     def __init__(
-        self, file: Path, shown: Shown, posted: Callable[[Request], Awaitable[FormData]]
+        self,
+        file: Path,
+        shown: Shown,
+        posted: Callable[[Request], Awaitable[FormData]],
+        connected: Callable[[str], str],
     ) -> None:
         self._file = file
         self._arena = description.read(file)
@@ -80,6 +89,7 @@ class ArenaPages:
         self._store = Store(where / FILE)
         self._shown = shown
         self._posted = posted
+        self._connected = connected
         self._secret = secrets.token_bytes(32)
         self._tables: dict[tuple[str, int], tuple[float, int, Table]] = {}
         self._lock = threading.Lock()
@@ -94,6 +104,8 @@ class ArenaPages:
             Route("/operator", self.change, methods=["POST"]),
             Route("/operator/export", self.export, methods=["POST"]),
             Route("/arena/{ladder}", self.ladder),
+            Route("/arena/{ladder}/table.csv", self.table_file),
+            Route("/arena/{ladder}/{player:int}/games.csv", self.games_file),
             Route("/arena/{ladder}/wall", self.wall),
             Route("/arena/{ladder}/wall.json", self.leaders),
             Route("/arena/{ladder}/replay/{unit:int}/{number:int}", self.replay),
@@ -148,7 +160,12 @@ class ArenaPages:
 
         values = await asyncio.to_thread(read)
         return self._shown(
-            request, "arena", arena=self._arena, entrant=self._entrant(request), **values
+            request,
+            "arena",
+            arena=self._arena,
+            entrant=self._entrant(request),
+            code=sign_in.code,
+            **values,
         )
 
     async def ladder(self, request: Request) -> Response:
@@ -178,7 +195,7 @@ class ArenaPages:
             if number not in players:
                 raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
             played = self._store.played(season.number, ladder.name, player=number)
-            games = _games(played, number, players)
+            listed = games(played, number, players)
             row = next(
                 (e for e in self._table(ladder, season.number).rows if e.player == number), None
             )
@@ -189,16 +206,45 @@ class ArenaPages:
                 "curve": curve([_rating(unit, number) for unit in played]),
                 "opponents": opponents(played, number, players),
                 "seats": by_seat(played, number),
-                "games": games[:GAMES],
-                "faults": [each for each in games if each["fault"]][:GAMES],
+                "games": listed[:GAMES],
+                "faults": [each for each in listed if each["fault"]][:GAMES],
                 "log": self._store.log(LINES, [players[number].entrant, players[number].name]),
                 "elo": elo,
             }
 
         values = await asyncio.to_thread(read)
-        who = self._entrant(request)
-        mine = who == description.OWN or (who != "" and who == values["player"].entrant)
+        mine = _may_see(self._entrant(request), values["player"])
         return self._shown(request, "player", ladder=ladder, mine=mine, date=_date, **values)
+
+    async def table_file(self, request: Request) -> Response:
+        """A ladder's table as CSV."""
+        ladder = self._of(request)
+
+        def read() -> Response:
+            season, _ = self._season(request)
+            return csv_file(
+                f"{ladder.name}-{season.number}", table_rows(self._table(ladder, season.number))
+            )
+
+        return await asyncio.to_thread(read)
+
+    async def games_file(self, request: Request) -> Response:
+        """All games of an agent in a season as CSV, with what went wrong for those who may see it."""
+        ladder, number = self._of(request), request.path_params["player"]
+        who = self._entrant(request)
+
+        def read() -> Response:
+            season, _ = self._season(request)
+            players = self._store.players(ladder.name)
+            if number not in players:
+                raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
+            listed = games(
+                self._store.played(season.number, ladder.name, player=number), number, players
+            )
+            rows = game_rows(listed, told=_may_see(who, players[number]))
+            return csv_file(f"{ladder.name}-{number}-{season.number}", rows)
+
+        return await asyncio.to_thread(read)
 
     async def wall(self, request: Request) -> Response:
         """What is played now and who leads, for a lecture hall."""
@@ -240,21 +286,37 @@ class ArenaPages:
     # -- entrants ---------------------------------------------------------------------------------
 
     async def mine(self, request: Request) -> Response:
-        """Take an entrant's access token or key, or the operator's token, to show what only they may see."""
+        """Sign an entrant or the operator in, to show what only they may see."""
         form = await self._posted(request)
         if "leave" in form:
             answer = RedirectResponse("/arena", 303)
             answer.delete_cookie(COOKIE)
             return answer
-        who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
-        if who is None:
-            raise HTTPException(403, "This is not a valid access token or key; ask for a new one.")
+        if "code" in form:
+            code = sign_in.code(str(form["csrf"]))
+            who = await asyncio.to_thread(self._proved, code)
+            if who is None:
+                raise HTTPException(
+                    403,
+                    f"No key that may enter has shown this code; run `dovetail arena sign-in {code}`, wait "
+                    "until it says that it is connected, and try again.",
+                )
+        else:
+            who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
+            if who is None:
+                raise HTTPException(403, "This is not a valid access token; ask for a new one.")
         answer = RedirectResponse("/operator" if who == description.OWN else "/arena", 303)
         answer.set_cookie(COOKIE, f"{who}:{self._sign(who)}", httponly=True, samesite="strict")
         return answer
 
+    def _proved(self, code: str) -> str | None:
+        """Return who has connected to the broker to show a code; None if no one has who may."""
+        who = self._connected(sign_in.name(code))
+        state = self._store.entrants().get(who)
+        return who if who == description.OWN or state not in (None, "banned") else None
+
     def _whose(self, given: str) -> str | None:
-        """Return whose token or secret key this is: an entrant's or the operator's; None if it is neither."""
+        """Return whose access token this is, an entrant's or the operator's; None if it is neither."""
         if given and hmac.compare_digest(self._own.encode(), given.encode()):
             return description.OWN
         return self._store.entrant(given)
@@ -333,7 +395,9 @@ class ArenaPages:
         return FileResponse(path, filename="arena.zip", background=BackgroundTask(folder.cleanup))
 
 
-# -- figures -----------------------------------------------------------------------------------------
+def _may_see(who: str, player: Player) -> bool:
+    """Return whether a browser's user may see what went wrong in an agent's games."""
+    return who == description.OWN or (who != "" and who == player.entrant)
 
 
 def _rating(unit: Played, player: int) -> tuple[float, float]:
@@ -346,99 +410,3 @@ def _date(seconds: float) -> str:
 
 def _line(row: Row) -> dict[str, Any]:
     return {"name": row.name, "elo": elo(row), "points": f"{row.points:.3f}", "units": row.units}
-
-
-class Curve(msgspec.Struct):
-    """A rating over time as a picture: ``points`` of the line and of the band around it."""
-
-    line: str
-    band: str
-    low: float
-    high: float
-    units: int
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def curve(ratings: Sequence[tuple[float, float]]) -> Curve | None:
-    """Return the curve of ratings with two sigma around them; None for fewer than two."""
-    if len(ratings) < 2:
-        return None
-    step = max(1, math.ceil(len(ratings) / POINTS))
-    kept = [*range(0, len(ratings) - 1, step), len(ratings) - 1]
-    values = [ratings[each] for each in kept]
-    low = min(mu - 2 * sigma for mu, sigma in values)
-    high = max(mu + 2 * sigma for mu, sigma in values)
-
-    def at(number: int, value: float) -> str:
-        x = WIDTH * kept[number] / (len(ratings) - 1)
-        y = HEIGHT * (high - value) / max(1e-9, high - low)
-        return f"{x:.1f},{y:.1f}"
-
-    upper = [at(n, mu + 2 * sigma) for n, (mu, sigma) in enumerate(values)]
-    lower = [at(n, mu - 2 * sigma) for n, (mu, sigma) in enumerate(values)]
-    line = [at(n, mu) for n, (mu, _) in enumerate(values)]
-    return Curve(" ".join(line), " ".join([*upper, *lower[::-1]]), low, high, len(ratings))
-
-
-def opponents(
-    played: Sequence[Played], player: int, players: Mapping[int, Player]
-) -> list[tuple[Player, int, float]]:
-    """Return whom a player met, in how many units, and its mean points in those, the most frequent first."""
-    found: dict[int, list[float]] = {}
-    for unit in played:
-        mine = unit.points[unit.players.index(player)]
-        for each in unit.players:
-            if each != player:
-                found.setdefault(each, []).append(mine)
-    rows = [(players[who], len(p), math.fsum(p) / len(p)) for who, p in found.items()]
-    return sorted(rows, key=lambda row: -row[1])
-
-
-def by_seat(played: Sequence[Played], player: int) -> list[tuple[int, int, float, float]]:
-    """Return of each seat its number, games, the share in which it was first or level, and seconds for a decision."""
-    found: dict[int, list[tuple[bool, float, int]]] = {}
-    for unit in played:
-        place = unit.players.index(player)
-        for game in unit.games:
-            if place in game.seating:
-                seat = game.seating.index(place)
-                best = game.scores[seat] == max(game.scores)
-                found.setdefault(seat, []).append((best, game.seconds[seat], game.decisions[seat]))
-    return [
-        (
-            seat,
-            len(games),
-            sum(best for best, _, _ in games) / len(games),
-            math.fsum(s for _, s, _ in games) / max(1, sum(d for _, _, d in games)),
-        )
-        for seat, games in sorted(found.items())
-    ]
-
-
-def _games(
-    played: Sequence[Played], player: int, players: Mapping[int, Player]
-) -> list[dict[str, Any]]:
-    """Return the games of a player, the newest first."""
-    found = []
-    for unit in reversed(played):
-        place = unit.players.index(player)
-        for game in unit.games:
-            if place not in game.seating:
-                continue
-            seat = game.seating.index(place)
-            found.append(
-                {
-                    "unit": unit.id,
-                    "number": game.number,
-                    "seat": seat + 1,
-                    "against": [players[p] for p in unit.players if p != player],
-                    "score": game.returns[seat] if len(game.seating) == 1 else game.scores[seat],
-                    "turns": game.turns,
-                    "reason": game.reason,
-                    "fault": game.fault == place,
-                    "message": game.message,
-                    "replay": game.reason != FORFEITED,
-                }
-            )
-    return found

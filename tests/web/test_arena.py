@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +14,14 @@ from starlette.testclient import TestClient
 
 from dovetail.broker.journal import Journal
 from dovetail.experiments.arena import archive
+from dovetail.experiments.arena.description import OWN
 from dovetail.experiments.arena.games import Game
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.messages import Episode
 from dovetail.transport import keys
 from dovetail.web.app import application
-from dovetail.web.arena_pages import POINTS, curve
+from dovetail.web.arena_figures import POINTS, curve
 from dovetail.web.hub import Hub
 
 ARENA = """
@@ -46,7 +50,13 @@ def game(number: int, winner: int, fault: str = "") -> Game:
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
+def hub() -> Hub:
+    """Return a hub that is never started."""
+    return Hub("tcp://127.0.0.1:1")
+
+
+@pytest.fixture
+def arena(tmp_path: Path, hub: Hub) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
     """Return a browser, the store, and the entrants' tokens."""
     file = tmp_path / "arena.toml"
     file.write_text(ARENA)
@@ -68,7 +78,7 @@ def arena(tmp_path: Path) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
         )
         journal.close()
         (tmp_path / "arena" / "token").write_text("of the operator\n")
-        app = application(Hub("tcp://127.0.0.1:1"), arena=file, hosts=("testserver",))
+        app = application(hub, arena=file, hosts=("testserver",))
         with TestClient(app) as client:
             yield client, store, tokens
 
@@ -94,6 +104,28 @@ def test_ladders_and_agents(arena: tuple[TestClient, Store, dict[str, str]]) -> 
         assert client.get(path).status_code == 404
 
 
+def test_tables_are_saved_as_csv(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+    client, store, tokens = arena
+    number = next(iter(store.players()))
+
+    def rows(path: str) -> list[dict[str, str]]:
+        (link,) = re.findall(f'href="({path}[^"]*)"', client.get(path.rpartition("/")[0]).text)
+        answer = client.get(link)
+        assert answer.headers["content-type"].startswith("text/csv")
+        return list(csv.DictReader(io.StringIO(answer.text)))
+
+    first, second = rows("/arena/four/table.csv")
+    assert (first["agent"], second["agent"]) == ("random", f"alice/{NAME}")
+    assert float(first["elo_low"]) < float(first["elo"]) < float(first["elo_high"])
+    games = f"/arena/four/{number}/games.csv"
+    listed = rows(games)
+    assert (len(listed), listed[0]["against"], "message" in listed[0]) == (8, "random", False)
+    assert sign_in(client, tokens["alice"]) == 200
+    assert {row["message"] for row in rows(games)} == {"", "secret line <b>"}
+    for path in ("/arena/four/99/games.csv", "/arena/x/table.csv"):
+        assert client.get(path).status_code == 404
+
+
 def test_what_went_wrong_is_shown_to_its_entrant_only(
     arena: tuple[TestClient, Store, dict[str, str]],
 ) -> None:
@@ -115,39 +147,73 @@ def test_what_went_wrong_is_shown_to_its_entrant_only(
 
 
 def sign_in(client: TestClient, given: str) -> int:
-    form = {"csrf": csrf(client, "/arena"), "token": given}
+    form = {"csrf": stamp(client, "/arena"), "token": given}
     return client.post("/arena/mine", data=form).status_code
 
 
-def csrf(client: TestClient, path: str) -> str:
+def stamp(client: TestClient, path: str) -> str:
     return client.get(path).text.partition('name="csrf" value="')[2].partition('"')[0]
 
 
-def test_an_entrant_signs_in_with_its_key(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
-    client, store, tokens = arena
+def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
+    arena: tuple[TestClient, Store, dict[str, str]], hub: Hub, tmp_path: Path
+) -> None:
+    _, store, tokens = arena
+    (tmp_path / "arena.toml").write_text(f"keys = true\n{ARENA}")
+    app = application(hub, arena=tmp_path / "arena.toml", hosts=("testserver",))
     key = keys.make()
     store.admit("alice", key.public)
     path = f"/arena/four/{next(iter(store.players()))}"
-    assert sign_in(client, tokens["alice"]) == 403  # void since she has a key
-    assert sign_in(client, key.public) == 403
-    assert sign_in(client, key.secret) == 200
-    shown = client.get(path).text
-    for each in ("secret line &lt;b&gt;", 'id="faults"', 'id="log"', "invited alice"):
-        assert each in shown
-    baseline = client.get(f"/arena/four/{max(store.players())}").text
-    assert 'id="log"' not in baseline
-    assert "You are <b>alice</b>" in client.get("/arena").text
-    client.post("/arena/mine", data={"csrf": csrf(client, "/arena"), "leave": "1"})
-    shown = client.get(path).text
-    for each in ("secret line", 'id="faults"', 'id="log"'):
-        assert each not in shown
+    with TestClient(app) as client, TestClient(app) as other:
+        for secret in (tokens["alice"], key.public, key.secret):  # void, or not for the page
+            assert sign_in(client, secret) == 403
+
+        def code(browser: TestClient) -> str:
+            found = re.search("dovetail arena sign-in ([0-9a-f]{16})<", browser.get("/arena").text)
+            assert found
+            return found[1]
+
+        def enter(browser: TestClient) -> int:
+            form = {"csrf": stamp(browser, "/arena"), "code": "1"}
+            return browser.post("/arena/mine", data=form).status_code
+
+        def connected(entrant: str, state: str = "ready") -> None:
+            name = f"sign-in-{code(client)}"
+            hub.catalogue = {"peers": [{"name": name, "state": state, "entrant": entrant}]}
+
+        assert code(client) == code(client) != code(other)
+        assert enter(client) == 403
+        for entrant in ("", "carol", "baseline:four/random"):
+            connected(entrant)
+            assert enter(client) == 403
+        connected("alice", "away")
+        assert enter(client) == 403
+        connected("alice")
+        assert enter(other) == 403  # the code is for one browser
+        store.mark("alice", "banned", "")
+        assert enter(client) == 403
+        store.mark("alice", "active", "")
+        assert enter(client) == 200
+        assert "You are <b>alice</b>" in client.get("/arena").text
+        shown = client.get(path).text
+        for each in ("secret line &lt;b&gt;", 'id="faults"', 'id="log"', "invited alice"):
+            assert each in shown
+        baseline = client.get(f"/arena/four/{max(store.players())}").text
+        assert 'id="log"' not in baseline
+        client.post("/arena/mine", data={"csrf": stamp(client, "/arena"), "leave": "1"})
+        shown = client.get(path).text
+        for each in ("secret line", 'id="faults"', 'id="log"'):
+            assert each not in shown
+        connected(OWN)
+        assert enter(client) == 200
+        assert client.get("/operator").status_code == 200
 
 
 def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
     client, store, tokens = arena
 
     def do(what: str, who: str = "", text: str = "") -> Any:
-        form = {"csrf": csrf(client, "/operator"), "do": what, "who": who, "text": text}
+        form = {"csrf": stamp(client, "/operator"), "do": what, "who": who, "text": text}
         return client.post("/operator", data=form)
 
     for given, status in (("", 403), (tokens["alice"], 403), ("of the operator", 200)):
@@ -174,7 +240,7 @@ def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]
     shown = client.get("/operator").text
     for text in ("too &lt;b&gt;slow&lt;/b&gt;", "power failure", "Season spring"):
         assert text in shown
-    form = {"csrf": csrf(client, "/operator")}
+    form = {"csrf": stamp(client, "/operator")}
     sent = client.post("/operator/export", data=form)
     assert sent.headers["content-disposition"] == 'attachment; filename="arena.zip"'
     copy = store.path.parent.parent / "copy.zip"

@@ -15,7 +15,15 @@ import typer
 from typer.core import TyperGroup
 
 from dovetail.cli.broker import loopback
-from dovetail.cli.common import UsageError, log_to_stderr, show
+from dovetail.cli.common import (
+    ADDRESS,
+    Connect,
+    KeyFile,
+    Token,
+    UsageError,
+    log_to_stderr,
+    show,
+)
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
@@ -62,6 +70,7 @@ def add(app: typer.Typer) -> None:
     for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
         arena.command()(each)
     arena.command("import")(import_)
+    arena.command("sign-in")(sign_in)
     app.add_typer(arena)
 
 
@@ -91,15 +100,7 @@ def run(
     log_to_stderr()
     where = folder(file, arena)
     token = _token(file, arena)
-    stop = threading.Event()
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, leave)
+    stop = _stopped()
     with _store(file, arena, create=True) as store:
         entrance = Entrance(where, store) if arena.keys else None
         if entrance is None:
@@ -359,7 +360,47 @@ def import_(
     print(f"run it with: dovetail arena {archives.restore(archive, target)}")
 
 
+def sign_in(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="What the arena's page shows.")],
+    connect: Connect = ADDRESS,
+    token: Token = None,
+    key: KeyFile = None,
+) -> None:
+    """Sign your browser in on the arena's page with your key, which stays on this machine.
+
+    It takes the same environment variables as your agents. Stop it with Ctrl-C once you are signed in.
+
+    Example: dovetail arena sign-in 3f9c01d2ab74e655
+    """
+    from dovetail.experiments.arena import sign_in as signing
+
+    stop = _stopped()
+    signing.show(
+        code,
+        connect,
+        token,
+        stop,
+        lambda: print(
+            f"connected to {connect}; press the button on the page, then Ctrl-C here", flush=True
+        ),
+    )
+
+
 # -- parts ------------------------------------------------------------------------------------------
+
+
+def _stopped() -> threading.Event:
+    """Return what the first SIGINT or SIGTERM sets; the second one interrupts."""
+    stop = threading.Event()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, leave)
+    return stop
 
 
 def _read(file: Path) -> Arena:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.serve import in_thread
 from dovetail.cli.arena_keys import Entrance, server_key
+from dovetail.experiments.arena import sign_in
 from dovetail.experiments.arena.description import OWN, OWN_KEY
 from dovetail.experiments.arena.referee import entrant
 from dovetail.experiments.arena.store import FILE, Store
@@ -63,7 +65,7 @@ def test_the_broker_knows_entrants_by_their_keys(
         store.invite("bob")  # by a token, before the arena had keys
         with pytest.raises(DovetailError, match="this is the key of 'alice'; each entrant"):
             store.admit("carol", alice.public)
-        assert (store.entrant(alice.secret), store.entrant(alice.public)) == ("alice", None)
+        assert (store.entrant(alice.secret), store.entrant(alice.public)) == (None, None)
         entrance = Entrance(tmp_path, store)
         entrance.let_in({baseline.public: "baseline:four/random"})
         broker = in_thread(
@@ -95,14 +97,33 @@ def test_the_broker_knows_entrants_by_their_keys(
                 connect(alice)
             ours.receive(0.1)
             own.close()
+            mine = tmp_path / "mine.key"
+            new = keys.make(server)
+            store.admit("alice", new.public)
+            keys.write(mine, new, "alice's")
             ours.close()
             hub = Hub(address)  # the page: an observer, an experiment and an agent
             monkeypatch.setenv(keys.FILE, str(tmp_path / OWN_KEY))
             hub.start()
             try:
                 until(lambda: hub.problem == "" and hub.now({})["peers"])
+                # By the command that the page shows, the hub learns whose key its user has.
+                code = sign_in.code("stamp")
+                monkeypatch.setenv(keys.FILE, str(mine))
+                stop, ready = threading.Event(), threading.Event()
+                given = (code, address, None, stop, ready.set)
+                shows = threading.Thread(target=sign_in.show, args=given)
+                until(lambda: _connected(lambda: connect(new))).close()
+                shows.start()
+                assert ready.wait(60)
+                until(lambda: hub.whose(sign_in.name(code)) == "alice")
+                stop.set()
+                shows.join()
+                until(lambda: hub.whose(sign_in.name(code)) == "")
             finally:
                 hub.close()
+        with pytest.raises(DovetailError, match="'x' is not a code"):
+            sign_in.show("x", address, None, threading.Event(), lambda: None)
 
 
 def _connected(connect: Callable[[], Link]) -> Link | None:
@@ -147,6 +168,10 @@ def _play(programs: Programs) -> None:
     arena = programs.start("arena", "arena.toml")
     until(lambda: units("alice") > before)  # her program came back by itself
     assert hers.poll() is None
+    shows = programs.start("arena", "sign-in", "0123456789abcdef", **alice)
+    assert shows.poll() is None
+    shows.send_signal(signal.SIGINT)
+    assert shows.wait(20) == 0
 
     # What is withdrawn is refused at once, also to programs that are connected.
     assert programs.invited("alice") == alice  # the same file, with another key

@@ -1,0 +1,51 @@
+"""The tables of an arena's file: how they are read and written, and their log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from dovetail.experiments import database
+from dovetail.experiments.arena import schema as s
+from dovetail.protocol.errors import DovetailError
+
+
+class Tables:
+    """An arena's database, which others look at while it is written.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        url = sa.make_url(f"sqlite:///{path}")
+        self._engine = database.engine(url, "BEGIN IMMEDIATE")
+        self._reader = database.engine(url, "BEGIN")
+
+    def close(self) -> None:
+        """Close it."""
+        self._engine.dispose()
+        self._reader.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise DovetailError(f"cannot write {self.path}: {database.line(error)}") from None
+
+
+def named(entrant: str, program: str) -> str:
+    """Return what tables call a program; a baseline has no entrant."""
+    return f"{entrant}/{program}" if entrant else program
+
+
+def add_line(connection: sa.Connection, what: str, about: str, text: str) -> None:
+    """Write a line into the log, as part of a change."""
+    connection.execute(sa.insert(s.log).values(at=time.time(), what=what, about=about, text=text))
