@@ -62,6 +62,8 @@ class Environment(ABC):
 
     name: ClassVar[str] = ""
     """The environment's name for others; the class name in lower case if empty."""
+    seat_counts: ClassVar[tuple[int, ...]] = ()
+    """The possible numbers of seats, for the offer; empty if it says nothing of them."""
     Configuration: ClassVar[type[Struct]] = NoConfiguration
     """A msgspec struct: names, types, limits and defaults of the environment's options."""
 

@@ -60,6 +60,7 @@ class Amazons(Environment):
     """
 
     name = "amazons"
+    seat_counts = (2,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

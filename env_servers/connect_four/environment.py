@@ -44,6 +44,7 @@ class ConnectFour(Environment):
     """
 
     name = "connect_four"
+    seat_counts = (2,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

@@ -91,6 +91,7 @@ class Dominion(Environment):
     """
 
     name = "dominion"
+    seat_counts = (2, 3, 4)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

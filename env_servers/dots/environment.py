@@ -50,6 +50,7 @@ class Dots(Environment):
     """
 
     name = "dots"
+    seat_counts = (2,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

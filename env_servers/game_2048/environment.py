@@ -53,6 +53,7 @@ class Game2048(Environment):
     """
 
     name = "2048"
+    seat_counts = (1,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

@@ -78,6 +78,7 @@ class RLGame(Environment):
     """
 
     name = "rlgame"
+    seat_counts = (2,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:

@@ -61,6 +61,7 @@ class Tetris(Environment):
     """
 
     name = "tetris"
+    seat_counts = (1,)
     Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:
