@@ -1,15 +1,16 @@
 """Pictures of the page for the README and the guide, and the time from a click to the board.
 
 ``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and writes
-docs/images/page_*.png; then it runs a sweep, and writes docs/images/report.png from its report.
+docs/images/page_*.png; then it runs an arena, and writes docs/images/arena_wall.png; then a sweep, and
+writes docs/images/report.png from its report.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,24 @@ SHOTS: list[tuple[str, str, str, int, Any]] = [
     ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 800}),
 ]
 """Name, game, opponent, decisions before the picture, and the size of the window."""
+ARENA = """
+name = "Course 2027"
+seed = 1
+
+[[ladders]]
+name = "connect4"
+game = "connect_four"
+openings = 4
+lookahead = true
+"""
+for name, kind, more in (
+    ("random", "random", ""),
+    ("greedy", "greedy", ""),
+    ("depth2", "alpha-beta", "parameters = { depth = 2 }"),
+    ("mcts", "mcts", "parameters = { simulations = 100 }"),
+):
+    ARENA += f'[[ladders.baselines]]\nname = "{name}"\ntype = "{kind}"\n{more}\n'
+MANY = "^[1-9][0-9]"
 SWEEP = "connect_four_sweep"
 CLICK = """(each) => {
   const box = each.getBoundingClientRect(), page = document.getElementById("game");
@@ -49,29 +68,33 @@ CLICK = """(each) => {
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Run the page; yield its address."""
-    line = [sys.executable, "-u", "-m", "dovetail", "web", "--games", "--port", "0", "--no-open"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True) as process,
-    ):
+def running(folder: Path, *words: str) -> Iterator[str]:
+    """Run a command of Dovetail in a folder; yield its first line."""
+    line = [sys.executable, "-u", "-m", "dovetail", *words]
+    with subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            found = re.search(r"http://\S+/", process.stdout.readline())
-            assert found is not None
-            for _ in range(600):
-                with (
-                    contextlib.suppress(urllib.error.HTTPError),  # not on offer yet
-                    urllib.request.urlopen(f"{found[0]}play/2048") as answer,
-                ):
-                    if b"dominion-money" in answer.read():
-                        break
-                time.sleep(0.1)
-            yield found[0]
+            yield process.stdout.readline()
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(20)
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Run the page; yield its address."""
+    options = ("--games", "--port", "0", "--no-open")
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), "web", *options) as said:
+        url = said.split()[-1]
+        for _ in range(600):
+            with (
+                contextlib.suppress(urllib.error.HTTPError),  # not on offer yet
+                urllib.request.urlopen(f"{url}play/2048") as answer,
+            ):
+                if b"dominion-money" in answer.read():
+                    break
+            time.sleep(0.1)
+        yield url
 
 
 def play(page: Any, decisions: int) -> list[float]:
@@ -92,6 +115,45 @@ def play(page: Any, decisions: int) -> list[float]:
                 break
     page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
     return took
+
+
+def thoughts(browser: Any, url: str) -> None:
+    """Take a picture of what a program thought."""
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.set_default_timeout(120_000)
+    page.goto(f"{url}play/connect_four")
+    page.select_option("select[name='seat.0']", "mcts")
+    page.select_option("select[name='seat.1']", "alpha-beta")
+    page.click("summary")
+    page.fill("input[name='seed']", "5")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-over=true]")
+    page.locator("h1").click()
+    page.keyboard.press("Home")
+    for _ in range(6):
+        page.wait_for_selector("#board .weight")
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#board .weight")
+    page.screenshot(path=str(IMAGES / "page_thoughts.png"))
+    page.close()
+
+
+def arena(browser: Any) -> None:
+    """Take a picture of the wall of an arena."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            bind = f'bind = "tcp://127.0.0.1:{free.getsockname()[1]}"'
+        (folder / "arena.toml").write_text(f"{bind}\n{ARENA}")
+        options = ("--arena", "arena.toml", "--port", "0", "--no-open")
+        with running(folder, "arena", "arena.toml"), running(folder, "web", *options) as said:
+            page = browser.new_page(viewport={"width": 1200, "height": 640})
+            page.set_default_timeout(120_000)
+            page.goto(f"{said.split()[-1]}arena/connect4/wall")
+            # Each agent has played often enough for its interval to say something.
+            page.wait_for_selector(f"#leaders tr:last-child td:last-child:text-matches('{MANY}')")
+            page.wait_for_selector("#games li:nth-child(9) .piece")
+            page.screenshot(path=str(IMAGES / "arena_wall.png"))
 
 
 def report(browser: Any) -> None:
@@ -128,6 +190,8 @@ def main() -> None:
             took += play(page, decisions)
             page.screenshot(path=str(IMAGES / f"page_{name}.png"))
             context.close()
+        thoughts(browser, url)
+        arena(browser)
         report(browser)
         browser.close()
     median, most = statistics.median(took), max(took)

@@ -40,13 +40,15 @@ class _Open:
 
     __slots__ = (
         *("before", "environment", "episode", "match", "once", "seats", "seq", "to_act", "turn"),
-        *("scenes", "walk", "walked", "wants", "watched"),
+        *("open", "scenes", "walk", "walked", "wants", "watched"),
     )
 
-    def __init__(self, match: int, environment: Environment, seats: int) -> None:
+    def __init__(self, match: int, environment: Environment, spec: m.Spec) -> None:
         self.match = match
         self.environment = environment
-        self.seats = seats
+        self.seats = spec.seats
+        self.open = spec.perfect_information
+        """Whether watchers may see what the seat to act sees."""
         self.episode = 0
         self.turn = -1
         """The number of the episode's last turn; -1 before the first."""
@@ -85,6 +87,7 @@ class EnvironmentHost:
                 name=name,
                 description=" ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
                 parameters=options.describe(kind.Configuration),
+                seats=list(kind.seat_counts) or None,
                 stacked=True,
             )
             for name, kind in self.types.items()
@@ -187,7 +190,9 @@ class EnvironmentHost:
             if text or place.watched:
                 turn.text = place.environment.text()
             if scene or place.scenes:
-                shown = place.environment.scene()
+                # The seat's own scene has its choices, at which watchers are shown its thoughts.
+                seat = turn.to_act[0] if place.open and len(turn.to_act) == 1 else None
+                shown = place.environment.scene(seat)
                 turn.scene = m.NIL if shown is None else shown
             if place.wants:
                 for view in turn.seats:
@@ -254,7 +259,7 @@ class EnvironmentHost:
         except Exception as error:
             return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
         if not message.slots:
-            self._open[message.match] = _Open(message.match, environment, spec.seats)
+            self._open[message.match] = _Open(message.match, environment, spec)
         return spec
 
     def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:

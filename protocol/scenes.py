@@ -151,7 +151,8 @@ class Scene(Struct, omit_defaults=True):
     cards: list[Card] = []
     """What lies beside it."""
     choices: list[Choice] = []
-    """One for each legal action of the seat to act, in their order; none for who may not act."""
+    """One for each legal action of the seat to act, in their order; none for another seat. Watchers may get them in
+    games of perfect information."""
     caption: str = ""
     """What cannot be drawn: round, phase, what is left."""
     seats: list[Seated] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import contextlib
 import hashlib
 import hmac
@@ -26,15 +24,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web import forms, replays
-from dovetail.web.chairs import Chair
-from dovetail.web.games import LONGEST_NAME, Game
+from dovetail.web.browser import Browser, link
+from dovetail.web.games import LONGEST_NAME
+from dovetail.web.guard import LOCAL, Guard
 from dovetail.web.hub import Hub
 from dovetail.web.positions import encode, picture
 from dovetail.web.tables import Plan, Table
@@ -42,87 +41,10 @@ from dovetail.web.tables import Plan, Table
 log = logging.getLogger("dovetail.web")
 
 HERE = Path(__file__).parent
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-PAUSE = {"now": 0.25, "wall": 0.25}
-"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not flood us."""
-GAME_PAUSE = 0.1
-TABLE_PAUSE = 0.02
-"""For who plays there."""
-LOCAL = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "dovetail-page"
+MOST_SEATS = 16
+"""Of a game that is started here."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
-
-
-class Guard:
-    """Lets in who may come in, and says what a browser may do with the pages.
-
-    Args:
-        app: what is guarded.
-        hosts: the names under which the page may be asked for; empty for any.
-        password: that is asked for; None for none.
-    """
-
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], password: str | None) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._password = password
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        status, text = self._refusal(scope, headers)
-        if status:
-            if scope["type"] == "websocket":
-                await receive()
-                await send({"type": "websocket.close", "code": 4403})
-                return
-            answer = Response(text, status, media_type="text/plain")
-            if status == 401:
-                answer.headers["WWW-Authenticate"] = 'Basic realm="Dovetail", charset="UTF-8"'
-            await answer(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                policy = b"content-security-policy"
-                message["headers"] = [
-                    *message["headers"],
-                    *(() if policy in given else ((policy, POLICY.encode()),)),
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"referrer-policy", b"no-referrer"),
-                    (b"cross-origin-opener-policy", b"same-origin"),
-                ]
-            await send(message)
-
-        await self._app(scope, receive, guarded)
-
-    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
-        host = headers.get(b"host", "")
-        if self._hosts and host.rpartition(":")[0] not in self._hosts and host not in self._hosts:
-            return 400, "This page is served under another name."
-        if scope["type"] == "websocket":
-            origin = headers.get(b"origin", "")
-            if origin.partition("://")[2] != host:
-                return 403, "Another page may not connect."
-        if self._password is not None and not self._knows(headers.get(b"authorization", "")):
-            return 401, "Give the page's password."
-        return 0, ""
-
-    def _knows(self, header: str) -> bool:
-        kind, _, given = header.partition(" ")
-        try:
-            text = base64.b64decode(given, validate=True)
-        except (binascii.Error, ValueError):
-            return False
-        password = text.partition(b":")[2]
-        wanted = (self._password or "").encode()
-        return kind.lower() == "basic" and hmac.compare_digest(password, wanted)
 
 
 class Page:
@@ -160,7 +82,7 @@ class Page:
 
             del self._tabs["/play"]
             self._tabs["/arena"] = "Arena"
-            self._more += ArenaPages(arena, self.shown, self._posted).routes()
+            self._more += ArenaPages(arena, self.shown, self._posted, hub.whose).routes()
         self._secret = secrets.token_bytes(32)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
@@ -272,7 +194,8 @@ class Page:
             agents=self._agents(),
             given=given or {},
             problem=problem,
-            most=max([*(offer.get("seats") or []), 4]),
+            least=min(offer.get("seats") or [1]),
+            most=min(MOST_SEATS, max(offer.get("seats") or [4])),
         )
 
     async def begin(self, request: Request) -> Response:
@@ -284,7 +207,7 @@ class Page:
             parameters = offer.get("parameters") or {}
             options = {key[2:]: text for key, text in given.items() if key.startswith("o.")}
             seats = []
-            for number in range(16):
+            for number in range(MOST_SEATS):
                 who = given.get(f"seat.{number}", "")
                 if who == "person":
                     name = (
@@ -303,13 +226,13 @@ class Page:
                 clock=_clock(given.get("clock", "")),
                 helped="helped" in given,
             )
-            table = await asyncio.to_thread(self.hub.play, plan)
+            table = await asyncio.to_thread(self.hub.people.play, plan)
         except DovetailError as error:
             return self._form(request, offer, given, str(error))
-        return RedirectResponse(_link(table, next(iter(table.people), None)), 303)
+        return RedirectResponse(link(table, next(iter(table.people), None)), 303)
 
     def _table(self, request: Request) -> Table:
-        found = self.hub.tables.get(request.path_params["key"])
+        found = self.hub.people.tables.get(request.path_params["key"])
         if found is None:
             raise HTTPException(404, "That table is not here; it may be too old.")
         return found
@@ -330,7 +253,7 @@ class Page:
             agents=self._agents() if mine is not None and table.plan.hints else [],
             chair="" if mine is None else mine.key,
             table=table.key,
-            invitations=[(each.name, _link(table, each)) for each in others],
+            invitations=[(each.name, link(table, each)) for each in others],
         )
 
     async def leave(self, request: Request) -> Response:
@@ -341,7 +264,7 @@ class Page:
         if not any(each.key == key for each in table.people):
             raise HTTPException(403, "Only those who play may end the game.")
         try:
-            await asyncio.to_thread(self.hub.leave, table)
+            await asyncio.to_thread(self.hub.people.leave, table)
         except DovetailError as error:
             raise HTTPException(409, str(error)) from None
         return RedirectResponse(f"/table/{table.key}?chair={key}", 303)
@@ -398,7 +321,7 @@ class Page:
         except DovetailError as error:
             if not played:
                 with contextlib.suppress(DovetailError):
-                    return self.hub.replay(record), ""
+                    return self.hub.people.replay(record), ""
             return played, str(error)
         return played, ""
 
@@ -431,169 +354,12 @@ class Page:
             browser.close()
 
 
-class Browser:
-    """A browser's connection.
-
-    Args:
-        hub: what there is to see.
-        socket: accepted.
-    """
-
-    def __init__(self, hub: Hub, socket: WebSocket) -> None:
-        self._hub = hub
-        self._socket = socket
-        self._about = ""
-        self._chair = ""
-        self._runs: set[int | None] = set()
-        self._news = asyncio.Event()
-        self._free = asyncio.Event()
-        """Set while the browser has dealt with all it was sent, so that a slow one never has a queue."""
-        self._free.set()
-        self._known: dict[int, int] = {}
-        """By episode, the version of each game on Now that the browser has."""
-        loop = asyncio.get_running_loop()
-
-        def heard() -> None:
-            if not self._news.is_set():
-                with contextlib.suppress(RuntimeError):  # the page is closing
-                    loop.call_soon_threadsafe(self._news.set)
-
-        self._leave = hub.listen(heard)
-
-    def close(self) -> None:
-        """Forget it."""
-        self._leave()
-        for run in self._runs:
-            self._hub.look(run, -1)
-
-    async def serve(self) -> None:
-        """Take what the browser says, and send it the newest, until it leaves."""
-        sender = asyncio.create_task(self._send())
-        try:
-            while True:
-                asked = msgspec.json.decode(await self._socket.receive_text())
-                if isinstance(asked, dict):
-                    await self._asked(asked)
-        except msgspec.DecodeError:
-            await self._socket.close(4400)
-        finally:
-            sender.cancel()
-
-    async def _asked(self, asked: dict[str, Any]) -> None:
-        match asked:
-            case {"got": True}:
-                self._free.set()
-            case {"about": str(about)}:
-                self._about = about[:200]
-                self._chair = str(asked.get("chair", ""))[:100]
-                self._known.clear()
-                self._news.set()
-            case {"number": int(number), "choice": int(choice)}:
-                await self._do(lambda hub, table, chair: hub.act(chair, number, choice))
-            case {"do": "undo"}:
-                await self._do(lambda hub, table, chair: hub.take_back(table, chair))
-            case {"do": "hint", "agent": str(agent)}:
-                await self._do(lambda hub, table, chair: hub.hint(table, chair, agent))
-            case {"do": "resign"}:
-                await self._do(lambda hub, table, chair: hub.resign(table, chair))
-            case {"do": "again"}:
-                await self._do(lambda hub, table, chair: hub.again(table))
-
-    async def _do(self, what: Callable[[Hub, Table, Chair], Any]) -> None:
-        """Do what a person at a table asks for, or say why not."""
-        try:
-            table, chair = self._sitting()
-            if table is None or chair is None:
-                raise DovetailError("You only watch this game")
-            await asyncio.to_thread(what, self._hub, table, chair)
-        except DovetailError as error:
-            await self._socket.send_text(encode({"say": str(error)}).decode())
-
-    def _sitting(self) -> tuple[Table | None, Chair | None]:
-        """Return the table that is looked at, and the chair there whose key the browser knows."""
-        kind, _, key = self._about.partition(":")
-        table = self._hub.tables.get(key) if kind == "table" else None
-        people = [] if table is None else table.people
-        return table, next((each for each in people if each.key == self._chair), None)
-
-    async def _send(self) -> None:
-        last = b""
-        while True:
-            await self._free.wait()
-            await self._news.wait()
-            self._news.clear()
-            found = self._newest()
-            if found != last:
-                last = found
-                self._free.clear()
-                await self._socket.send_text(found.decode())
-            kind = self._about.partition(":")[0]
-            await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
-
-    def _newest(self) -> bytes:
-        hub = self._hub
-        kind, _, what = self._about.partition(":")
-        if kind == "wall":
-            self._look({None})
-            return encode({"now": hub.now(self._known)})
-        if kind == "now":
-            self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
-            return encode({"now": hub.now(self._known)})
-        game: Game | None = None
-        table, chair = self._sitting()
-        if kind == "game" and what.isdecimal():
-            game = hub.game(int(what))
-        elif table is not None and table.run is not None:
-            game = hub.game_of(table.run)
-        if game is not None and not game.over:
-            self._look({game.run})
-        about: dict[str, Any] = {
-            "game": None if game is None else game.about(),
-            "broker": hub.problem,
-            "names": [] if table is None else table.plan.names,
-            "problem": "" if table is None else table.problem,
-            "done": table is not None and table.done,
-        }
-        position: Any = None
-        if game is not None and game.positions:
-            position = msgspec.Raw(game.position(game.first + len(game.positions) - 1) or b"null")
-        about["position"] = position
-        about["mine"] = None if chair is None else chair.shown
-        about["waiting"] = chair is not None and chair.decision is not None
-        if table is not None and chair is not None:
-            about["seat"] = table.chairs.index(chair)
-            about["hint"] = chair.hint
-            about["can"] = {
-                "undo": table.plan.undo and table.decided(chair.seat) is not None,
-                "hint": table.plan.hints and chair.decision is not None,
-                "resign": not (table.done or chair.resigning),
-                "again": table.done,
-            }
-        if table is not None and table.again is not None:
-            same = None if chair is None else table.again.chairs[table.after(chair)]
-            about["again"] = _link(table.again, same)
-        return encode(about)
-
-    def _look(self, runs: set[int | None]) -> None:
-        for run in runs - self._runs:
-            self._hub.look(run, 1)
-        for run in self._runs - runs:
-            self._hub.look(run, -1)
-        self._runs = runs
-
-
 async def _picture(request: Request, position: dict[str, Any]) -> Response:
     form = request.path_params["form"]
     if form not in PICTURES:
         raise HTTPException(404, f"Pictures end in .{' or .'.join(PICTURES)}.")
     found = await asyncio.to_thread(picture, position, form)
     return Response(found, media_type=PICTURES[form])
-
-
-def _link(table: Table, chair: Chair | None) -> str:
-    """Return where a person finds a table, or someone who only watches it."""
-    where = f"/table/{table.key}"
-    return where if chair is None else f"{where}?chair={chair.key}"
 
 
 def _seed(text: str) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from dovetail.protocol import messages as m
+from dovetail.protocol.scenes import Choice
 from dovetail.web.positions import LONGEST_TEXT, drawn, encode, plain
+from dovetail.web.thoughts import choices, thought
 
 LONGEST_NAME = 100
 CLOSE = 0.1, 25.0
@@ -45,6 +47,10 @@ class Game:
     """By seat, how long it has thought, as far as that was seen."""
     thoughts: dict[int, Any] = field(default_factory=dict)
     """By turn, what is kept back until the end of a secret game."""
+    scene: Any = None
+    """Of the newest position, as it came."""
+    thought: list[Any] = field(default_factory=list)
+    """What led to the newest position."""
 
     @property
     def whole(self) -> bool:
@@ -64,6 +70,17 @@ class Game:
         if self.over and turn in self.thoughts:
             found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
         return found
+
+    def heard_thoughts(self, turn: m.WatchedTurn) -> list[Any]:
+        """Return what was thought before a turn, which is kept next; it comes only once."""
+        newest = self.turns[-1] if self.turns else None
+        if turn.thoughts or newest != turn.turn:
+            named: list[Choice] = []
+            if turn.thoughts and newest == turn.turn - 1:
+                named = choices(self.scene)
+            self.thought = [[seat, thought(each, named)] for seat, each in turn.thoughts]
+        self.scene = turn.scene
+        return self.thought
 
     def keep(self, turn: int, position: bytes) -> None:
         """Keep the newest position, or the newest again."""
@@ -102,7 +119,7 @@ def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
         "scene": scene,
         "problem": problem,
         "text": (turn.text or "")[:LONGEST_TEXT],
-        "thoughts": [[seat, plain(thoughts)] for seat, thoughts in turn.thoughts],
+        "thoughts": [],
     }
 
 

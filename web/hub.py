@@ -16,20 +16,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, cast
 
 import msgspec
 
-from dovetail.agent_servers.agent import RESIGN
 from dovetail.experiments.client import Experiment as Client
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import EpisodeRecord
-from dovetail.web.chairs import Chair, Chairs
+from dovetail.web.chairs import Chairs
 from dovetail.web.games import AFAR, CLOSE, Game, pace, position_of
+from dovetail.web.people import People
 from dovetail.web.positions import encode
-from dovetail.web.tables import HINT, Again, Hint, Plan, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -42,8 +39,6 @@ MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
 MOST_SHOWN = 24
 """Games on Now."""
-HINT_SECONDS = 30.0
-REPLAY_SECONDS = 30.0
 
 
 class _Watch(Client):
@@ -56,14 +51,6 @@ class _Watch(Client):
             self.heard(message)
         else:
             super()._take(message)
-
-
-def _clean(client: Client, instance: int) -> None:
-    client.forget(client.post(m.Cleanup(0, instance)))
-
-
-def _failure(episode: m.Episode) -> str:
-    return " ".join((episode.message or episode.reason).split())[:200]
 
 
 class Hub:
@@ -83,7 +70,7 @@ class Hub:
         self.rate = 0.0
         """Games per second."""
         self.games: OrderedDict[int, Game] = OrderedDict()
-        self.tables: dict[str, Table] = {}
+        self.people = People(self)
         self.chairs: Chairs | None = None
         self.version = 0
         self._listeners: set[Callable[[], None]] = set()
@@ -91,10 +78,6 @@ class Hub:
         """By run, or None for all: how many browsers look at it."""
         self._watched: dict[int | None, tuple[float, bool]] = {}
         """By run, or None for all others: the pace, and whether with thoughts."""
-        self._hints: dict[int, Hint] = {}
-        """By run."""
-        self._replays: dict[int, Again] = {}
-        """By run."""
         self._early: list[m.Message] | None = None
         """What is heard before the answer that names a new run."""
         self._jobs: queue.SimpleQueue[tuple[Callable[[Client], Any], Future[Any]]] = (
@@ -172,6 +155,13 @@ class Hub:
             "games": games,
         }
 
+    def whose(self, name: str) -> str:
+        """Return the entrant whose token or key the connected program of a name has shown; empty for none."""
+        for each in self.catalogue.get("peers", []):
+            if each["name"] == name and each["state"] == "ready":
+                return str(each.get("entrant", ""))
+        return ""
+
     def game(self, episode: int) -> Game | None:
         """Return a game by the broker's number of its episode."""
         return self.games.get(episode)
@@ -181,77 +171,7 @@ class Hub:
         with self._lock:
             return next((each for each in reversed(self.games.values()) if each.run == run), None)
 
-    # -- the games of people --------------------------------------------------------------------
-
-    def play(self, plan: Plan) -> Table:
-        """Start a game.
-
-        Raises:
-            DovetailError: there is no broker, or it refuses; the text says why.
-        """
-        chairs = self._present()
-        taken = [
-            chairs.add(name, self.changed) if kind == "person" else None
-            for kind, name in plan.seats
-        ]
-        table = Table(plan, taken)
-        with self._lock:
-            self.tables[table.key] = table
-            done = [each for each in self.tables.values() if each.done]
-            for each in done[: max(0, len(self.tables) - MOST_GAMES)]:
-                self._clear(each)
-        try:
-            self.ask(lambda client: self._begin(client, table, []))
-        except DovetailError:
-            self._clear(table)
-            raise
-        return table
-
-    def _present(self) -> Chairs:
-        if self.chairs is None:
-            raise DovetailError(f"There is no broker at {self.address}; start one and try again")
-        return self.chairs
-
-    def _clear(self, table: Table) -> None:
-        self.tables.pop(table.key, None)
-        for chair in table.people:
-            if self.chairs is not None:
-                self.chairs.remove(chair.key)
-
-    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> None:
-        """Start a table's run; in the hub's thread."""
-        plan = table.plan
-        agents: list[int | str] = []
-        try:
-            for number, ((_, name), chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
-                made = self._agent(client, name, plan.seed + number, chair)
-                agents.append(made)
-                if isinstance(made, int):
-                    table.instances.append(made)
-            run = plan.run(agents, line, clock=plan.clock, answer_timeout=None, label="page")
-
-            def named(number: int) -> None:
-                table.run = number
-
-            self._started(client, run, named)
-        except DovetailError:
-            for each in table.instances:
-                _clean(client, each)
-            table.instances.clear()
-            raise
-
-    def _agent(self, client: Client, name: str, seed: int, chair: Chair | None) -> int | str:
-        """Return an agent for a seat: an instance, or the name of a program that is one."""
-        if chair is None:
-            offers = self.catalogue.get("agents", [])
-            if any(each["name"] == name and each.get("instance") for each in offers):
-                return name
-            return client.create(name, seed=seed, timeout=30)
-        chairs = self._present()
-        parameters, peer = {"chair": chair.key}, chairs.name
-        return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
-
-    def _started(
+    def started(
         self, client: Client, run: m.Run, named: Callable[[int], None], *, whole: bool = False
     ) -> None:
         """Start a run and watch it; its first turn is not missed.
@@ -281,162 +201,15 @@ class Hub:
             for each in early:
                 self._heard(each)
 
-    def take_back(self, table: Table, chair: Chair) -> None:
-        """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
+    def drop(self, run: int) -> None:
+        """Drop the games of a run."""
+        with self._lock:
+            for episode in [e for e, game in self.games.items() if game.run == run]:
+                del self.games[episode]
 
-        Raises:
-            DovetailError: this table does not allow it, or there is nothing to take back.
-        """
-        if not table.plan.undo:
-            raise DovetailError(
-                "Moves cannot be taken back in a game with a clock or several people"
-            )
-        turn = table.decided(chair.seat)
-        if turn is None:
-            raise DovetailError("There is no move of yours to take back")
-        line = table.line(turn)
-
-        def begin(client: Client) -> None:
-            run = table.run
-            table.restart()
-            if run is not None:
-                with contextlib.suppress(DovetailError):  # it was over
-                    client.request(m.Cancel(0, run=run))
-                with self._lock:
-                    for episode in [e for e, game in self.games.items() if game.run == run]:
-                        del self.games[episode]
-            for each in table.instances:
-                _clean(client, each)
-            table.instances.clear()
-            try:
-                self._begin(client, table, line)
-            except DovetailError as error:
-                table.done, table.problem = True, str(error)
-                raise
-
-        self.ask(begin)
-
-    def hint(self, table: Table, chair: Chair, agent: str) -> None:
-        """Ask an agent what it would do in a person's place; the answer comes to the chair.
-
-        The agent gets what the person's seat gets: it takes that seat in a game of its own that begins with the
-        same seed and actions.
-
-        Raises:
-            DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
-        """
-        decision = chair.decision
-        if not table.plan.hints:
-            raise DovetailError("Several people play; this game was started without hints")
-        if decision is None:
-            raise DovetailError("Ask for a hint when it is your turn")
-        seat, turn, number = decision.seat.seat, decision.turn, chair.number
-        line = table.line(turn)
-
-        def begin(client: Client) -> None:
-            made = self._agent(client, agent, table.plan.seed, None)
-            hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
-            seats = [made] * len(table.plan.seats)
-            run = table.plan.run(
-                seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
-            )
-
-            def named(number: int) -> None:
-                hint.run = number
-                self._hints[number] = hint
-
-            try:
-                self._started(client, run, named)
-            except DovetailError:
-                if hint.instance:
-                    _clean(client, hint.instance)
-                raise
-
-        chair.hint = {"number": number, "by": agent}
-        self.changed()
-        try:
-            self.ask(begin)
-        except DovetailError:
-            chair.hint = None
-            raise
-
-    def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
-        """Have the broker play a recorded episode again, by a game that may not be installed here.
-
-        It is an opening as long as the episode, so no seat is asked.
-
-        Returns:
-            Its positions.
-
-        Raises:
-            DovetailError: there is no broker or no such game, or it plays differently.
-        """
-        chairs = self._present()
-        again = Again(chairs.add("replay", lambda: None))
-
-        def begin(client: Client) -> None:
-            parameters, peer = {"chair": again.chair.key}, chairs.name
-            again.instance = client.create(
-                chairs.agent, parameters=parameters, peer=peer, timeout=30
-            )
-            agents: list[int | str] = [again.instance] * len(record.result.seats)
-            run = m.Run(
-                *(0, record.environment, agents, record.configuration),
-                seeds=[record.result.seed],
-                mode="evaluate",
-                retries=0,
-                openings=[[[action for _, action in joint] for joint in record.actions]],
-                max_turns=max(1, len(record.actions)),
-                label=HINT,
-            )
-
-            def named(number: int) -> None:
-                self._replays[number] = again
-
-            try:
-                self._started(client, run, named, whole=True)
-            except DovetailError:
-                _clean(client, again.instance)
-                raise
-
-        try:
-            self.ask(begin)
-            if not again.done.wait(REPLAY_SECONDS):
-                raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
-        finally:
-            chairs.remove(again.chair.key)
-        if again.problem or not again.turns:
-            raise DovetailError(again.problem or "the game showed no turn")
-        return [position_of(turn) for turn in again.turns]
-
-    def resign(self, table: Table, chair: Chair) -> None:
-        """Give a person's seat up, at the latest when it is to act."""
-        if table.done:
-            raise DovetailError("The game is over")
-        chair.resigning = True
-        decision = chair.decision
-        if decision is not None:
-            chair.decision = None
-            self._present().answer(decision, RESIGN)
-
-    def again(self, table: Table) -> Table:
-        """Return the next game of the same people, each one seat further; it begins unless it has begun."""
-        if not table.done:
-            raise DovetailError("Finish this game first")
-        if table.again is None:
-            table.again = self.play(table.next())
-            self.changed()
-        return table.again
-
-    def act(self, chair: Chair, number: int, choice: int) -> None:
-        """Take what a person has chosen; errors as of ``Chair.chosen``."""
-        self._present().answer(*chair.chosen(number, choice))
-
-    def leave(self, table: Table) -> None:
-        """Break a game off."""
-        run = table.run
-        if run is not None and not table.done:
-            self.ask(lambda client: client.request(m.Cancel(0, run=run)))
+    def later(self, job: Callable[[Client], Any]) -> None:
+        """Carry out a request in the hub's thread; nothing waits for it."""
+        self._jobs.put((job, Future()))
 
     def ask(self, job: Callable[[Client], Any], timeout: float = 60.0) -> Any:
         """Carry out a request in the hub's thread.
@@ -490,9 +263,7 @@ class Hub:
         while not self._jobs.empty():
             _, future = self._jobs.get()
             future.set_exception(DovetailError(self.problem))
-        for table in list(self.tables.values()):
-            if not table.done:
-                table.done, table.problem = True, "The broker went away, and the game with it."
+        self.people.gone()
         self.changed()
 
     def _serve(self, client: Client) -> None:
@@ -532,10 +303,7 @@ class Hub:
         wanted: dict[int | None, tuple[float, bool]] = {None: (pace(AFAR, matches), False)}
         for run in looked:
             wanted[run] = pace(CLOSE, matches if None in looked else close), True
-        for table in list(self.tables.values()):
-            if table.run is not None and not table.done:
-                wanted[table.run] = 0.0, True
-        for run in (*self._hints, *self._replays):
+        for run in self.people.runs():
             wanted[run] = 0.0, True
         for run, (every, thoughts) in wanted.items():
             if self._watched.get(run) == (every, thoughts):
@@ -556,33 +324,16 @@ class Hub:
             self._early.append(message)
             return
         if isinstance(message, m.WatchedTurn):
-            hint, again = self._hints.get(message.run), self._replays.get(message.run)
-            if again is not None:
-                if len(again.turns) == message.turn:
-                    again.turns.append(message)
-            elif hint is None:
+            if not self.people.turn(message):
                 self._turn(message)
-            elif message.turn == hint.turn + 1:
-                for seat, action in message.actions:
-                    if seat == hint.seat:
-                        hint.chair.hinted(hint.number, hint.agent, action)
         elif isinstance(message, m.Episode):
             self._ended(message)
         elif isinstance(message, m.Done):
-            self._done(message)
+            self.people.done(message)
         self.changed()
 
     def _ended(self, episode: m.Episode) -> None:
-        hint = self._hints.get(episode.run)
-        if hint is not None and (hint.chair.hint or {}).keys() == {"number", "by"}:
-            hint.chair.hint = {
-                "number": hint.number,
-                "by": hint.agent,
-                "problem": f"{hint.agent} has no hint: {_failure(episode)}",
-            }
-        again = self._replays.get(episode.run)
-        if again is not None and episode.reason not in ("terminated", "truncated"):
-            again.problem = f"the replay failed: {_failure(episode)}"
+        self.people.ended(episode)
         game = self.games.get(episode.episode)
         if game is not None:
             game.over = True
@@ -598,27 +349,9 @@ class Hub:
             }
             game.version += 1
 
-    def _done(self, done: m.Done) -> None:
-        again = self._replays.pop(done.run, None)
-        if again is not None:
-            self._jobs.put((partial(_clean, instance=again.instance), Future()))
-            if done.reason == "failed":
-                again.problem = done.message
-            again.done.set()
-        hint = self._hints.pop(done.run, None)
-        if hint is not None and hint.instance:
-            self._jobs.put((partial(_clean, instance=hint.instance), Future()))
-        for table in list(self.tables.values()):
-            if table.run == done.run:
-                table.done = True
-                table.problem = done.message if done.reason == "failed" else ""
-                for each in table.instances:
-                    self._jobs.put((partial(_clean, instance=each), Future()))
-                table.instances.clear()
-
     def _turn(self, turn: m.WatchedTurn) -> None:
         game = self.games.get(turn.episode)
-        table = next((e for e in list(self.tables.values()) if e.run == turn.run), None)
+        table = self.people.table(turn.run)
         if table is not None:
             table.heard(turn)
         if game is None:
@@ -646,15 +379,18 @@ class Hub:
         position = position_of(turn)
         seconds = (game.seconds.get(seat, 0.0) for seat in range(len(turn.rewards)))
         position["seconds"] = [round(each, 3) for each in seconds]
-        if game.secret:
-            game.thoughts[turn.turn] = position.pop("thoughts")
+        thoughts = game.heard_thoughts(turn)
+        if not game.secret:
+            position["thoughts"] = thoughts
+        elif thoughts:
+            game.thoughts[turn.turn] = thoughts
         game.keep(turn.turn, encode(position))
         if turn.terminated or turn.truncated or turn.reason is not None:
             game.over = True
 
     def _forget(self) -> None:
         """Drop the oldest games beyond what is kept; the lock is held."""
-        playing = {each.run for each in self.tables.values() if not each.done}
+        playing = self.people.runs()
         total = sum(len(each.positions) for each in self.games.values())
         for episode, game in list(self.games.items()):
             if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS:

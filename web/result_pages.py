@@ -13,8 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.web.results import Execution, Results, Section, csv, differences
+from dovetail.web.files import csv_file
+from dovetail.web.results import Execution, Results, Section, differences
 
+STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
+"""What is shown of a stage."""
 PICTURE = "default-src 'none'; style-src 'unsafe-inline'"
 """The policy of a picture of a chart, whose styles stand in the file."""
 
@@ -44,7 +47,10 @@ class ResultPages:
         return [
             Route("/results", self.listed),
             Route("/results/compare", self.compare),
+            Route("/results/compare.csv", self.differences),
+            Route("/results/{store:int}/executions.csv", self.executions),
             Route(one, self.execution),
+            Route(f"{one}/run.csv", self.stages),
             Route(f"{one}/episodes.csv", self.episodes),
             Route(f"{one}/{{section}}/{{name}}.csv", self.table),
             Route(f"{one}/{{section}}/{{name}}.svg", self.picture),
@@ -54,6 +60,27 @@ class ResultPages:
         """The executions of all stores."""
         found = await asyncio.to_thread(lambda: list(self._results.listed()))
         return self._shown(request, "results", stores=found, when=when)
+
+    async def executions(self, request: Request) -> Response:
+        """The executions of a store as CSV."""
+        listed = await asyncio.to_thread(lambda: list(self._results.listed()))
+        number = request.path_params["store"]
+        if number >= len(listed):
+            raise HTTPException(404, f"There is no store {number}.")
+        _, found, problem = listed[number]
+        if problem:
+            raise HTTPException(404, problem)
+        rows = [
+            {**each, "stages": each["stages"][1], "stages_finished": each["stages"][0]}
+            for each in found
+        ]
+        return csv_file("executions", rows)
+
+    async def stages(self, request: Request) -> Response:
+        """The stages of an execution, when each was played, as CSV."""
+        path = request.path_params
+        found = await self._found(f"{path['store']}.{path['number']}")
+        return csv_file("stages", [{name: each[name] for name in STAGE} for each in found.stages])
 
     async def execution(self, request: Request) -> Response:
         """One execution."""
@@ -72,10 +99,7 @@ class ResultPages:
 
     async def compare(self, request: Request) -> Response:
         """Two executions side by side."""
-        names = request.query_params.getlist("of")
-        if len(names) != 2:
-            raise HTTPException(400, f"Choose two executions to compare; you chose {len(names)}.")
-        one, other = [await self._found(name) for name in names]
+        names, (one, other) = await self._both(request)
         keys = dict.fromkeys([each.key for side in (one, other) for each in side.sections])
         rows: list[tuple[Section, list[Section | None]]] = []
         for key in keys:
@@ -94,18 +118,33 @@ class ResultPages:
             when=when,
         )
 
+    async def differences(self, request: Request) -> Response:
+        """What the files of two executions do not share, as CSV."""
+        _, (one, other) = await self._both(request)
+        found = differences(one.file, other.file)
+        rows = [{"setting": key, "first": first, "second": second} for key, first, second in found]
+        return csv_file("differences", rows)
+
+    async def _both(self, request: Request) -> tuple[list[str], list[Execution]]:
+        """Return the names of the two executions to be compared, and both."""
+        names = request.query_params.getlist("of")
+        if len(names) != 2:
+            raise HTTPException(400, f"Choose two executions to compare; you chose {len(names)}.")
+        return names, [await self._found(name) for name in names]
+
     async def episodes(self, request: Request) -> Response:
         """All episodes of an execution as CSV."""
         store, number = request.path_params["store"], request.path_params["number"]
         await self._found(f"{store}.{number}")
-        return _file(await asyncio.to_thread(self._results.episodes, store, number), "episodes")
+        found = await asyncio.to_thread(self._results.episodes, store, number)
+        return csv_file("episodes", found)
 
     async def table(self, request: Request) -> Response:
         """A table of a section as CSV."""
         section, name = await self._section(request)
         if name not in section.tables:
             raise HTTPException(404, f"This section has no table {name[:80]!r}.")
-        return _file(csv(section.tables[name]), name)
+        return csv_file(name, section.tables[name])
 
     async def picture(self, request: Request) -> Response:
         """A picture of a section."""
@@ -135,11 +174,6 @@ class ResultPages:
 
 def _title(of: Execution) -> str:
     return f"{of.file.name} {of.row['id']}"
-
-
-def _file(text: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return Response(text, media_type="text/csv", headers=headers)
 
 
 def when(seconds: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 import threading
 from collections import OrderedDict
@@ -13,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import export, over_seeds, plot, report, reporting
+from dovetail.experiments import over_seeds, plot, report, reporting
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.numbers import numbers
 from dovetail.experiments.page import ratings
@@ -23,6 +22,7 @@ from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.table import standings_table, summary
 from dovetail.protocol.errors import DovetailError
+from dovetail.web.files import csv_of
 
 MOST_LISTED = 500
 """Executions of a store that are listed, the newest."""
@@ -124,24 +124,12 @@ class Results:
         """Return a row for each seat of each episode of an execution, as CSV; errors as above."""
         with self._records(store) as records:
             columns = records.columns()
-            return _csv(columns, records.rows(where=[f"execution={number}"]))
+            return csv_of(columns, records.rows(where=[f"execution={number}"]))
 
     def _records(self, store: int) -> Records:
         if not 0 <= store < len(self.stores):
             raise DovetailError(f"there is no store {store}; see Results for those that there are")
         return Records(self.stores[store])
-
-
-def csv(rows: Sequence[Row]) -> str:
-    """Return rows of plain values as CSV; their columns are those of any of them."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return _csv(columns, ({name: row.get(name) for name in columns} for row in rows))
-
-
-def _csv(columns: list[str], rows: Iterator[Row]) -> str:
-    out = io.StringIO()
-    export.text(out, columns, rows, "csv")
-    return out.getvalue()
 
 
 def differences(one: ExperimentFile, other: ExperimentFile) -> list[tuple[str, str, str]]:

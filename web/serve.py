@@ -10,7 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.web.app import LOCAL, application
+from dovetail.web.app import application
+from dovetail.web.guard import LOCAL
 from dovetail.web.hub import Hub
 
 

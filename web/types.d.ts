@@ -73,8 +73,8 @@ interface Hooks {
   /** Given if a person may choose: takes the choice's place. */
   play?: (choice: number) => void;
   say?: (text: string) => void;
-  /** Shows choices that differ by their label only; `before` is how many parts have been picked. */
-  ask?: (choices: { label: string; index: number }[], before: number) => void;
+  /** Shows choices that end at what has been picked; `ends`: others continue there; `focus`: the keyboard has no other place to go. */
+  ask?: (choices: { label: string; index: number }[], ends: boolean, focus: boolean) => void;
   /** Says which part of how many is to be pointed at. */
   step?: (picked: number, most: number) => void;
   /** The person's seat. */
@@ -85,13 +85,23 @@ interface Hooks {
   hinted?: string[];
   /** Says why nothing can be chosen. */
   why?: () => string;
+  /** What an agent thought of the choices, the best first. */
+  thoughts?: Considered[];
 }
 
+/** A choice that an agent has considered; with places if the scene said what one points at. */
+interface Considered extends Parts {
+  label: string;
+  value: number | null;
+  chance: number | null;
+  shows?: number[];
+}
 interface Thought {
-  values?: (number | null)[];
-  probabilities?: number[];
-  line?: string[];
-  text?: string;
+  text: string;
+  line: unknown[];
+  /** How many choices there were; `choices` has the best. */
+  count: number;
+  choices: Considered[];
 }
 interface Ending {
   reason?: string | null;

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from tests.experiments.arena.programs import Programs, port, until
 
+from dovetail.experiments.arena.store import FILE, Store
+
+from .conftest import PATIENCE, web
 from .playing import begin
 
 PAGES = ("", "play/dominion", "replay", "results", "results/compare?of=0.1&of=0.2")
+ARENA = """
+name = "Course"
+bind = "tcp://127.0.0.1:{port}"
+
+[[ladders]]
+name = "four"
+game = "connect_four"
+configuration = {{ rows = 4, columns = 4, connect = 3 }}
+openings = 1
+
+[[ladders.baselines]]
+name = "random"
+type = "random"
+"""
+FAULTY = """
+from dovetail import Agent
+
+class Faulty(Agent):
+    def step(self, decision):
+        raise ValueError("no idea")
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str, int]]:
+    """Return the page of a running arena, the tokens of an entrant and the operator, and the number of a paused agent."""
+    folder = tmp_path_factory.mktemp("course")
+    (folder / "arena.toml").write_text(ARENA.format(port=port()))
+    (folder / "faulty.py").write_text(FAULTY)
+    programs = Programs(folder)
+    try:
+        alice = programs.invited("alice")
+        programs.start("arena", "arena.toml")
+        programs.start("agent", "random", **alice)
+        programs.start("agent", "faulty.py:Faulty", **alice)
+        with Store(folder / "arena" / FILE) as store:
+
+            def paused() -> int | None:
+                players = store.players("four").values()
+                return next((each.id for each in players if each.state == "paused"), None)
+
+            number = until(lambda: store.latest(1, "four") > 8 and paused())
+        with web(folder, "--arena", "arena.toml") as (_, url):
+            operator = (folder / "arena" / "token").read_text().strip()
+            yield url, alice["DOVETAIL_TOKEN"], operator, number
+    finally:
+        programs.end()
 
 
 def found(page: Any, **options: Any) -> list[str]:
@@ -39,5 +91,55 @@ def test_axe_finds_nothing(chromium: Any, url: str, scheme: Any) -> None:
             page.wait_for_load_state()
             assert found(page, **only) == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
+    finally:
+        context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_arena(
+    chromium: Any, course: tuple[str, str, str, int], scheme: Any
+) -> None:
+    url, token, operator, number = course
+    only = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
+    context = chromium.new_context(
+        bypass_csp=True, color_scheme=scheme, viewport={"width": 400, "height": 800}
+    )
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+
+    def look(path: str, shown: str) -> None:
+        page.goto(url + path)
+        page.wait_for_selector(shown)
+        assert found(page, **only) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
+
+    def enter(given: str) -> None:
+        page.goto(f"{url}arena")
+        page.fill("input[name=token]", given)
+        page.click("button:has-text('Sign in')")
+        page.wait_for_selector("button:has-text('Sign out')" if given == token else "#archive")
+
+    try:
+        look("arena", "input[name=token]")
+        look("arena/four", "#recent")
+        look("arena/four/wall", "#games .piece")
+        page.wait_for_selector("#leaders td")
+        look(f"arena/four/{number}", ".problem")
+        assert page.locator("#faults").count() == 0
+        enter(token)
+        look("arena", "text=You are")
+        look(f"arena/four/{number}", "#faults")
+        assert "ValueError: no idea" in page.inner_text("main")
+        page.locator("main a[href*='/replay/']").first.click()
+        page.wait_for_selector("#board svg")
+        assert found(page, **only) == []
+        look("operator", "text=Only the arena's operator")
+        page.goto(f"{url}arena")
+        page.click("text=Sign out")
+        page.wait_for_selector("input[name=token]")
+        enter(operator)
+        look("operator", "#archive")
     finally:
         context.close()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+from .conftest import Served
 from .playing import CLICK, begin, play_on
 
 
@@ -172,3 +176,102 @@ def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
                     assert mine or not card.get("name"), card
                     hands += bool(card.get("name"))
     assert hands, "one's own hand is seen"
+
+
+def test_what_agents_thought_is_drawn_on_the_board(page: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.select_option("select[name='seat.0']", "mcts")
+    page.select_option("select[name='seat.1']", "alpha-beta")
+    page.click("summary")
+    for name, value in {"rows": "4", "columns": "4", "connect": "3"}.items():
+        page.fill(f"input[name='o.{name}']", value)
+    page.fill("input[name='seed']", "2")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-over=true]")
+    assert "before the last move" in page.inner_text("#thought")
+    assert page.locator("#board .weight").count() == 0
+    page.locator("h1").click()
+    page.keyboard.press("Home")
+    page.wait_for_selector("#board .weight")
+    # The shares of the four columns add up, and one row of the list is lit on the board.
+    assert "simulations" in page.inner_text("#thought")
+    shares = page.locator("#board .considered text").all_text_contents()
+    assert len(shares) == 4
+    assert abs(sum(float(each.rstrip(" %")) for each in shares) - 100) <= 2
+    rows = page.locator("#values button")
+    assert rows.all_inner_texts()[0].startswith("column ")
+    before = page.locator("#board .goal").get_attribute("x")
+    rows.nth(1).focus()
+    assert page.locator("#board .goal").get_attribute("x") != before
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#thought:has-text('alpha-beta')")
+    assert page.locator("#board .considered text").count() > 0
+
+
+PARTS = """
+from dovetail import Environment, Spec, Turn, spaces
+from dovetail.protocol.scenes import Cell, Choice, Scene
+
+class Parts(Environment):
+    name = "parts"
+    CHOICES = [("queen", [0, 1]), ("rook", [0, 1]), ("jump", [0, 2]), ("jump twice", [0, 2, 3])]
+
+    def init(self):
+        number = spaces.Discrete(5)
+        return Spec(seats=1, observation_spaces=[number], action_spaces=[number])
+
+    def start(self, seed):
+        self.moved = []
+        return Turn.ask(0, 0, [*range(5)])
+
+    def step(self, actions):
+        self.moved.append(actions[0])
+        return Turn.ask(0, 0, [*range(5)])
+
+    def scene(self, seat=None):
+        choices = [Choice(n, name, cells) for n, (name, cells) in enumerate(self.CHOICES)]
+        choices.append(Choice(4, "pass"))
+        cells = [Cell(float(n), 0.0, name="abcd"[n]) for n in range(4)]
+        moved = choices[self.moved[-1]].label if self.moved else ""
+        return Scene(4.0, 1.0, cells, choices=choices if seat == 0 else [], moved=moved)
+"""
+
+
+def test_choices_with_equal_parts_and_such_that_go_on(
+    page: Any, served: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "parts.py").write_text(PARTS)
+    line = [sys.executable, "-m", "dovetail", "env", f"{tmp_path}/parts.py:Parts"]
+    with subprocess.Popen([*line, "--connect", served.broker], cwd=tmp_path) as program:
+        try:
+            served.offers("parts")
+            begin(page, served.url, "parts", "")
+
+            def point(name: str) -> None:
+                page.locator(f".target[aria-label^='{name},']").evaluate(CLICK)
+
+            def offered() -> list[str]:
+                found: list[str] = page.locator("#buttons button").all_inner_texts()
+                return found
+
+            assert offered() == ["pass"]
+            point("a")
+            assert offered() == []
+            assert page.locator(".target").count() == 2
+            point("b")
+            assert offered() == ["queen", "rook"]
+            assert "Choose by a button" in page.inner_text("#prompt")
+            page.keyboard.press("Escape")
+            page.keyboard.press("Escape")
+            assert offered() == ["pass"]
+            point("a")
+            point("c")
+            assert offered() == ["jump (stop here)"]
+            assert page.locator(".target[aria-label^='d,']").count() == 1
+            page.click("#buttons button")
+            page.wait_for_selector("#log li[data-turn='1']:has-text('Person 1: jump')")
+            page.wait_for_selector("#game[data-waiting=true]")
+            page.click("text=pass")
+            page.wait_for_selector("#log li[data-turn='2']:has-text('Person 1: pass')")
+        finally:
+            program.terminate()

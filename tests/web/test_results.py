@@ -37,6 +37,9 @@ def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClie
     text = browser.get("/results").text
     assert text.index('href="/results/0/2"') < text.index('href="/results/0/1"')
     assert len(re.findall(r"missing.sqlite does not exist", text)) == 1
+    listed = table(browser, "/results/0/executions.csv")
+    assert [(row["id"], row["seed"]) for row in listed] == [("2", "6"), ("1", "5")]
+    assert listed[0]["stages"] == listed[0]["stages_finished"] > "0"
     assert 'href="/results" aria-current="page"' in text
 
 
@@ -80,6 +83,9 @@ def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
     assert "<td>seed</td><td>5</td><td>6</td>" in text
     for number in (1, 2):
         assert f"/results/0/{number}/curves/curves.svg" in text
+    (link,) = re.findall('href="(/results/compare.csv[^"]+)"', text)
+    differ = table(browser, link.replace("&amp;", "&"))
+    assert {"setting": "seed", "first": "5", "second": "6"} in differ
     one = browser.get("/results/compare?of=0.1")
     assert one.status_code == 400
     assert "you chose 1" in one.text
@@ -91,6 +97,8 @@ def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
         ("/results/0/9", "has no execution 9"),
         ("/results/1/1", "does not exist"),
         ("/results/7/1", "there is no store 7"),
+        ("/results/7/executions.csv", "There is no store 7"),
+        ("/results/1/executions.csv", "does not exist"),
         ("/results/compare?of=0.1&of=x", "does not name an execution"),
         ("/results/0/1/stages/none.csv", "has no table"),
         ("/results/0/1/none/none.svg", "There is no section"),

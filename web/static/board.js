@@ -94,9 +94,9 @@ function drawPiece(group, piece, box) {
     const r = size * 0.38;
     group.append(element("circle", { cx, cy, r, class: `piece ${owner}` }));
     const sign = piece.symbol || (piece.kind === "queen" ? "♛" : "");
-    if (sign) label(group, box, sign, size * 0.5, ink);
-    else if (piece.owner === 1) group.append(element("circle", { cx, cy, r: r * 0.45, fill: "none", stroke: "#fff", "stroke-width": 0.04 }));
     const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
+    if (sign) label(group, box, sign, size * 0.5, ink);
+    else if (piece.owner === 1 && !text) group.append(element("circle", { cx, cy, r: r * 0.45, fill: "none", stroke: "#fff", "stroke-width": 0.04 }));
     if (text) label(group, box, text, size * 0.4, ink);
   }
 }
@@ -169,7 +169,7 @@ export function draw(scene, hooks) {
   (scene.cells ?? []).forEach((cell, n) => {
     const box = at(`c${n}`), kind = CELLS[cell.kind ?? ""] ?? "square";
     if (cell.outline?.length) svg.append(element("polygon", { points: cell.outline.map((corner) => corner.join(",")).join(" "), class: kind }));
-    else svg.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: kind }));
+    else if (kind !== "dot") svg.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: kind }));
     if (kind === "holecell") svg.append(element("circle", { cx: box.x + 0.5, cy: box.y + 0.5, r: 0.4, class: "hole" }));
     if (kind === "dot") svg.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: box.w / 2, class: "dot" }));
     if (cell.text) label(svg, box, cell.text, 0.6, "ink");
@@ -181,6 +181,8 @@ export function draw(scene, hooks) {
   });
   for (const { x, y, text, end } of rim) svg.append(element("text", { x, y, "font-size": 0.28, "text-anchor": end ? "end" : "middle", class: "soft" }, text));
   for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
+  const beneath = element("g", { class: "considered", "aria-hidden": "true" });
+  svg.append(beneath);
   for (const piece of scene.pieces ?? []) drawPiece(svg, piece, at(`c${piece.cell}`));
   for (const title of titles) svg.append(element("text", { x: title.x, y: title.y, class: "zone" }, title.text));
   (scene.cards ?? []).forEach((card, n) => {
@@ -188,10 +190,10 @@ export function draw(scene, hooks) {
     const group = element("g", {});
     group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
     if (card.note) group.append(element("title", {}, card.note));
-    if (card.name) label(group, { ...box, x: box.x + 0.1, w: box.w - 0.2, h: box.h - 0.3 }, card.name, 0.34, "ink");
+    if (card.name) label(group, { ...box, x: box.x + 0.12, w: box.w - 0.24, h: box.h - 0.3 }, card.name, 0.34, "ink");
     const count = card.count ?? 1;
-    group.append(element("text", { x: box.x + box.w - 0.1, y: box.y + box.h - 0.1, "font-size": 0.25, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
-    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.1, y: box.y + box.h - 0.1, "font-size": 0.25, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
+    group.append(element("text", { x: box.x + box.w - 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
+    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
     svg.append(group);
   });
   for (const mark of scene.marks ?? []) {
@@ -201,9 +203,73 @@ export function draw(scene, hooks) {
       if (box) svg.append(element("rect", { x: box.x + gap, y: box.y + gap, width: box.w - 2 * gap, height: box.h - 2 * gap, rx: 0.1, class: ["last", "win", "danger"].includes(mark.kind) ? mark.kind : "last" }));
     }
   }
+  if (hooks?.thoughts?.length) considered(svg, beneath, boxes, hooks.thoughts);
   if (hooks?.play && scene.choices?.length) pointing(svg, scene, boxes, hooks);
   else if (hooks?.why) svg.addEventListener("click", () => hooks.say?.(hooks.why?.() ?? ""));
   return svg;
+}
+
+/** How an agent rates a choice: by its probability, else by its value. @param {Considered} choice */
+const weight = (choice) => choice.chance ?? choice.value;
+
+/** What an agent thought of a choice, in few characters. @param {number} worth @param {boolean} chance */
+const brief = (worth, chance) => (chance ? `${(100 * worth).toFixed(0)} %` : Math.abs(worth) >= 100 ? worth.toFixed(0) : worth.toFixed(2));
+
+/**
+ * Draw what an agent thought where its choices begin: a probability, of all choices that begin there, or the best value.
+ * @param {SVGSVGElement} svg @param {Element} beneath what lies beneath the pieces @param {Boxes} boxes @param {Considered[]} choices the best first
+ */
+function considered(svg, beneath, boxes, choices) {
+  const layer = element("g", { class: "considered", "aria-hidden": "true" });
+  svg.append(layer);
+  /** @type {Map<string, number>} */
+  const worths = new Map();
+  const chance = choices.some((choice) => choice.chance !== null);
+  for (const choice of choices) {
+    const [first] = parts(choice), worth = weight(choice);
+    if (!first || !boxes.has(first) || worth === null) continue;
+    worths.set(first, chance ? (worths.get(first) ?? 0) + worth : Math.max(worths.get(first) ?? -Infinity, worth));
+  }
+  const all = [...worths.values()], most = Math.max(...all), least = chance ? 0 : Math.min(...all);
+  const order = [...worths].sort(([, a], [, b]) => b - a);
+  order.forEach(([part, worth], n) => {
+    const { x, y, w, h } = /** @type {Box} */ (boxes.get(part));
+    const share = most > least ? (worth - least) / (most - least) : 1;
+    (part[0] === "c" ? beneath : layer).append(element("rect", { x, y, width: w, height: h, class: "weight", "fill-opacity": (0.08 + 0.42 * share).toFixed(2) }));
+    if (n >= LABELLED) return;
+    const text = brief(worth, chance), size = Math.min(0.3, Math.max(0.2, (1.5 * w) / text.length)), wide = 0.6 * size * text.length + 0.1;
+    const cx = x + w / 2, cy = h > 1.5 ? y + 0.3 : y + h / 2;
+    layer.append(element("rect", { x: cx - wide / 2, y: cy - 0.62 * size, width: wide, height: 1.24 * size, rx: 0.08, class: "tag" }));
+    layer.append(element("text", { x: cx, y: cy + 0.36 * size, "font-size": size, "text-anchor": "middle", class: "ink" }, text));
+  });
+  way(svg, boxes, choices[0]);
+}
+const LABELLED = 24;
+
+/** Show one of the choices that an agent considered. @param {SVGSVGElement} svg @param {Scene} scene @param {Considered} choice */
+export function point(svg, scene, choice) {
+  way(svg, placed(scene).boxes, choice);
+}
+
+/** Draw the way of one choice: its parts in order, and where it would lead. @param {SVGSVGElement} svg @param {Boxes} boxes @param {Considered} choice */
+function way(svg, boxes, choice) {
+  svg.querySelector(".way")?.remove();
+  const layer = element("g", { class: "way", "aria-hidden": "true" });
+  for (const n of choice.shows ?? []) {
+    const box = boxes.get(`c${n}`);
+    if (box) layer.append(element("rect", { x: box.x + 0.1, y: box.y + 0.1, width: box.w - 0.2, height: box.h - 0.2, rx: 0.1, class: "goal" }));
+  }
+  const found = parts(choice).flatMap((part) => boxes.get(part) ?? []);
+  const points = found.map((box) => `${box.x + box.w / 2},${box.y + box.h / 2}`);
+  if (points.length > 1 && !choice.shows?.length) {
+    layer.append(element("polyline", { points: points.join(" "), class: "track" }));
+    const end = found[found.length - 1];
+    layer.append(element("circle", { cx: end.x + end.w / 2, cy: end.y + end.h / 2, r: 0.14, class: "end" }));
+  } else if (found.length && !choice.shows?.length) {
+    const { x, y, w, h } = found[0];
+    layer.append(element("rect", { x: x + 0.03, y: y + 0.03, width: Math.max(0.02, w - 0.06), height: Math.max(0.02, h - 0.06), rx: 0.1, class: "goal" }));
+  }
+  svg.append(layer);
 }
 
 /** Let a person point at the parts of a choice, one after the other. @param {SVGSVGElement} svg @param {Scene} scene @param {Boxes} boxes @param {Hooks} hooks */
@@ -241,6 +307,7 @@ function pointing(svg, scene, boxes, hooks) {
       const { x, y, w, h } = box(part);
       const group = element("g", { class: "target", role: "button", tabindex: n === 0 ? 0 : -1, "aria-label": `${nameOf(scene, part)}, can be chosen`, "data-part": part });
       if (part[0] === "c" && found.length > 60) group.append(element("circle", { cx: x + w / 2, cy: y + h / 2, r: 0.12, class: "litdot" }));
+      else if (Math.min(w, h) < 0.3) group.append(element("line", w > h ? { x1: x + 0.1, x2: x + w - 0.1, y1: y + h / 2, y2: y + h / 2, class: "lit" } : { x1: x + w / 2, x2: x + w / 2, y1: y + 0.1, y2: y + h - 0.1, class: "lit" }));
       else group.append(element("rect", { x: x + 0.05, y: y + 0.05, width: Math.max(0.02, w - 0.1), height: Math.max(0.02, h - 0.1), rx: 0.1, class: "lit" }));
       group.append(element("rect", { x, y, width: w, height: h, class: "ring" }));
       group.addEventListener("focus", () => preview(part));
@@ -252,7 +319,7 @@ function pointing(svg, scene, boxes, hooks) {
     }
     if (focus) /** @type {SVGElement | null} */ (layer.querySelector(".target"))?.focus();
     hooks.step?.(picked.length, Math.max(...open().map((choice) => choice.path.length)));
-    hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length);
+    hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length > 0 && open().length > 0, focus && !found.length);
   }
 
   /** @param {string} part @param {boolean} focus */

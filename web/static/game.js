@@ -1,5 +1,5 @@
 // A game: live, at a table where one plays, or a replay.
-import { draw, element, moved, parts } from "./board.js";
+import { draw, element, moved, parts, point } from "./board.js";
 import { button, of } from "./dom.js";
 import { live } from "./live.js";
 
@@ -68,7 +68,7 @@ function seats(position, scene) {
     const who = document.createElement("span"), score = document.createElement("b"), more = document.createElement("small");
     who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${seat === own ? " – you" : ""}`;
     score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
-    const result = game?.result?.seats?.[seat];
+    const result = at === null ? game?.result?.seats?.[seat] : undefined;
     const thought = position?.seconds?.[seat];
     const earned = game?.whole === false ? "" : `return ${+returns[seat].toFixed(3)}`;
     more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : earned, !result && thought !== undefined ? `${thought.toFixed(1)} s` : ""].filter(Boolean).join("; ");
@@ -78,24 +78,47 @@ function seats(position, scene) {
   of("seats").replaceChildren(...items);
 }
 
-/** @param {Position | null | undefined} position */
-function thoughts(position) {
-  const found = position?.thoughts ?? [];
-  of("thoughts").hidden = !found.length;
-  if (!found.length) return;
-  const [seat, thought] = found[0];
-  const values = thought.values ?? [], chances = thought.probabilities ?? [];
-  of("thought").textContent = [name(seat), thought.text, thought.line?.length ? `expects ${thought.line.join(" ")}` : ""].filter(Boolean).join(": ");
-  const order = [...(values.length ? values : chances).keys()].sort((a, b) => (chances[b] ?? values[b] ?? -Infinity) - (chances[a] ?? values[a] ?? -Infinity)).slice(0, 12);
-  const rows = order.map((n) => {
-    const row = document.createElement("tr");
-    for (const text of [`choice ${n + 1}`, values[n]?.toFixed(3) ?? "", chances.length ? `${(100 * chances[n]).toFixed(0)} %` : ""]) {
+/** What was thought in the position that is shown, which comes with the next turn; of the newest, what led to it. @param {Position | null | undefined} position */
+function thought(position) {
+  const next = at === null ? undefined : turns.get(at + 1);
+  const here = next && position && next.turn === position.turn + 1 ? next.thoughts?.[0] : undefined;
+  const [seat, found] = here ?? (at === null ? position?.thoughts?.[0] : undefined) ?? [0, null];
+  return { seat, found, here: Boolean(here) };
+}
+
+/** List what an agent thought. @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
+function thoughts(position, scene) {
+  const { seat, found, here } = thought(position);
+  of("thoughts").hidden = !found;
+  if (!found) return;
+  const placed = found.choices.some((choice) => parts(choice).length);
+  of("thought").textContent = [here ? name(seat) : `${name(seat)}, before the last move`, found.text, found.line.length ? `expects ${found.line.join(" ")}` : "", !here && placed ? "◀ shows it on the board" : ""].filter(Boolean).join(": ");
+  of("course").replaceChildren(course());
+  const key = JSON.stringify([here, found]);
+  if (of("values").dataset.key === key) return;
+  of("values").dataset.key = key;
+  const chances = found.choices.some(({ chance }) => chance !== null), head = document.createElement("tr");
+  for (const title of ["Choice", "Value", ...(chances ? ["Chance"] : [])]) {
+    const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = title; head.append(cell);
+  }
+  const rows = found.choices.slice(0, 12).map((choice) => {
+    const row = document.createElement("tr"), first = document.createElement("td");
+    if (here && placed) {
+      const button = document.createElement("button");
+      button.type = "button"; button.className = "plain"; button.textContent = choice.label;
+      const show = () => { const svg = of("board").querySelector("svg"); if (svg && scene) point(svg, scene, choice); };
+      for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, show);
+      first.append(button);
+    } else first.textContent = choice.label;
+    row.append(first);
+    for (const text of [choice.value?.toFixed(3) ?? "", ...(chances ? [choice.chance === null ? "" : `${(100 * choice.chance).toFixed(0)} %`] : [])]) {
       const cell = document.createElement("td"); cell.textContent = text; row.append(cell);
     }
     return row;
   });
-  of("values").replaceChildren(...rows);
-  of("course").replaceChildren(course());
+  const more = found.count - rows.length;
+  of("values").replaceChildren(head, ...rows);
+  of("others").textContent = more > 0 ? `and ${more} more` : "";
 }
 
 /** How good each agent thought its best choice, over the turns that are known. */
@@ -103,8 +126,8 @@ function course() {
   /** @type {Map<number, [number, number][]>} */
   const lines = new Map();
   for (const { turn, thoughts: found } of turns.values()) {
-    for (const [seat, thought] of found ?? []) {
-      const known = (thought.values ?? []).filter((value) => typeof value === "number");
+    for (const [seat, { choices }] of found ?? []) {
+      const known = choices.flatMap(({ value }) => value ?? []);
       if (known.length) lines.set(seat, [...(lines.get(seat) ?? []), [turn, Math.max(...known)]]);
     }
   }
@@ -118,17 +141,18 @@ function course() {
   return svg;
 }
 
-/** @param {{ label: string, index: number }[]} choices @param {number} before how many parts have been picked */
-function buttons(choices, before) {
+/** @param {{ label: string, index: number }[]} choices @param {boolean} [ends] whether others continue where these end @param {boolean} [focus] */
+function buttons(choices, ends = false, focus = false) {
   const target = of("buttons");
   target.replaceChildren();
   for (const { label, index } of choices) {
     const made = document.createElement("button");
     made.type = "button";
-    made.textContent = before ? `${label} (stop here)` : label;
+    made.textContent = ends ? `${label} (stop here)` : label;
     made.addEventListener("click", () => play(index));
     target.append(made);
   }
+  if (focus) target.querySelector("button")?.focus();
 }
 
 /** Say what to point at. @param {number} picked @param {number} most */
@@ -187,18 +211,20 @@ function show() {
   const playing = waiting ? seated : null;
   of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
   const hinted = playing ? proposed() : [];
-  const drawing = JSON.stringify([scene, playing !== null, hinted]);
+  const { found, here } = thought(position);
+  const considered = here && found ? found.choices : [];
+  const drawing = JSON.stringify([scene, playing !== null, hinted, considered]);
   if (drawing !== drawn) {
     drawn = drawing;
     const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
     of("buttons").replaceChildren();
     if (drawable) {
-      of("board").replaceChildren(draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why }));
+      of("board").replaceChildren(draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why, thoughts: considered }));
     } else of("board").replaceChildren();
-    if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })), 0);
+    if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })));
     else if (playing && scene?.choices) {
       const bare = scene.choices.map((choice, index) => ({ choice, index })).filter(({ choice }) => !parts(choice).length);
-      if (bare.length) buttons(bare.map(({ choice, index }) => ({ label: choice.label, index })), 0);
+      if (bare.length) buttons(bare.map(({ choice, index }) => ({ label: choice.label, index })));
     }
     of("text").hidden = Boolean(drawable);
     const trouble = (playing ? playing.problem : position?.problem) || "";
@@ -209,7 +235,7 @@ function show() {
   of("prompt").hidden = !playing;
   controls();
   seats(position, scene);
-  thoughts(position);
+  thoughts(position, scene);
   links();
   const first = game?.first ?? 0, count = kind === "replay" ? turns.size : (game?.count ?? 0);
   slider.min = String(first); slider.max = String(Math.max(first, first + count - 1)); slider.value = String(at ?? first + count - 1);
@@ -246,6 +272,18 @@ function log(position) {
 }
 
 let filling = false;
+/** Places whose position came while a person played, without what the agents thought: that is shown after the end. @type {Set<number>} */
+const early = new Set();
+
+/** Fetch a position that is not there, or not whole; return whether it is there now. @param {number} place */
+async function fetched(place) {
+  if (turns.has(place) && !early.has(place)) return true;
+  try {
+    const answer = await fetch(`/game/${game?.episode}/turn/${place}`);
+    if (answer.ok) { turns.set(place, await answer.json()); early.delete(place); }
+    return answer.ok;
+  } catch { return false; }  // the connection says so
+}
 
 /** Fetch the last turns that went by too fast to be sent, for the list of turns and the returns. */
 async function fill() {
@@ -253,14 +291,11 @@ async function fill() {
   filling = true;
   const last = game.first + game.count - 1;
   for (let place = Math.max(game.first, last - 40); place < last; place += 1) {
-    if (turns.has(place)) continue;
-    const answer = await fetch(`/game/${game.episode}/turn/${place}`);
-    if (!answer.ok) break;
-    const position = await answer.json();
-    turns.set(place, position);
-    log(position);
+    if (!await fetched(place)) break;
+    log(/** @type {Position} */ (turns.get(place)));
   }
   filling = false;
+  show();
 }
 
 /** @param {number} turn */
@@ -269,9 +304,9 @@ async function go(turn) {
   const wanted = Math.max(first, Math.min(last, turn));
   at = wanted === last ? null : wanted;
   if (kind === "replay") newest = turns.get(last) ?? null;
-  if (at !== null && !turns.has(wanted) && game) {
-    const answer = await fetch(`/game/${game.episode}/turn/${wanted}`);
-    if (answer.ok) turns.set(wanted, await answer.json());
+  if (at !== null && game) {
+    // The next turn has what was thought in this one.
+    await Promise.all([wanted, wanted + 1].filter((place) => place <= last).map(fetched));
   }
   show();
 }
@@ -285,6 +320,7 @@ of("last").addEventListener("click", () => go(Infinity));
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.matches("input, select, textarea");
   if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape" && !of("board").contains(/** @type {Node} */ (event.target))) of("board").querySelector("svg")?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
   if (waiting && at === null) {
     const index = (mine?.scene?.choices ?? []).findIndex((choice) => choice.key === event.key);
     if (index >= 0) { event.preventDefault(); play(index); return; }
@@ -340,7 +376,9 @@ if (kind === "replay") {
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
     ({ broker, problem, done } = message);
-    if (message.game && game && message.game.episode !== game.episode) { turns.clear(); of("log").replaceChildren(); at = null; }
+    if (message.game && game && message.game.episode !== game.episode) { turns.clear(); early.clear(); of("log").replaceChildren(); at = null; }
+    // At a table they are kept back until the end.
+    if (kind === "table" && message.game?.over && game && !game.over) for (const place of turns.keys()) early.add(place);
     game = message.game ?? game;
     names = message.names?.length ? message.names : names;
     const before = mine?.number;
@@ -355,7 +393,7 @@ if (kind === "replay") {
       if (followed) location.href = message.again;
     }
     if (mine && mine.number !== before) { say(""); shownAt = performance.now(); if (waiting) at = null; }
-    if (message.position && game) { newest = message.position; turns.set(game.first + game.count - 1, newest); log(newest); }
+    if (message.position && game) { newest = message.position; early.delete(game.first + game.count - 1); turns.set(game.first + game.count - 1, newest); log(newest); }
     show();
     if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }
     fill();

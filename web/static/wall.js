@@ -7,7 +7,7 @@ export function table(target, heads, rows) {
   /** @param {unknown[]} cells @param {string} kind */
   const row = (cells, kind) => {
     const line = document.createElement("tr");
-    for (const each of cells) { const cell = document.createElement(kind); cell.textContent = String(each ?? ""); line.append(cell); }
+    for (const each of cells) { const cell = document.createElement(kind); if (kind === "th") cell.setAttribute("scope", "col"); cell.textContent = String(each ?? ""); line.append(cell); }
     return line;
   };
   made.append(row(heads, "th"));

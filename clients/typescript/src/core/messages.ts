@@ -2087,7 +2087,10 @@ export interface Scene {
   pieces?: readonly Piece[];
   /** What lies beside it. */
   cards?: readonly Card[];
-  /** One for each legal action of the seat to act, in their order; none for who may not act. */
+  /**
+   * One for each legal action of the seat to act, in their order; none for another seat. Watchers may get
+   * them in games of perfect information.
+   */
   choices?: readonly Choice[];
   /** What cannot be drawn: round, phase, what is left. */
   caption?: string;

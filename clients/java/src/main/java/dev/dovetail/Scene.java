@@ -12,7 +12,8 @@ import java.util.Map;
  * @param cells The board; later ones are drawn over earlier ones.
  * @param pieces What lies on it.
  * @param cards What lies beside it.
- * @param choices One for each legal action of the seat to act, in their order; none for who may not act.
+ * @param choices One for each legal action of the seat to act, in their order; none for another seat. Watchers may
+ *     get them in games of perfect information.
  * @param caption What cannot be drawn: round, phase, what is left.
  * @param seats The seats, in order.
  * @param marks What stands out.

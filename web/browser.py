@@ -1,0 +1,182 @@
+"""A browser's connection: what it looks at, and the newest of that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.websockets import WebSocket
+
+from dovetail.protocol.errors import DovetailError
+from dovetail.web.chairs import Chair
+from dovetail.web.games import Game
+from dovetail.web.hub import Hub
+from dovetail.web.people import People
+from dovetail.web.positions import encode
+from dovetail.web.tables import Table
+
+PAUSE = {"now": 0.25, "wall": 0.25}
+"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not flood us."""
+GAME_PAUSE = 0.1
+TABLE_PAUSE = 0.02
+"""For who plays there."""
+
+
+class Browser:
+    """A browser's connection.
+
+    Args:
+        hub: what there is to see.
+        socket: accepted.
+    """
+
+    def __init__(self, hub: Hub, socket: WebSocket) -> None:
+        self._hub = hub
+        self._socket = socket
+        self._about = ""
+        self._chair = ""
+        self._runs: set[int | None] = set()
+        self._news = asyncio.Event()
+        self._free = asyncio.Event()
+        """Set while the browser has dealt with all it was sent, so that a slow one never has a queue."""
+        self._free.set()
+        self._known: dict[int, int] = {}
+        """By episode, the version of each game on Now that the browser has."""
+        loop = asyncio.get_running_loop()
+
+        def heard() -> None:
+            if not self._news.is_set():
+                with contextlib.suppress(RuntimeError):  # the page is closing
+                    loop.call_soon_threadsafe(self._news.set)
+
+        self._leave = hub.listen(heard)
+
+    def close(self) -> None:
+        """Forget it."""
+        self._leave()
+        for run in self._runs:
+            self._hub.look(run, -1)
+
+    async def serve(self) -> None:
+        """Take what the browser says, and send it the newest, until it leaves."""
+        sender = asyncio.create_task(self._send())
+        try:
+            while True:
+                asked = msgspec.json.decode(await self._socket.receive_text())
+                if isinstance(asked, dict):
+                    await self._asked(asked)
+        except msgspec.DecodeError:
+            await self._socket.close(4400)
+        finally:
+            sender.cancel()
+
+    async def _asked(self, asked: dict[str, Any]) -> None:
+        match asked:
+            case {"got": True}:
+                self._free.set()
+            case {"about": str(about)}:
+                self._about = about[:200]
+                self._chair = str(asked.get("chair", ""))[:100]
+                self._known.clear()
+                self._news.set()
+            case {"number": int(number), "choice": int(choice)}:
+                await self._do(lambda people, table, chair: people.act(chair, number, choice))
+            case {"do": "undo"}:
+                await self._do(lambda people, table, chair: people.take_back(table, chair))
+            case {"do": "hint", "agent": str(agent)}:
+                await self._do(lambda people, table, chair: people.hint(table, chair, agent))
+            case {"do": "resign"}:
+                await self._do(lambda people, table, chair: people.resign(table, chair))
+            case {"do": "again"}:
+                await self._do(lambda people, table, chair: people.again(table))
+
+    async def _do(self, what: Callable[[People, Table, Chair], Any]) -> None:
+        """Do what a person at a table asks for, or say why not."""
+        try:
+            table, chair = self._sitting()
+            if table is None or chair is None:
+                raise DovetailError("You only watch this game")
+            await asyncio.to_thread(what, self._hub.people, table, chair)
+        except DovetailError as error:
+            await self._socket.send_text(encode({"say": str(error)}).decode())
+
+    def _sitting(self) -> tuple[Table | None, Chair | None]:
+        """Return the table that is looked at, and the chair there whose key the browser knows."""
+        kind, _, key = self._about.partition(":")
+        table = self._hub.people.tables.get(key) if kind == "table" else None
+        people = [] if table is None else table.people
+        return table, next((each for each in people if each.key == self._chair), None)
+
+    async def _send(self) -> None:
+        last = b""
+        while True:
+            await self._free.wait()
+            await self._news.wait()
+            self._news.clear()
+            found = self._newest()
+            if found != last:
+                last = found
+                self._free.clear()
+                await self._socket.send_text(found.decode())
+            kind = self._about.partition(":")[0]
+            await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
+
+    def _newest(self) -> bytes:
+        hub = self._hub
+        kind, _, what = self._about.partition(":")
+        if kind == "wall":
+            self._look({None})
+            return encode({"now": hub.now(self._known)})
+        if kind == "now":
+            self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
+            return encode({"now": hub.now(self._known)})
+        game: Game | None = None
+        table, chair = self._sitting()
+        if kind == "game" and what.isdecimal():
+            game = hub.game(int(what))
+        elif table is not None and table.run is not None:
+            game = hub.game_of(table.run)
+        if game is not None and not game.over:
+            self._look({game.run})
+        about: dict[str, Any] = {
+            "game": None if game is None else game.about(),
+            "broker": hub.problem,
+            "names": [] if table is None else table.plan.names,
+            "problem": "" if table is None else table.problem,
+            "done": table is not None and table.done,
+        }
+        position: Any = None
+        if game is not None and game.positions:
+            position = msgspec.Raw(game.position(game.first + len(game.positions) - 1) or b"null")
+        about["position"] = position
+        about["mine"] = None if chair is None else chair.shown
+        about["waiting"] = chair is not None and chair.decision is not None
+        if table is not None and chair is not None:
+            about["seat"] = table.chairs.index(chair)
+            about["hint"] = chair.hint
+            about["can"] = {
+                "undo": table.plan.undo and table.decided(chair.seat) is not None,
+                "hint": table.plan.hints and chair.decision is not None,
+                "resign": not (table.done or chair.resigning),
+                "again": table.done,
+            }
+        if table is not None and table.again is not None:
+            same = None if chair is None else table.again.chairs[table.after(chair)]
+            about["again"] = link(table.again, same)
+        return encode(about)
+
+    def _look(self, runs: set[int | None]) -> None:
+        for run in runs - self._runs:
+            self._hub.look(run, 1)
+        for run in self._runs - runs:
+            self._hub.look(run, -1)
+        self._runs = runs
+
+
+def link(table: Table, chair: Chair | None) -> str:
+    """Return where a person finds a table, or someone who only watches it."""
+    where = f"/table/{table.key}"
+    return where if chair is None else f"{where}?chair={chair.key}"

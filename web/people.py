@@ -1,0 +1,340 @@
+"""What people do at the page's tables, and the runs in which agents give hints and games are played again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dovetail.agent_servers.agent import RESIGN
+from dovetail.experiments.client import Experiment as Client
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail.web.chairs import Chair, Chairs
+from dovetail.web.games import position_of
+from dovetail.web.tables import HINT, Again, Hint, Plan, Table
+
+if TYPE_CHECKING:
+    from dovetail.web.hub import Hub
+
+MOST_TABLES = 200
+HINT_SECONDS = 30.0
+REPLAY_SECONDS = 30.0
+
+
+def _clean(client: Client, instance: int) -> None:
+    client.forget(client.post(m.Cleanup(0, instance)))
+
+
+def _failure(episode: m.Episode) -> str:
+    return " ".join((episode.message or episode.reason).split())[:200]
+
+
+class People:
+    """The games that people have started, and what they ask for at them.
+
+    Args:
+        hub: the connection to the broker.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.tables: dict[str, Table] = {}
+        self._hints: dict[int, Hint] = {}
+        """By run."""
+        self._replays: dict[int, Again] = {}
+        """By run."""
+        self._lock = threading.Lock()
+
+    # -- what they ask for ------------------------------------------------------------------------
+
+    def play(self, plan: Plan) -> Table:
+        """Start a game.
+
+        Raises:
+            DovetailError: there is no broker, or it refuses; the text says why.
+        """
+        chairs = self._present()
+        taken = [
+            chairs.add(name, self._hub.changed) if kind == "person" else None
+            for kind, name in plan.seats
+        ]
+        table = Table(plan, taken)
+        with self._lock:
+            self.tables[table.key] = table
+            done = [each for each in self.tables.values() if each.done]
+            for each in done[: max(0, len(self.tables) - MOST_TABLES)]:
+                self._clear(each)
+        try:
+            self._hub.ask(lambda client: self._begin(client, table, []))
+        except DovetailError:
+            self._clear(table)
+            raise
+        return table
+
+    def _present(self) -> Chairs:
+        if self._hub.chairs is None:
+            raise DovetailError(
+                f"There is no broker at {self._hub.address}; start one and try again"
+            )
+        return self._hub.chairs
+
+    def _clear(self, table: Table) -> None:
+        self.tables.pop(table.key, None)
+        for chair in table.people:
+            if self._hub.chairs is not None:
+                self._hub.chairs.remove(chair.key)
+
+    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> None:
+        """Start a table's run; in the hub's thread."""
+        plan = table.plan
+        agents: list[int | str] = []
+        try:
+            for number, ((_, name), chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
+                made = self._agent(client, name, plan.seed + number, chair)
+                agents.append(made)
+                if isinstance(made, int):
+                    table.instances.append(made)
+            run = plan.run(agents, line, clock=plan.clock, answer_timeout=None, label="page")
+
+            def named(number: int) -> None:
+                table.run = number
+
+            self._hub.started(client, run, named)
+        except DovetailError:
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            raise
+
+    def _agent(self, client: Client, name: str, seed: int, chair: Chair | None) -> int | str:
+        """Return an agent for a seat: an instance, or the name of a program that is one."""
+        if chair is None:
+            offers = self._hub.catalogue.get("agents", [])
+            if any(each["name"] == name and each.get("instance") for each in offers):
+                return name
+            return client.create(name, seed=seed, timeout=30)
+        chairs = self._present()
+        parameters, peer = {"chair": chair.key}, chairs.name
+        return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
+
+    def take_back(self, table: Table, chair: Chair) -> None:
+        """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
+
+        Raises:
+            DovetailError: this table does not allow it, or there is nothing to take back.
+        """
+        if not table.plan.undo:
+            raise DovetailError(
+                "Moves cannot be taken back in a game with a clock or several people"
+            )
+        turn = table.decided(chair.seat)
+        if turn is None:
+            raise DovetailError("There is no move of yours to take back")
+        line = table.line(turn)
+
+        def begin(client: Client) -> None:
+            run = table.run
+            table.restart()
+            if run is not None:
+                with contextlib.suppress(DovetailError):  # it was over
+                    client.request(m.Cancel(0, run=run))
+                self._hub.drop(run)
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            try:
+                self._begin(client, table, line)
+            except DovetailError as error:
+                table.done, table.problem = True, str(error)
+                raise
+
+        self._hub.ask(begin)
+
+    def hint(self, table: Table, chair: Chair, agent: str) -> None:
+        """Ask an agent what it would do in a person's place; the answer comes to the chair.
+
+        The agent gets what the person's seat gets: it takes that seat in a game of its own that begins with the
+        same seed and actions.
+
+        Raises:
+            DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
+        """
+        decision = chair.decision
+        if not table.plan.hints:
+            raise DovetailError("Several people play; this game was started without hints")
+        if decision is None:
+            raise DovetailError("Ask for a hint when it is your turn")
+        seat, turn, number = decision.seat.seat, decision.turn, chair.number
+        line = table.line(turn)
+
+        def begin(client: Client) -> None:
+            made = self._agent(client, agent, table.plan.seed, None)
+            hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
+            seats = [made] * len(table.plan.seats)
+            run = table.plan.run(
+                seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
+            )
+
+            def named(number: int) -> None:
+                hint.run = number
+                self._hints[number] = hint
+
+            try:
+                self._hub.started(client, run, named)
+            except DovetailError:
+                if hint.instance:
+                    _clean(client, hint.instance)
+                raise
+
+        chair.hint = {"number": number, "by": agent}
+        self._hub.changed()
+        try:
+            self._hub.ask(begin)
+        except DovetailError:
+            chair.hint = None
+            raise
+
+    def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
+        """Have the broker play a recorded episode again, by a game that may not be installed here.
+
+        It is an opening as long as the episode, so no seat is asked.
+
+        Returns:
+            Its positions.
+
+        Raises:
+            DovetailError: there is no broker or no such game, or it plays differently.
+        """
+        chairs = self._present()
+        again = Again(chairs.add("replay", lambda: None))
+
+        def begin(client: Client) -> None:
+            parameters, peer = {"chair": again.chair.key}, chairs.name
+            again.instance = client.create(
+                chairs.agent, parameters=parameters, peer=peer, timeout=30
+            )
+            agents: list[int | str] = [again.instance] * len(record.result.seats)
+            run = m.Run(
+                *(0, record.environment, agents, record.configuration),
+                seeds=[record.result.seed],
+                mode="evaluate",
+                retries=0,
+                openings=[[[action for _, action in joint] for joint in record.actions]],
+                max_turns=max(1, len(record.actions)),
+                label=HINT,
+            )
+
+            def named(number: int) -> None:
+                self._replays[number] = again
+
+            try:
+                self._hub.started(client, run, named, whole=True)
+            except DovetailError:
+                _clean(client, again.instance)
+                raise
+
+        try:
+            self._hub.ask(begin)
+            if not again.done.wait(REPLAY_SECONDS):
+                raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
+        finally:
+            chairs.remove(again.chair.key)
+        if again.problem or not again.turns:
+            raise DovetailError(again.problem or "the game showed no turn")
+        return [position_of(turn) for turn in again.turns]
+
+    def resign(self, table: Table, chair: Chair) -> None:
+        """Give a person's seat up, at the latest when it is to act."""
+        if table.done:
+            raise DovetailError("The game is over")
+        chair.resigning = True
+        decision = chair.decision
+        if decision is not None:
+            chair.decision = None
+            self._present().answer(decision, RESIGN)
+
+    def again(self, table: Table) -> Table:
+        """Return the next game of the same people, each one seat further; it begins unless it has begun."""
+        if not table.done:
+            raise DovetailError("Finish this game first")
+        if table.again is None:
+            table.again = self.play(table.next())
+            self._hub.changed()
+        return table.again
+
+    def act(self, chair: Chair, number: int, choice: int) -> None:
+        """Take what a person has chosen; errors as of ``Chair.chosen``."""
+        self._present().answer(*chair.chosen(number, choice))
+
+    def leave(self, table: Table) -> None:
+        """Break a game off."""
+        run = table.run
+        if run is not None and not table.done:
+            self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
+
+    # -- what the hub hears -----------------------------------------------------------------------
+
+    def runs(self) -> set[int]:
+        """Return the runs that are watched turn by turn."""
+        return {*self._playing(), *self._hints, *self._replays}
+
+    def _playing(self) -> set[int]:
+        tables = list(self.tables.values())
+        return {each.run for each in tables if each.run is not None and not each.done}
+
+    def table(self, run: int) -> Table | None:
+        """Return the table whose game a run is; None if people did not start it."""
+        return next((each for each in list(self.tables.values()) if each.run == run), None)
+
+    def turn(self, turn: m.WatchedTurn) -> bool:
+        """Take a turn; return whether it is of a run that only gives a hint or plays a game again."""
+        hint, again = self._hints.get(turn.run), self._replays.get(turn.run)
+        if again is not None:
+            if len(again.turns) == turn.turn:
+                again.turns.append(turn)
+        elif hint is not None and turn.turn == hint.turn + 1:
+            for seat, action in turn.actions:
+                if seat == hint.seat:
+                    hint.chair.hinted(hint.number, hint.agent, action)
+        return hint is not None or again is not None
+
+    def ended(self, episode: m.Episode) -> None:
+        """Take the end of an episode."""
+        hint = self._hints.get(episode.run)
+        if hint is not None and (hint.chair.hint or {}).keys() == {"number", "by"}:
+            hint.chair.hint = {
+                "number": hint.number,
+                "by": hint.agent,
+                "problem": f"{hint.agent} has no hint: {_failure(episode)}",
+            }
+        again = self._replays.get(episode.run)
+        if again is not None and episode.reason not in ("terminated", "truncated"):
+            again.problem = f"the replay failed: {_failure(episode)}"
+
+    def done(self, done: m.Done) -> None:
+        """Take the end of a run."""
+        again = self._replays.pop(done.run, None)
+        if again is not None:
+            self._hub.later(partial(_clean, instance=again.instance))
+            if done.reason == "failed":
+                again.problem = done.message
+            again.done.set()
+        hint = self._hints.pop(done.run, None)
+        if hint is not None and hint.instance:
+            self._hub.later(partial(_clean, instance=hint.instance))
+        for table in list(self.tables.values()):
+            if table.run == done.run:
+                table.done = True
+                table.problem = done.message if done.reason == "failed" else ""
+                for each in table.instances:
+                    self._hub.later(partial(_clean, instance=each))
+                table.instances.clear()
+
+    def gone(self) -> None:
+        """End all games: the broker is gone."""
+        for table in list(self.tables.values()):
+            if not table.done:
+                table.done, table.problem = True, "The broker went away, and the game with it."
