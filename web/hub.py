@@ -184,9 +184,10 @@ class Hub:
         """
         self._early = []
         try:
-            # Watched from afar, as all runs are, a run shows its first turns; then it is watched closely.
-            if whole:
-                client.request(m.Watch(0, None, scenes=True))
+            # Watched from afar, as all runs are, a run shows its first turns, and what was thought before the
+            # second; then it is watched closely.
+            far = 0.0 if whole else self._watched.get(None, (pace(AFAR, 0), False))[0]
+            client.request(m.Watch(0, None, scenes=True, thoughts=True, every=far))
             try:
                 number = client.request(run)["run"]
                 named(number)
@@ -194,8 +195,7 @@ class Hub:
                     client.request(m.Watch(0, number, scenes=True, thoughts=True))
                 self._watched[number] = 0.0, True
             finally:
-                if whole:
-                    self._watched.pop(None, None)  # asked for again, at its pace
+                self._watched.pop(None, None)  # asked for again, as before
         finally:
             early, self._early = self._early, None
             for each in early:
