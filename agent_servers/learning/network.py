@@ -7,6 +7,7 @@ All weights lie in one vector, so that an update or a trace of all layers is one
 from __future__ import annotations
 
 import random
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 Activation = Literal["sigmoid", "tanh", "relu"]
 Output = Literal["tanh", "linear"]
 Array = NDArray[np.floating[Any]]
+_COMPILED = find_spec("numba") is not None
 
 
 def size(inputs: int, hidden: int) -> int:
@@ -97,6 +99,13 @@ class Network:
             inputs[:n] = rows.reshape(n, -1)
             inputs[n] = extra
         np.matmul(whole, self._first, out=hidden)
+        self._activate(hidden)
+        np.matmul(augmented, self._second, out=out)
+        if self.output == "tanh":
+            np.tanh(out, out=out)
+        return out
+
+    def _activate(self, hidden: Array) -> None:
         if self.activation == "tanh":
             np.tanh(hidden, out=hidden)
         elif self.activation == "relu":
@@ -106,10 +115,16 @@ class Network:
             np.tanh(hidden, out=hidden)
             np.multiply(hidden, 0.5, out=hidden)
             np.add(hidden, 0.5, out=hidden)
-        np.matmul(augmented, self._second, out=out)
-        if self.output == "tanh":
-            np.tanh(out, out=out)
-        return out
+
+    def each(self, rows: NDArray[Any]) -> Array:
+        """Return the value of each row, the same whatever rows are beside it; shape (rows,).
+
+        Those of ``values`` may differ in the last bits with the number of rows.
+        """
+        hidden = _sums(rows, self._first)
+        self._activate(hidden)
+        out = _sums(hidden, self._second[:, None])[:, 0]
+        return np.tanh(out) if self.output == "tanh" else out
 
     def row(self, index: int) -> Array:
         """Return a copy of a row of the last ``values``."""
@@ -217,6 +232,11 @@ class Linear:
             self._out = np.tanh(self._out)
         return self._out
 
+    def each(self, rows: NDArray[Any]) -> Array:
+        """Return the value of each row, the same whatever rows are beside it; shape (rows,)."""
+        out = _sums(rows, self.weights[:, None])[:, 0]
+        return np.tanh(out) if self.output == "tanh" else out
+
     def row(self, index: int) -> Array:
         """Return a copy of a row of the last ``values``."""
         return self._whole[index, :-1].copy()
@@ -231,3 +251,17 @@ class Linear:
     def apply(self, direction: Array, step: float) -> None:
         """Add ``step`` times ``direction`` to the weights."""
         np.add(self.weights, direction * step, out=self.weights, casting="same_kind")
+
+
+def _sums(rows: NDArray[Any], weights: Array) -> Array:
+    """Return the sums of a layer, each row by itself; weights have the shape (inputs + 1, units)."""
+    flat = np.ascontiguousarray(rows.reshape(len(rows), -1), weights.dtype)
+    out: Array = np.empty((len(flat), weights.shape[1]), weights.dtype)
+    if not _COMPILED:
+        for row, sums in zip(flat, out, strict=True):
+            sums[...] = (row[:, None] * weights[:-1]).sum(axis=0) + weights[-1]
+        return out
+    from dovetail.agent_servers.learning.forward import layer
+
+    layer(flat, weights, out)
+    return out

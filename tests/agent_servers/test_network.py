@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.learning.network import Activation, Network, Output, size
+from dovetail.agent_servers.learning import network as learning_network
+from dovetail.agent_servers.learning.network import Activation, Linear, Network, Output, size
 
 KINDS = [(a, o) for a in get_args(Activation) for o in get_args(Output)]
 
@@ -48,6 +49,25 @@ def test_values_are_those_of_plain_loops(activation: Activation, output: Output)
         expected = [slow_value(net, row) for row in batch]
         assert net.values(batch) == pytest.approx(expected, abs=1e-12)
         assert net.values(batch[:-1], batch[-1]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_each_row_has_its_value_whatever_rows_are_beside_it(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_network, "_COMPILED", compiled)
+    made: list[Network | Linear] = [
+        Network(84, 42, activation, output, random.Random(3)) for activation, output in KINDS
+    ]
+    made.append(Linear(84, "tanh"))
+    made[-1].weights += np.random.default_rng(4).normal(0, 0.5, 85).astype("f4")
+    batch = (np.random.default_rng(1).random((300, 6, 7, 2)) < 0.4).astype("u1")
+    for net in made:
+        together = net.each(batch)
+        for size_of_part in (1, 7, 64):
+            parts = [net.each(batch[at : at + size_of_part]) for at in range(0, 300, size_of_part)]
+            assert np.concatenate(parts).tolist() == together.tolist()
+        assert together == pytest.approx(net.values(batch), abs=1e-5)
 
 
 @pytest.mark.parametrize(("activation", "output"), KINDS)

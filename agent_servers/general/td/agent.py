@@ -158,7 +158,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     def _evaluate(self, decisions: list[Decision]) -> list[int]:
         rows = [self._rows(each) for each in decisions]
         assert self.averaged is not None
-        values = self.averaged.values(rows[0] if len(rows) == 1 else np.concatenate(rows))
+        values = self.averaged.each(rows[0] if len(rows) == 1 else np.concatenate(rows)).tolist()
         actions, first = [], 0
         for decision, each in zip(decisions, rows, strict=True):
             assert decision.legal is not None
@@ -288,7 +288,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         drawn = memory.chance.states, greedy, chosen, explored
         if rows.mode == "evaluate":
             assert self.averaged is not None
-            explore_rows(which, counts, self.averaged.run(after), -1.0, *drawn)
+            explore_rows(which, counts, self.averaged.each(after), -1.0, *drawn)
             return np.nonzero(bits)[1][chosen]
 
         network = self._network

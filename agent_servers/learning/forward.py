@@ -1,0 +1,34 @@
+"""The sums of a network's layers, compiled: those of a row do not depend on the rows beside it.
+
+A matrix product of BLAS takes another order of additions for another number of rows, so that its last
+bits differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@njit(cache=True)
+def layer(rows: Array, weights: Array, out: Array) -> None:
+    """Write the sums of a layer; inputs that are 0, as most flags of a board, cost nothing.
+
+    Args:
+        rows: shape (rows, inputs).
+        weights: shape (inputs + 1, units); the last row is added as it is.
+        out: shape (rows, units).
+    """
+    inputs, units = rows.shape[1], weights.shape[1]
+    for number in range(rows.shape[0]):
+        for unit in range(units):
+            out[number, unit] = weights[inputs, unit]
+        for place in range(inputs):
+            given = rows[number, place]
+            if given != 0:
+                for unit in range(units):
+                    out[number, unit] += given * weights[place, unit]
