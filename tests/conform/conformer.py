@@ -26,9 +26,6 @@ from dovetail.protocol.legal import mask
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.spaces import Discrete, Space
 
-BROKER = os.environ.get("DOVETAIL_BROKER", "tcp://127.0.0.1:5757")
-TOKEN = os.environ.get("DOVETAIL_TOKEN")
-
 
 class Refusing(Struct, frozen=True, forbid_unknown_fields=True):
     refuse: bool = False
@@ -256,9 +253,9 @@ class Told(Experiment):
     lost_is_possible = False
 
 
-def experiment() -> int:
-    hello = m.Hello(m.VERSION, "experiment", token=TOKEN)
-    link = Link(BROKER, hello)
+def experiment(broker: str, token: str | None) -> int:
+    hello = m.Hello(m.VERSION, "experiment", token=token)
+    link = Link(broker, hello)
     told = Told(link)
     try:
         write("welcome", link.session.welcome.name if link.session.welcome else "")
@@ -294,13 +291,15 @@ def experiment() -> int:
 
 
 def main(role: str) -> int:
+    broker = os.environ.get("DOVETAIL_BROKER", "tcp://127.0.0.1:5757")
+    token = os.environ.get("DOVETAIL_TOKEN")
     try:
         if role == "agent":
-            serve_agent(Conformer, BROKER, token=TOKEN)
+            serve_agent(Conformer, broker, token=token)
         elif role == "environment":
-            serve_environment(ConformerGame, BROKER, token=TOKEN)
+            serve_environment(ConformerGame, broker, token=token)
         else:
-            return experiment()
+            return experiment(broker, token)
     except DovetailError as error:
         print(error, file=sys.stderr)
         return 1

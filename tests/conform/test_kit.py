@@ -6,11 +6,16 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.conform.forking import Forker
 
+from dovetail.conform import program
 from dovetail.conform import run as kit
 from dovetail.protocol.messages import Role
 
@@ -30,25 +35,52 @@ def _mistakes() -> dict[str, tuple[Role, str, Any]]:
 MISTAKES = _mistakes()
 
 
-@pytest.mark.timeout(400)  # seventy programs, one after another on a busy machine
+@pytest.fixture(scope="module")
+def _forked() -> Iterator[None]:
+    """Have the kit fork its programs instead of starting them."""
+    forker = Forker()
+    forking = SimpleNamespace(**{**vars(subprocess), "Popen": forker.popen})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program, "subprocess", forking)
+        yield
+    forker.close()
+
+
+@pytest.fixture(scope="module")
+def tried(request: pytest.FixtureRequest, _forked: None) -> dict[str, kit.Result]:
+    """Every wrong client of this session with its case, several at once: most only wait."""
+
+    def run(name: str) -> kit.Result:
+        role, case, _ = MISTAKES[name]
+        chosen = [each for each in kit.CASES[role] if each.name == case]
+        assert len(chosen) == 1, f"there is no case {case}"
+        [result] = kit.run(role, ["wrong_client", name, role], chosen, patience=3.0)
+        return result
+
+    names = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "tried" in item.fixturenames
+    ]
+    with ThreadPoolExecutor(8) as pool:
+        return dict(zip(names, pool.map(run, names), strict=True))
+
+
+@pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_dovetails_own_python_passes(role: Any) -> None:
-    command = [sys.executable, str(HERE / "conformer.py"), role]
     failed = {
         each.name: (each.expected, each.got)
-        for each in kit.run(role, command, kit.select(role), patience=30.0)
+        for each in kit.run(role, ["conformer", role], kit.select(role), patience=30.0)
         if not each.passed
     }
     assert failed == {}
 
 
+@pytest.mark.xdist_group("wrong clients")
 @pytest.mark.parametrize("name", list(MISTAKES))
-def test_a_wrong_client_is_caught(name: str) -> None:
-    role, case, _ = MISTAKES[name]
-    command = [sys.executable, str(HERE / "wrong_client.py"), name, role]
-    chosen = [each for each in kit.CASES[role] if each.name == case]
-    assert len(chosen) == 1, f"there is no case {case}"
-    [result] = kit.run(role, command, chosen, patience=3.0)
+def test_a_wrong_client_is_caught(name: str, tried: dict[str, kit.Result]) -> None:
+    result = tried[name]
     assert not result.passed
     assert result.expected
     foreseen = "told to" in result.stderr  # by the case
@@ -56,10 +88,10 @@ def test_a_wrong_client_is_caught(name: str) -> None:
 
 
 @pytest.mark.rule("S15.1", "S15.2")
-@pytest.mark.timeout(400)  # seventy programs, one after another on a busy machine
+@pytest.mark.usefixtures("_forked")
 @pytest.mark.parametrize("role", list(kit.CASES))
 def test_a_client_that_ignores_bad_frames_and_never_resumes_passes_level_1(role: Any) -> None:
-    command = [sys.executable, str(HERE / "wrong_client.py"), "speaks-level-1-only", role]
+    command = ["wrong_client", "speaks-level-1-only", role]
     one = kit.run(role, command, kit.select(role, level=1), patience=30.0)
     assert {each.name: (each.expected, each.got) for each in one if not each.passed} == {}
 
@@ -113,15 +145,15 @@ def test_wrong_usage_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "text"),
+    ("command", "text"),
     [
         (["true"], "true cannot be tested: it says no hello (got an exit with status 0)"),
         (["sleep", "60"], "it says no hello (got nothing in 2 s)"),
         ([sys.executable, "-c", "import sys; sys.exit('no luck')"], "its last words: no luck"),
     ],
 )
-def test_a_program_that_is_no_conformer_is_not_tried(program: list[str], text: str) -> None:
-    found = dovetail("agent", "--patience", "2", "--", *program)
+def test_a_program_that_is_no_conformer_is_not_tried(command: list[str], text: str) -> None:
+    found = dovetail("agent", "--patience", "2", "--", *command)
     assert found.returncode == 2
     assert text in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1

@@ -849,6 +849,10 @@ def drops_a_field_of_run() -> None:
     )
 
 
+def main(name: str, role: str) -> int:
+    MISTAKES[name][2]()
+    return conformer.main(role)
+
+
 if __name__ == "__main__":
-    MISTAKES[sys.argv[1]][2]()
-    sys.exit(conformer.main(sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))

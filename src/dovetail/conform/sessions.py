@@ -242,11 +242,11 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     @case("S4.11", greet=False)
     def a_session_that_is_heard_stays(p: Program) -> None:
         """A peer that hears pings keeps its connection."""
-        p.greet(heartbeat=0.5)
+        p.greet(heartbeat=0.75)
         if role == "experiment":
             p.line("welcome")
         listen(p)
-        for number in range(14):
+        for number in range(14):  # for longer than the 3 s of silence that would be too long
             p.send({"type": "ping", "number": number})
             p.expect("pong", number=number)
             time.sleep(0.25)
