@@ -172,14 +172,14 @@ def _results(body: Xml.Element, last: Source) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "ratings.svg")
                 title = f"{tournament.name}: ratings as games were played"
-                plot.lines(path, title, "share of the games", "Elo", curves)
+                plot.lines([path], title, "share of the games", "Elo", curves)
                 _picture(body, path)
     measure, found = report.curves(file, played)
     if any(len(points) > 1 for points in found.values()):
         _add(body, "h2", "Learning curves")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "curves.svg")
-            plot.learning_curves(path, file.name, measure, found)
+            plot.learning_curves([path], file.name, measure, found)
             _picture(body, path)
     _add(body, "h2", "All stages")
     rows = [(each.stage, t) for each in played for t in report.tallies(each)]
@@ -239,7 +239,7 @@ def _measures(body: Xml.Element, records: Records, last: Source) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, curves) in enumerate(names.items()):
             path = Path(folder, f"{number}.svg")
-            plot.lines(path, name, "learning episodes", f"{name} (mean)", curves)
+            plot.lines([path], name, "learning episodes", f"{name} (mean)", curves)
             _picture(body, path)
 
 

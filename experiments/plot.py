@@ -19,12 +19,12 @@ class Point:
 
 
 def learning_curves(
-    path: Path, title: str, measure: str, curves: Mapping[str, Sequence[Point]]
+    paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, Sequence[Point]]
 ) -> None:
-    """Write a picture with a line and a 95 % band for each curve.
+    """Write pictures with a line and a 95 % band for each curve.
 
     Args:
-        path: where to: .png, .svg or .pdf.
+        paths: where to: .png, .svg or .pdf.
         title: above the picture.
         measure: what the estimates are; ``win rate`` is shown from 0 to 100 %.
         curves: points in rising order by label.
@@ -42,7 +42,7 @@ def learning_curves(
             linewidth=0,
         )
     _finish(axes, title, f"{measure} (band: 95 %)", share=measure == "win rate")
-    save(figure, path)
+    save(figure, paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +87,34 @@ def curves_over_runs(
             linewidth=0,
         )
     _finish(axes, title, f"{measure} ({band})", share=measure == "score")
-    for path in paths:
-        save(figure, path)
+    save(figure, paths)
 
 
 def lines(
-    path: Path,
+    paths: Sequence[Path],
     title: str,
     across: str,
     measure: str,
     curves: Mapping[str, Sequence[tuple[float, float]]],
 ) -> None:
-    """Write a picture with a line for each label; ``across`` and ``measure`` name the axes."""
+    """Write pictures with a line for each label; ``across`` and ``measure`` name the axes."""
     figure, axes = _axes()
     for label, points in curves.items():
         axes.plot([x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=label)
     _finish(axes, title, measure, share=False)
     axes.set_xlabel(across)
-    save(figure, path)
+    save(figure, paths)
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Any, paths: Sequence[Path]) -> None:
     """Write a figure; equal figures give equal files."""
     import matplotlib
 
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
-    with matplotlib.rc_context({"svg.hashsalt": "dovetail"}):
-        figure.savefig(path, dpi=150, metadata=metadata)
+    for path in paths:
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
+        with matplotlib.rc_context({"svg.hashsalt": "dovetail"}):
+            figure.savefig(path, dpi=150, metadata=metadata)
+        figure.set_layout_engine("none")  # laid out once: it takes as long as drawing
 
 
 def _axes() -> tuple[Any, Any]:

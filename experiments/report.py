@@ -30,8 +30,8 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     measure, found = curves(file, played)
     if any(len(points) > 1 for points in found.values()):
         console.print(curve_table(f"Learning curves: {measure}", found))
-        for form in ("png", "svg", "pdf"):
-            learning_curves(folder / f"curves.{form}", file.name, measure, found)
+        paths = [folder / f"curves.{form}" for form in ("png", "svg", "pdf")]
+        learning_curves(paths, file.name, measure, found)
     if file.phases or file.evaluations or file.leagues:
         console.print(summary("Before and after" if found else file.name, _ends(file, played)))
     for each in tournaments:

@@ -229,7 +229,7 @@ def _seeds(records: Records, row: Row) -> Iterator[Section]:
 def _svg(draw: Any, *given: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "picture.svg")
-        draw(path, *given)
+        draw([path], *given)
         return path.read_text(encoding="utf-8")
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.experiments.blank import blank
+
+from dovetail.experiments import plot
 
 SMALL = """
 name = "small"
@@ -50,3 +53,9 @@ def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the pictures of this process empty."""
+    monkeypatch.setattr(plot, "save", blank)

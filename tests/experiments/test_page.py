@@ -73,6 +73,7 @@ def test_the_page_says_what_was_played(played: Execution) -> None:
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_file_beside_it_plays_the_same_again(played: Execution, tmp_path: Path) -> None:
     again = execute(played.folder / "experiment.json", out=tmp_path, in_process=True)
     assert again.states == played.states

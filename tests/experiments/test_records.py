@@ -171,6 +171,7 @@ def test_a_state_is_named_by_experiment_and_agent(
             read_state(text)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_experiment_begins_with_the_state_of_another(
     played: Execution, out: Path, tmp_path: Path
 ) -> None:

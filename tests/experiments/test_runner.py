@@ -49,6 +49,7 @@ def broker() -> Iterator[str]:
         yield processes.address
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_same_results_everywhere(
     small: Path, tmp_path: Path, broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +96,7 @@ def test_it_leaves_a_summary_curves_results_and_a_journal(
     assert "Learning curves: win rate" in printed
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_resumed_is_the_same_as_uninterrupted(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +247,7 @@ def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
         ("raise", "could not be played", "the logs of all programs are in {}"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_the_logs_stay_and_the_error_says_where(
     tmp_path: Path, stop: str, complaint: str, where: str
 ) -> None:
@@ -352,6 +355,7 @@ def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("in_process", [True, False])
+@pytest.mark.usefixtures("undrawn")
 def test_what_does_not_fit_costs_one_line(
     small: Path, tmp_path: Path, key: str, value: Any, complaint: str, in_process: bool
 ) -> None:
@@ -363,6 +367,7 @@ def test_what_does_not_fit_costs_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> None:
     program = tmp_path / "first.py"
     program.write_text(

@@ -14,6 +14,7 @@ from dovetail.experiments.file import read
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import stages
 
+pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """
 name = "three"
 seed = 5

@@ -101,7 +101,10 @@ def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Trial
 
 
 def test_killed_and_resumed_is_as_undisturbed(
-    seeded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seeded: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     whole = played(seeded, tmp_path / "whole")
     assert [each.variant for each in whole.series] == ["hidden=4", "hidden=8"]
@@ -118,10 +121,12 @@ def test_killed_and_resumed_is_as_undisturbed(
     assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
     assert found[0]["note"] == "few seeds"
 
+    request.getfixturevalue("undrawn")
     resumed = interrupted(seeded, tmp_path / "broken", monkeypatch)
     assert account(resumed) == account(whole)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_search_by_optuna_is_played_and_resumed(
     seeded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,9 +151,12 @@ def test_a_search_by_optuna_is_played_and_resumed(
     assert account(resumed) == account(whole)
 
 
-def test_several_at_once_are_as_one_after_the_other(seeded: Path, tmp_path: Path) -> None:
+def test_several_at_once_are_as_one_after_the_other(
+    seeded: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     overrides = {"sweep.parameters": {"agents.one.parameters.hidden": [4]}}
     at_once = played(seeded, tmp_path / "two", overrides=overrides, jobs=2)
+    request.getfixturevalue("undrawn")
     in_turn = played(seeded, tmp_path / "one", overrides=overrides)
     assert account(at_once) == account(in_turn)
     found = (tmp_path / "two" / "seeded" / "trials" / "001" / "progress.txt").read_text()
@@ -168,6 +176,7 @@ def test_a_trial_that_fails_does_not_stop_the_others(seeded: Path, tmp_path: Pat
     assert [row["finished"] is not None for row in rows] == [True, False]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_seed_is_an_execution(seeded: Path, tmp_path: Path) -> None:
     seeded.write_text(FILE.replace("seeds = [1, 2]", "").replace("[sweep.parameters]", "[x]"))
     with pytest.raises(DovetailError, match="has no key 'x'"):

@@ -17,7 +17,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.experiments.blank import blank
 
+from dovetail.experiments import plot
 from dovetail.experiments.runner import Options
 from dovetail.experiments.trials import execute
 
@@ -55,7 +57,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("results")
     path = top / "small.toml"
     path.write_text(EXPERIMENT)
-    execute(path, out=top / "out", options=Options(in_process=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plot, "save", blank)  # the page draws by itself
+        execute(path, out=top / "out", options=Options(in_process=True))
     return top / "out" / "small"
 
 
