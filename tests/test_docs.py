@@ -38,7 +38,13 @@ def blocks(page: str) -> list[tuple[int, str, str]]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES)
+LONG = {"agents/dots.md"}
+"""Pages whose examples learn for long."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(each, marks=[pytest.mark.slow] * (each in LONG)) for each in PAGES]
+)
 def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType(f"docs_{page.partition('.')[0].replace('-', '_')}")
     monkeypatch.setitem(__import__("sys").modules, module.__name__, module)

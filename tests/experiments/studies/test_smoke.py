@@ -8,9 +8,14 @@ from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail.experiments.studies.rows import STUDIES, study
 
+LONG = {"amazons", "tetris"}
+"""Studies of which even a piece of each kind of work takes long."""
+
 
 @pytest.mark.timeout(600)  # with empty caches most of it is compiling
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in LONG)) for each in STUDIES]
+)
 def test_every_kind_of_work_of_a_study_is_done_once(
     name: str,
     tmp_path: Path,
