@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -17,20 +18,27 @@ _fast = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the groups as markers."""
+    """Declare the groups as markers, and let programs be interrupted."""
+    # A shell has what it starts in the background ignore SIGINT, and programs inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, meaning in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}; run with `make test-{name}`")
     config.addinivalue_line("markers", "rule(*numbers): the rules of SPEC.md that a test tries")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with its group."""
     for item in items:
+        path = item.path.relative_to(TOP).as_posix()
         try:
-            name = group(item.path.relative_to(TOP).as_posix())
+            name = group(path)
         except LookupError as error:
             raise pytest.UsageError(str(error)) from None
         item.add_marker(getattr(pytest.mark, name))
+        if name == "learners":  # so that one worker alone compiles what a file needs
+            item.add_marker(pytest.mark.xdist_group(path))
 
 
 @pytest.hookimpl(wrapper=True)
