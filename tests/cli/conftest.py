@@ -14,20 +14,26 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from tests.forking import Forker
 
 HERE = Path(__file__).parent
 GAME = HERE / "count_up.py"
 WAIT = 30.0
+STARTED = {
+    "dovetail": [sys.executable, "-m", "dovetail"],
+    "experiment": [sys.executable, str(HERE / "experiment.py")],
+}
+"""How the programs of ``programs.py`` are started where they are not forked."""
 
 
 class Program:
     """A process whose lines can be waited for."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(self, popen: Any, command: list[str], folder: Path) -> None:
         env = {**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "160", "NO_COLOR": "1"}
         env.pop("DOVETAIL_TOKEN", None)
         self.command = command
-        self.process = subprocess.Popen(
+        self.process = popen(
             command,
             cwd=folder,
             env=env,
@@ -97,18 +103,27 @@ class Program:
 
 
 class Terminals:
-    """Starts programs, and ends those that still run at the end of a test."""
+    """Starts programs, and ends those that still run at the end of a test.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: where they run.
+        forker: what forks them; without it they are started.
+    """
+
+    def __init__(self, folder: Path, forker: Forker | None) -> None:
         self.folder = folder
+        self._forker = forker
         self.address = ""
         self._programs: list[Program] = []
 
     def start(self, *arguments: str) -> Program:
-        return self._start([sys.executable, "-m", "dovetail", *arguments])
+        return self._start("dovetail", *arguments)
 
-    def _start(self, command: list[str]) -> Program:
-        program = Program(command, self.folder)
+    def _start(self, name: str, *arguments: str) -> Program:
+        if self._forker is None:
+            program = Program(subprocess.Popen, [*STARTED[name], *arguments], self.folder)
+        else:
+            program = Program(self._forker.popen, [name, *arguments], self.folder)
         self._programs.append(program)
         return program
 
@@ -125,7 +140,7 @@ class Terminals:
 
     def experiment(self, *agents: str, **options: Any) -> Program:
         given = json.dumps({"agents": agents, **options})
-        return self._start([sys.executable, str(HERE / "experiment.py"), self.address, given])
+        return self._start("experiment", self.address, given)
 
     def close(self) -> None:
         for program in self._programs:
@@ -133,9 +148,24 @@ class Terminals:
                 program.kill()
 
 
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    forker = Forker("tests.cli.programs")
+    yield forker
+    forker.close()
+
+
 @pytest.fixture
-def terminals(tmp_path: Path) -> Iterator[Terminals]:
-    found = Terminals(tmp_path)
+def terminals(tmp_path: Path, forker: Forker) -> Iterator[Terminals]:
+    found = Terminals(tmp_path, forker)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def real_terminals(tmp_path: Path) -> Iterator[Terminals]:
+    """Programs that are started as a person starts them, by an interpreter of their own."""
+    found = Terminals(tmp_path, None)
     yield found
     found.close()
 

@@ -13,7 +13,8 @@ from dovetail.protocol.journal import EpisodeRecord, read
 GAME = Path(__file__).with_name("count_up.py")
 
 
-def test_four_programs_play(terminals: Any) -> None:
+def test_four_programs_play(real_terminals: Any) -> None:
+    terminals = real_terminals
     broker = terminals.broker()
     env = terminals.env()
     agents = terminals.agent("First", str(GAME) + ":Chance")
@@ -290,7 +291,8 @@ def test_watch_of_a_run_ends_with_it(terminals: Any) -> None:
     assert watch.wait() == 0
 
 
-def test_watch_is_interrupted_with_130_and_notices_the_brokers_end(terminals: Any) -> None:
+def test_watch_is_interrupted_with_130_and_notices_the_brokers_end(real_terminals: Any) -> None:
+    terminals = real_terminals
     broker = terminals.broker()
     first, second = (terminals.start("watch", "--connect", terminals.address) for _ in range(2))
     first.expect("watching all runs", "err")

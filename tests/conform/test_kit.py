@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.conform.forking import Forker
+from tests.forking import Forker
 
 from dovetail.conform import program
 from dovetail.conform import run as kit
@@ -38,7 +38,7 @@ MISTAKES = _mistakes()
 @pytest.fixture(scope="module")
 def _forked() -> Iterator[None]:
     """Have the kit fork its programs instead of starting them."""
-    forker = Forker()
+    forker = Forker("tests.conform.wrong_client")
     forking = SimpleNamespace(**{**vars(subprocess), "Popen": forker.popen})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "subprocess", forking)

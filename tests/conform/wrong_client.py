@@ -854,5 +854,8 @@ def main(name: str, role: str) -> int:
     return conformer.main(role)
 
 
+PROGRAMS: dict[str, Callable[..., int]] = {"conformer": conformer.main, "wrong_client": main}
+"""What ``tests.forking`` can start."""
+
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))

@@ -1,12 +1,13 @@
-"""Starts conformers by forking a process that has imported what they need.
+"""Starts Python programs by forking a process that has imported what they need.
 
-A kit starts a program for each case, about seventy a role; importing takes a conformer ten times as long
-as its case.  ``Forked`` takes the place of ``subprocess.Popen`` in the kit.  A request to the process that
-forks is one message with four descriptors: the program's streams, and a pipe for its number and its exit status.
+Importing takes most programs of the tests longer than what they are started for; a kit starts about seventy.
+``Forked`` takes the place of ``subprocess.Popen``.  A request to the process that forks is one message with four
+descriptors: the program's streams, and a pipe for its number and its exit status.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -18,26 +19,33 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[1]
 LARGEST = 1 << 17
 """Bytes of a request."""
+NUMBER = 12
+"""Bytes of a number of a process, and of an exit status."""
 
 
 class Forker:
-    """The process that forks; ``popen`` is what the kit calls."""
+    """The process that forks.
 
-    def __init__(self) -> None:
+    Args:
+        module: with ``PROGRAMS``, functions by name; imported once.
+    """
+
+    def __init__(self, module: str) -> None:
         self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.conform.forking", str(other.fileno())],
+                [sys.executable, "-m", "tests.forking", str(other.fileno()), module],
                 pass_fds=[other.fileno()],
                 cwd=TOP,
                 stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
 
     def popen(self, command: Sequence[str], **more: Any) -> Forked:
-        """Start ``conformer ROLE`` or ``wrong_client MISTAKE ROLE``."""
+        """Start a program: its name and its arguments, and options as of ``subprocess.Popen``."""
         return Forked(self._control, command, **more)
 
     def close(self) -> None:
@@ -47,7 +55,7 @@ class Forker:
 
 
 class Forked:
-    """A program; as much of ``subprocess.Popen`` as the kit uses."""
+    """A program; as much of ``subprocess.Popen`` as the tests use."""
 
     def __init__(
         self,
@@ -56,25 +64,34 @@ class Forked:
         env: Mapping[str, str],
         stdin: int,
         stdout: int,
-        stderr: IO[bytes],
+        stderr: int | IO[bytes],
+        cwd: Path = TOP,
+        text: bool = False,
     ) -> None:
-        self.stdin: IO[bytes] | None = None
-        self.stdout: IO[bytes] | None = None
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
+        self.stderr: IO[Any] | None = None
         self._told, status = os.pipe()
-        theirs = [os.open(os.devnull, os.O_RDWR), os.open(os.devnull, os.O_RDWR), status]
-        if stdin == subprocess.PIPE:
-            os.close(theirs[0])
-            theirs[0], ours = os.pipe()
-            self.stdin = os.fdopen(ours, "wb", buffering=0)
-        if stdout == subprocess.PIPE:
-            os.close(theirs[1])
-            ours, theirs[1] = os.pipe()
-            self.stdout = os.fdopen(ours, "rb", buffering=0)
-        request = json.dumps([list(command), dict(env)]).encode()
-        socket.send_fds(control, [request], [*theirs[:2], stderr.fileno(), status])
+        theirs = [status]
+        for name, wanted in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+            if wanted == subprocess.PIPE:
+                reading, writing = os.pipe()
+                if name == "stdin":
+                    self.stdin = os.fdopen(writing, "wb", buffering=0)
+                    theirs.append(reading)
+                else:
+                    stream = os.fdopen(reading) if text else os.fdopen(reading, "rb", buffering=0)
+                    setattr(self, name, stream)
+                    theirs.append(writing)
+            elif isinstance(wanted, int):
+                theirs.append(os.open(os.devnull, os.O_RDWR))
+            else:
+                theirs.append(os.dup(wanted.fileno()))
+        request = json.dumps([list(command), str(cwd), dict(env)]).encode()
+        socket.send_fds(control, [request], theirs)
         for each in theirs:
             os.close(each)
-        self.pid = int(os.read(self._told, 20))
+        self.pid = int(os.read(self._told, NUMBER))
         self.returncode: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
@@ -82,7 +99,7 @@ class Forked:
         if self.returncode is None:
             if not select.select([self._told], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("forked", timeout or 0.0)
-            self.returncode = int(os.read(self._told, 20))
+            self.returncode = int(os.read(self._told, NUMBER))
             os.close(self._told)
         return self.returncode
 
@@ -106,50 +123,41 @@ class Forked:
 # -- the process that forks ----------------------------------------------------------------------------
 
 
-def _request(control: socket.socket) -> tuple[list[str], dict[str, str], list[int]] | None:
-    data, descriptors, _, _ = socket.recv_fds(control, LARGEST, 4)
-    if not data:
-        return None
-    command, env = json.loads(data)
-    return command, env, descriptors
-
-
 def _forked(control: socket.socket) -> list[str] | None:
     """Return the command in each program that is asked for, and nothing once no more will be."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers end unseen
-    while (request := _request(control)) is not None:
-        command, env, (stdin, stdout, stderr, status) = request
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, LARGEST, 4)
+        if not request:
+            return None
+        command, folder, env = json.loads(request)
+        status, *streams = descriptors
         if not os.fork():  # a keeper for each program: it waits for the end
             control.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             pid = os.fork()
             if not pid:
                 os.close(status)
-                for number, stream in enumerate((stdin, stdout, stderr)):
+                for number, stream in enumerate(streams):
                     os.dup2(stream, number)
                     os.close(stream)
+                os.chdir(folder)
                 os.environ.clear()
                 os.environ.update(env)
                 return command
-            for stream in (stdin, stdout, stderr):
+            for stream in streams:
                 os.close(stream)
-            os.write(status, f"{pid}\n".encode())
+            os.write(status, b"%*d" % (NUMBER, pid))
             _, ended = os.waitpid(pid, 0)
-            os.write(status, f"{os.waitstatus_to_exitcode(ended)}\n".encode())
+            os.write(status, b"%*d" % (NUMBER, os.waitstatus_to_exitcode(ended)))
             os._exit(0)
-        for each in (stdin, stdout, stderr, status):
+        for each in descriptors:
             os.close(each)
-    return None
 
 
 def main() -> int:
     """Import, fork, and in each program run what was asked for."""
-    from tests.conform import conformer, wrong_client
-
-    programs: dict[str, Callable[..., int]] = {
-        "conformer": conformer.main,
-        "wrong_client": wrong_client.main,
-    }
+    programs: dict[str, Callable[..., int]] = importlib.import_module(sys.argv[2]).PROGRAMS
     command = _forked(socket.socket(fileno=int(sys.argv[1])))
     return programs[command[0]](*command[1:]) if command else 0
 

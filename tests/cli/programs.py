@@ -1,0 +1,23 @@
+"""What ``tests.forking`` starts for the tests of the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from tests.cli import experiment
+
+# What the commands import when they are called.
+import dovetail.agent_servers.serve
+import dovetail.broker.serve
+import dovetail.env_servers.serve  # noqa: F401
+from dovetail import cli
+
+
+def dovetail_(*arguments: str) -> int:
+    """Run the command line as ``python -m dovetail`` does."""
+    sys.argv = ["dovetail", *arguments]
+    return cli.main()
+
+
+PROGRAMS: dict[str, Callable[..., int]] = {"dovetail": dovetail_, "experiment": experiment.main}
