@@ -130,6 +130,7 @@ def _forked(control: socket.socket) -> list[str] | None:
         request, descriptors, _, _ = socket.recv_fds(control, LARGEST, 4)
         if not request:
             return None
+        command: list[str]
         command, folder, env = json.loads(request)
         status, *streams = descriptors
         if not os.fork():  # a keeper for each program: it waits for the end
