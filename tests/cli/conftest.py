@@ -83,7 +83,7 @@ class Program:
     def wait(self) -> int:
         """Wait for the end; return the exit code."""
         try:
-            code = self.process.wait(WAIT)
+            code: int = self.process.wait(WAIT)
         except subprocess.TimeoutExpired:
             pytest.fail(f"does not end: {self}")
         for thread in self._threads:

@@ -58,7 +58,7 @@ def tried(request: pytest.FixtureRequest, _forked: None) -> dict[str, kit.Result
         return result
 
     names = [
-        item.callspec.params["name"]
+        str(item.callspec.params["name"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and "tried" in item.fixturenames
     ]
