@@ -279,6 +279,7 @@ class Hub:
                     self.rate = max(0.0, (count - before[1]) / (now - before[0]))
                 before = now, count
                 self.catalogue = found
+                self._name(found.get("runs", []))
                 self.problem = ""
                 self.changed()
             self._watch(client)
@@ -292,6 +293,13 @@ class Hub:
                     future.set_exception(DovetailError("The page failed; see its log"))
                     raise
             client.wait(LOOK)
+
+    def _name(self, runs: list[dict[str, Any]]) -> None:
+        """Name the games that were seen before their run was in the catalogue."""
+        names = {each["run"]: each["environment"] for each in runs}
+        with self._lock:
+            for game in self.games.values():
+                game.environment = game.environment or names.get(game.run, "")
 
     def _watch(self, client: Client) -> None:
         """Watch all runs from afar, what is looked at closer, and people's games turn by turn."""

@@ -3,7 +3,7 @@ import { of } from "./dom.js";
 import { live } from "./live.js";
 import { table, wall } from "./wall.js";
 
-const boards = wall(of("games"));
+const boards = wall(of("games"), false);
 const SHOWN = 9, AGAIN = 3000;
 
 live({ about: "wall" }, ({ now }) => {

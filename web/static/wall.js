@@ -15,8 +15,8 @@ export function table(target, heads, rows) {
   target.replaceChildren(made, body);
 }
 
-/** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list */
-export function wall(list) {
+/** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list @param {boolean} [named] whether to name the game */
+export function wall(list, named = true) {
   /** @type {Map<number, { key: string, item: HTMLElement }>} */
   const shown = new Map();
   /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
@@ -35,7 +35,7 @@ export function wall(list) {
       if (before?.key === key) continue;
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = `/game/${game.episode}`;
-      link.textContent = `${game.environment}${game.environment && ": "}${game.agents.join(" – ")}${game.over ? " (over)" : ""}`;
+      link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${game.over ? " (over)" : ""}`;
       /** @type {Element} */
       let picture;
       if (position.scene) { picture = draw(position.scene); picture.setAttribute("aria-hidden", "true"); picture.removeAttribute("role"); }
