@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.limits import MATCH
 from dovetail.broker.peers import Peer

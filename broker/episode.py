@@ -8,12 +8,12 @@ turns, actions and the time go in; decisions, steps and endings come out.  With 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.clocks import FOREVER
+from dovetail.broker.ending import Ending, others_win
 from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.opening import Opening
 from dovetail.broker.place import Place
@@ -27,27 +27,6 @@ from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
 TURN, STEP = column(MATCH, "turn"), column(MATCH, "step")
 ASKED_FIRST, ASKED = column(SEAT, "start"), column(SEAT, "step")
 ACTED = column(SEAT, "action")
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How an episode ended."""
-
-    reason: m.Reason
-    blame: int | None = None
-    outcome: list[float] | None = None
-    message: str = ""
-
-    @property
-    def scored(self) -> bool:
-        """Whether it counts; an interrupted episode does not."""
-        return self.reason not in ("disconnected", "crashed", "cancelled", "environment-failed")
-
-
-def others_win(seats: int, loser: int) -> list[float] | None:
-    """Return the outcome in which the other seats share the win; None if there are no others."""
-    others = seats - 1
-    return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.match import Match, Play
 from dovetail.broker.matches import Matches
 from dovetail.broker.peers import Peer

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.clocks import FOREVER, SeatClock
-from dovetail.broker.episode import Ending, Episode
+from dovetail.broker.ending import Ending
+from dovetail.broker.episode import Episode
 from dovetail.broker.instances import Instance
 from dovetail.broker.legality import space_of
 from dovetail.broker.peers import Peer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.request import Request
 from dovetail.broker.requests import Requests

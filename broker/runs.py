@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.episodes import Episodes
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.match import Match, Play

@@ -15,7 +15,8 @@ import msgspec
 from dovetail.broker.access import Access, Grant
 from dovetail.broker.clocks import SeatClock
 from dovetail.broker.core import Core
-from dovetail.broker.episode import Ending, Episode
+from dovetail.broker.ending import Ending
+from dovetail.broker.episode import Episode
 from dovetail.broker.graph import Graph
 from dovetail.broker.instances import Instance
 from dovetail.broker.limits import Allowance

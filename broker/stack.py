@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.broker import stack_reading as reading
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.episode import Ending, others_win
+from dovetail.broker.ending import Ending, others_win
 from dovetail.broker.instances import Instance
 from dovetail.broker.legality import chosen, refusal
 from dovetail.broker.match import Match

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match
 from dovetail.broker.peers import Peer

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from dovetail.broker.episode import Ending
+from dovetail.broker.ending import Ending
 from dovetail.broker.match import Pace, Play
 from dovetail.broker.outbox import Audience, Out, Outbox
 from dovetail.broker.peers import Peer
