@@ -20,6 +20,7 @@ const Software = "dovetail-go 0.1"
 type Config struct {
 	Address  string
 	Token    string        // the broker's access token; empty if it has none
+	Key      string        // the file with the program's key, if the broker lets in only keys; see docs/keys.md
 	Name     string        // unique among the peers present; empty lets the broker choose
 	Wait     time.Duration // for the broker's first answer; 0 is ten seconds, below 0 is for ever
 	Software string
@@ -36,9 +37,9 @@ type Config struct {
 	Ready func(*Welcome)
 }
 
-// FromEnv returns the Config that DOVETAIL_BROKER and DOVETAIL_TOKEN tell.
+// FromEnv returns the Config that DOVETAIL_BROKER, DOVETAIL_TOKEN and DOVETAIL_KEY tell.
 func FromEnv() Config {
-	return Config{Address: os.Getenv("DOVETAIL_BROKER"), Token: os.Getenv("DOVETAIL_TOKEN")}
+	return Config{Address: os.Getenv("DOVETAIL_BROKER"), Token: os.Getenv("DOVETAIL_TOKEN"), Key: os.Getenv("DOVETAIL_KEY")}
 }
 
 func (c Config) hello(role Role, offers []Offer) Hello {
@@ -72,6 +73,8 @@ type link struct {
 	waiting time.Time // since when they do
 	err     error     // for good
 
+	handshakes handshakes
+
 	warn    func(string)
 	limit   time.Duration // of silence, if above 0; until the welcome of the wait for it
 	silence time.Duration // of the broker, as far as this program has listened
@@ -89,7 +92,13 @@ func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
 	if l.warn == nil {
 		l.warn = func(line string) { fmt.Fprintln(os.Stderr, line) }
 	}
-	err := l.connect()
+	var err error
+	if config.Key != "" {
+		l.handshakes.key, err = readKey(config.Key)
+	}
+	if err == nil {
+		err = l.connect()
+	}
 	for err == nil && l.session.Welcome == nil {
 		if err = ctx.Err(); err == nil {
 			err = l.read(true)
@@ -109,7 +118,7 @@ func (l *link) connect() error {
 		l.socket.close(false)
 		l.socket = nil
 	}
-	s, err := newDealer(l.address)
+	s, err := newDealer(l.address, l.handshakes.key)
 	if err != nil {
 		return fmt.Errorf("%q is not the address of a broker (%v); write it like %s", l.address, err, DefaultAddress)
 	}
@@ -160,6 +169,11 @@ func (l *link) tryRead(wait bool) error {
 
 // nothing looks after the connection while nothing comes.
 func (l *link) nothing(now time.Time) error {
+	for event, value, ok := l.socket.handshake(); ok; event, value, ok = l.socket.handshake() {
+		if refused := l.handshakes.judge(event, value); refused != "" {
+			return fmt.Errorf("the broker at %s %s", l.address, refused)
+		}
+	}
 	// A stopped program did not listen, so one look counts a second at the most.
 	l.silence += min(now.Sub(l.looked), time.Second)
 	l.looked = now

@@ -11,9 +11,11 @@ import (
 type dealer struct {
 	context *zmq.Context
 	socket  *zmq.Socket
+	events  *zmq.Socket // tells how its handshakes end
 }
 
-func newDealer(address string) (*dealer, error) {
+// newDealer connects, with a key unless that is nil.
+func newDealer(address string, key *key) (*dealer, error) {
 	context, err := zmq.NewContext()
 	if err != nil {
 		return nil, err
@@ -23,7 +25,12 @@ func newDealer(address string) (*dealer, error) {
 		_ = context.Term()
 		return nil, err
 	}
-	d := &dealer{context, s}
+	d := &dealer{context: context, socket: s}
+	if d.events, err = context.NewSocket(zmq.PAIR); err != nil {
+		d.close(false)
+		return nil, err
+	}
+	const name = "inproc://handshakes"
 	for _, err := range []error{
 		s.SetReconnectIvl(100 * time.Millisecond),
 		s.SetReconnectIvlMax(time.Second),
@@ -31,6 +38,10 @@ func newDealer(address string) (*dealer, error) {
 		s.SetSndhwm(0),
 		s.SetRcvhwm(0),
 		s.SetRcvtimeo(slice),
+		s.Monitor(name, zmq.EVENT_HANDSHAKE_SUCCEEDED|zmq.EVENT_HANDSHAKE_FAILED_AUTH|
+			zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL|zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL),
+		d.events.Connect(name),
+		key.set(s),
 		s.Connect(address),
 	} {
 		if err != nil {
@@ -41,7 +52,8 @@ func newDealer(address string) (*dealer, error) {
 	return d, nil
 }
 
-// send queues the frames as one ZeroMQ message.
+// send queues the frames as one ZeroMQ message; they are dropped if libzmq has given the connection up, of which the
+// handshakes will tell.
 func (d *dealer) send(frames [][]byte) error {
 	last := len(frames) - 1
 	for i, frame := range frames {
@@ -50,7 +62,7 @@ func (d *dealer) send(frames [][]byte) error {
 			flags |= zmq.SNDMORE
 		}
 		if _, err := d.socket.SendBytes(frame, flags); err != nil {
-			return err
+			return unlessBusy(err)
 		}
 	}
 	return nil
@@ -66,10 +78,7 @@ func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
 	for len(frames) < batch {
 		more, err := d.socket.RecvMessageBytes(flags)
 		if err != nil {
-			if zmq.AsErrno(err) == zmq.Errno(syscall.EAGAIN) {
-				err = nil
-			}
-			return frames, err
+			return frames, unlessBusy(err)
 		}
 		frames = append(frames, more...)
 		flags = zmq.DONTWAIT
@@ -77,11 +86,28 @@ func (d *dealer) receive(wait bool) (frames [][]byte, err error) {
 	return frames, nil
 }
 
+// handshake returns how one ended; none has if ok is false.
+func (d *dealer) handshake() (event zmq.Event, value int, ok bool) {
+	event, _, value, err := d.events.RecvEvent(zmq.DONTWAIT)
+	return event, value, err == nil
+}
+
+func unlessBusy(err error) error {
+	if zmq.AsErrno(err) == zmq.Errno(syscall.EAGAIN) {
+		return nil
+	}
+	return err
+}
+
 // close leaves; what was sent may still go out for a moment if linger is true.
 func (d *dealer) close(linger bool) {
 	wait := time.Duration(0)
 	if linger {
 		wait = 500 * time.Millisecond
+	}
+	_ = d.socket.Monitor("", 0) // its thread would wait for a reader
+	if d.events != nil {
+		_ = d.events.Close()
 	}
 	_ = d.socket.SetLinger(wait)
 	_ = d.socket.Close()

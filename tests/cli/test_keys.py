@@ -101,7 +101,9 @@ def test_programs_meet_beyond_loopback_by_their_keys(terminals: Any, dovetail: A
     plain = terminals.agent("First")
     game.expect("^environment count_up ready")
     assert plain.wait() == 1
-    plain.expect("^dovetail: the broker at .* lets in only programs with a key; give --key", "err")
+    plain.expect(
+        "^dovetail: the broker at .* lets in only programs with a key; give the option key", "err"
+    )
     dovetail("keys", "revoke", "ada", "--access", "access.toml")
     assert game.wait() == 1
     game.expect("^dovetail: the broker refuses: the key 'ada' was revoked$", "err")

@@ -9,14 +9,38 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.building import BUILD, CLIENTS, DOVETAIL, ROOT, TOOLS, build, make, program, run
+from tests.clients.building import (
+    BUILD,
+    CLIENTS,
+    DOVETAIL,
+    KIT,
+    ROOT,
+    TOOLS,
+    build,
+    make,
+    program,
+    run,
+)
 from tests.clients.stamps import PASSED, Stamps, digest
+
+from dovetail.broker.access_file import AccessFile
+from dovetail.broker.core import Settings
+from dovetail.broker.journal import Journal
+from dovetail.broker.serve import in_thread
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.serve import serve
+from dovetail.experiments.client import Experiment
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
 
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
@@ -71,6 +95,104 @@ def test_it_keeps_the_contract(language: str, role: str) -> None:
     kit = [str(DOVETAIL), "conform", role, "--jobs", "4", "--", *command]
     done = run(kit, CLIENTS / language)
     assert done.returncode == 0, done.stdout[-6000:]
+
+
+def start(language: str, address: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a client's random agent with these environment variables."""
+    return subprocess.Popen(
+        program(language, "random"),
+        cwd=CLIENTS / language,
+        env={**keys.without(os.environ), "DOVETAIL_BROKER": address, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def connect_four(address: str, key: Path) -> Iterator[None]:
+    """Serve the game in a thread."""
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=serve, args=(ConnectFour, address), kwargs={"key": key, "stop": stop}
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def python_line(address: str, key: Path | None) -> str:
+    """Return what Python's client says when it is refused."""
+    with pytest.raises(DovetailError) as error:
+        Experiment.connect(address, key=key or keys.WITHOUT)
+    return str(error.value)
+
+
+@each_language
+def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a good key it plays; without one it says the same line as Python's client, and ends."""
+    for name in (keys.FILE, keys.SERVER):
+        monkeypatch.delenv(name, raising=False)
+    server = keys.make()
+    keys.write(tmp_path / "access.key", server, "of the broker")
+    entries = []
+
+    def key(name: str, server: str, entry: str | None = None) -> Path:
+        """Write a key file, and a line into the access file unless the broker shall not know it."""
+        made, path = keys.make(server), tmp_path / f"{name}.key"
+        keys.write(path, made, name)
+        if entry is not None:
+            entries.append(f'[keys.{name}]\npublic = "{made.public}"\n{entry}\n')
+        return path
+
+    good = key("good", server.public, "")
+    refused = {
+        "unknown": key("unknown", server.public),
+        "revoked": key("revoked", server.public, "revoked = true"),
+        "of another broker": key("foreign", keys.make().public, ""),
+        "without the broker's": key("lonely", "", ""),
+        "open to others": key("open", server.public, ""),
+        "none": None,
+    }
+    (tmp_path / "open.key").chmod(0o640)
+    found = keys.read(good)
+    # As a person may write it; TOML has two kinds of quotes.
+    good.write_text(
+        f"# mine\n\nsecret='{found.secret}'# none of yours\n"
+        f'  server = "{found.server}"\npublic\t= "{found.public}"  # anyone\'s\nnote = "x = y"\n'
+    )
+    (tmp_path / "access.toml").write_text("".join(entries))
+    settings, anywhere = Settings(), "tcp://127.0.0.1:*"
+    with (
+        in_thread(
+            anywhere,
+            settings=settings,
+            journal=Journal(tmp_path / "guarded"),
+            access=AccessFile(tmp_path / "access.toml"),
+        ) as guarded,
+        in_thread(anywhere, settings=settings, journal=Journal(tmp_path / "open")) as unguarded,
+    ):
+        agent = start(language, guarded, DOVETAIL_KEY=str(good))
+        try:
+            with connect_four(guarded, good), Experiment.connect(guarded, key=good) as experiment:
+                name = f"random-{language}"
+                experiment.expect(["connect_four"], [name], timeout=KIT)
+                agents = [experiment.create(name, seed=seed) for seed in (1, 2)]
+                (episode,) = experiment.run("connect_four", agents, seed=3).wait()
+                assert (episode.reason, episode.blame) == ("terminated", None)
+        finally:
+            agent.terminate()
+            assert agent.communicate(timeout=KIT)[1] == ""
+        cases = [(guarded, each) for each in refused.values()]
+        for address, path in [*cases, (unguarded, good)]:
+            variables = {} if path is None else {keys.FILE: str(path)}
+            client = start(language, address, **variables)
+            line = client.communicate(timeout=KIT)[1]
+            assert client.returncode == 1
+            assert line.removeprefix("Error: ") == python_line(address, path) + "\n"
 
 
 def table(tmp_path: Path, file: str, *settings: str) -> Any:

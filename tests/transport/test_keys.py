@@ -163,7 +163,7 @@ def test_those_without_the_right_key_are_told_so_within_a_second(guarded: Guarde
         text = refused(lambda: observe(guarded.address))
         assert (
             text
-            == f"the broker at {guarded.address} lets in only programs with a key; give --key, or set DOVETAIL_KEY"
+            == f"the broker at {guarded.address} lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
         )
 
 
@@ -184,7 +184,8 @@ def test_a_key_at_a_broker_without_keys_is_told_so() -> None:
         assert up.wait(SOON)
         text = refused(lambda: observe(address, keys.make(keys.make().public)))
         assert (
-            text == f"the broker at {address} uses no keys; connect without --key and DOVETAIL_KEY"
+            text
+            == f"the broker at {address} uses no keys; connect without the option key and DOVETAIL_KEY"
         )
     finally:
         stop.set()

@@ -28,7 +28,7 @@ bool offers(const Map& catalogue, const char* kind, const std::string& name) {
 }  // namespace
 
 struct Experiment::Inside {
-    explicit Inside(const Connect& how) : link(how.address, hello(how), how.wait) {
+    explicit Inside(const Connect& how) : link(how.address, hello(how), how.key, how.wait) {
         link.give_up = how.give_up;
         link.warn = how.warn;
         if (!link.warn) link.warn = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };

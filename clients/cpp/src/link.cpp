@@ -19,8 +19,10 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Link::Link(std::string address, messages::Hello hello, double wait, const std::function<bool()>& stop)
+Link::Link(std::string address, messages::Hello hello, const std::optional<std::string>& key, double wait,
+           const std::function<bool()>& stop)
     : address_(std::move(address)), session_(std::move(hello)) {
+    if (key && !key->empty()) key_ = read_key(*key);
     connect();
     const double end = now() + wait;
     while (!session_.welcome()) {
@@ -34,6 +36,7 @@ Link::Link(std::string address, messages::Hello hello, double wait, const std::f
 }
 
 void Link::connect() {
+    handshakes_.leave();
     socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
     // From the beginning: whatever is thrown, the context must not wait for a broker that is not there.
     socket_.set(zmq::sockopt::linger, 0);
@@ -42,6 +45,12 @@ void Link::connect() {
     socket_.set(zmq::sockopt::heartbeat_ivl, 5000);
     socket_.set(zmq::sockopt::sndhwm, 0);
     socket_.set(zmq::sockopt::rcvhwm, 0);
+    if (key_) {
+        socket_.set(zmq::sockopt::curve_publickey, key_->own);
+        socket_.set(zmq::sockopt::curve_secretkey, key_->secret);
+        socket_.set(zmq::sockopt::curve_serverkey, key_->server);
+    }
+    handshakes_.watch(context_, socket_);
     wait_ = -1;
     try {
         socket_.connect(address_);
@@ -92,6 +101,8 @@ void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
 }
 
 void Link::quiet(double time) {
+    const std::string refusal = handshakes_.refusal(key_.has_value());
+    if (!refusal.empty()) throw Error("the broker at " + utf8::line(address_) + " " + refusal);
     if (session_.welcome()) {
         // Only the time in which this program listened counts: one that computed has not read what came.
         quiet_ += std::min(std::min(time - looked_, session_.silence(time)), 1.0);
@@ -118,11 +129,12 @@ void Link::quiet(double time) {
 
 void Link::send(std::vector<Frame>& frames) {
     for (std::size_t i = 0; i < frames.size(); ++i) {
-        const auto flags = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
+        const auto more = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
         const zmq::const_buffer buffer(frames[i].data(), frames[i].size());
         for (;;) {
             try {
-                socket_.send(buffer, flags);
+                // Without room only if libzmq has given the connection up, of which the handshakes will tell.
+                static_cast<void>(socket_.send(buffer, more | zmq::send_flags::dontwait));
                 break;
             } catch (const zmq::error_t& error) {
                 if (error.num() != EINTR) throw Error(std::string("the connection failed: ") + error.what());
@@ -138,6 +150,7 @@ void Link::leave() {
     send(goodbye);
     // A broker that never answered is not worth waiting for.
     if (session_.welcome()) socket_.set(zmq::sockopt::linger, 500);
+    handshakes_.leave();
     socket_.close();
 }
 

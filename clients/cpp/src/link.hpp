@@ -8,6 +8,7 @@
 #include <zmq.hpp>
 
 #include "dovetail/session.hpp"
+#include "key.hpp"
 
 namespace dovetail {
 
@@ -17,14 +18,15 @@ double now();
 /// A connection that reconnects automatically.
 class Link {
 public:
-    /// Connects, and waits up to `wait` seconds for the broker's first answer; a negative number waits for
-    /// ever, or until `stop` says so. Throws Error.
-    Link(std::string address, messages::Hello hello, double wait, const std::function<bool()>& stop = {});
+    /// Connects, with the key in a file if one is named, and waits up to `wait` seconds for the broker's first
+    /// answer; a negative number waits for ever, or until `stop` says so. Throws Error.
+    Link(std::string address, messages::Hello hello, const std::optional<std::string>& key, double wait,
+         const std::function<bool()>& stop = {});
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
     /// Appends the messages that came to `out`, waiting up to `timeout` seconds, half a second at most, for
-    /// the first. Throws Error if the broker refuses this peer.
+    /// the first. Throws Error if the broker refuses this peer or its key.
     void receive(double timeout, std::vector<messages::Incoming>& out);
     /// Sends frames together, and clears them.
     void send(std::vector<Frame>& frames);
@@ -45,8 +47,10 @@ private:
 
     std::string address_;
     Session session_;
+    std::optional<Key> key_;
     zmq::context_t context_;
     zmq::socket_t socket_;
+    Handshakes handshakes_;
     std::vector<Frame> answers_;
     std::vector<messages::Incoming> first_;
     int wait_ = -1;

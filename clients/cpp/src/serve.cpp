@@ -45,6 +45,13 @@ private:
 /// Seconds after which answers go out although others that came with them are still thought about.
 constexpr double kPatience = 0.005;
 
+/// An environment variable, unless it is empty.
+std::optional<std::string> variable(const char* name) {
+    const char* found = std::getenv(name);
+    if (found == nullptr || *found == '\0') return std::nullopt;
+    return std::string(found);
+}
+
 /// One line that says who is connected, where, and under which name.
 void announce(const messages::Hello& hello, const std::string& address, const messages::Welcome& welcome) {
     std::string offered;
@@ -57,14 +64,15 @@ void announce(const messages::Hello& hello, const std::string& address, const me
 }  // namespace
 
 std::string broker_address() {
-    const char* found = std::getenv("DOVETAIL_BROKER");
-    return found != nullptr && *found != '\0' ? found : "tcp://127.0.0.1:5757";
+    return variable("DOVETAIL_BROKER").value_or("tcp://127.0.0.1:5757");
 }
 
 std::optional<std::string> broker_token() {
-    const char* found = std::getenv("DOVETAIL_TOKEN");
-    if (found == nullptr || *found == '\0') return std::nullopt;
-    return std::string(found);
+    return variable("DOVETAIL_TOKEN");
+}
+
+std::optional<std::string> broker_key() {
+    return variable("DOVETAIL_KEY");
 }
 
 void serve(Host& host, const Serve& how) {
@@ -77,7 +85,7 @@ void serve(Host& host, const Serve& how) {
     hello.name = how.name;
     hello.offers = host.offers();
     hello.token = how.token;
-    Link link(how.address, hello, how.wait, stopped);
+    Link link(how.address, hello, how.key, how.wait, stopped);
     link.warn = how.warn ? how.warn : host.failed;
     if (const auto& welcome = link.session().welcome()) {
         if (!how.quiet) announce(hello, how.address, *welcome);

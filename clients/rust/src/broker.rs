@@ -12,6 +12,7 @@ pub const ADDRESS: &str = "tcp://127.0.0.1:5757";
 pub struct Broker {
     pub(crate) address: String,
     pub(crate) token: Option<String>,
+    pub(crate) key: Option<String>,
     pub(crate) name: String,
     pub(crate) wait: Option<Duration>,
     pub(crate) give_up: Option<Duration>,
@@ -25,6 +26,7 @@ impl Broker {
         Self {
             address: address.to_owned(),
             token: None,
+            key: None,
             name: String::new(),
             wait: Some(Duration::from_secs(10)),
             give_up: Some(Duration::from_secs(60)),
@@ -33,7 +35,8 @@ impl Broker {
         }
     }
 
-    /// The broker that `DOVETAIL_BROKER` names, with the access token `DOVETAIL_TOKEN`.
+    /// The broker that `DOVETAIL_BROKER` names, with the access token `DOVETAIL_TOKEN` and the key
+    /// file `DOVETAIL_KEY`.
     pub fn from_env() -> Self {
         let address = std::env::var("DOVETAIL_BROKER").unwrap_or_default();
         let address = if address.is_empty() {
@@ -43,6 +46,9 @@ impl Broker {
         };
         Self {
             token: std::env::var("DOVETAIL_TOKEN").ok(),
+            key: std::env::var("DOVETAIL_KEY")
+                .ok()
+                .filter(|path| !path.is_empty()),
             ..Self::at(address)
         }
     }
@@ -50,6 +56,12 @@ impl Broker {
     /// The access token.
     pub fn token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
+        self
+    }
+
+    /// The file with this program's key, for a broker that lets in only keys (docs/keys.md).
+    pub fn key(mut self, path: &str) -> Self {
+        self.key = Some(path.to_owned());
         self
     }
 

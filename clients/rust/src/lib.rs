@@ -45,6 +45,8 @@ mod generated {
     pub mod messages;
     pub mod spaces;
 }
+#[cfg(feature = "link")]
+mod key;
 mod legal;
 #[cfg(feature = "link")]
 mod link;

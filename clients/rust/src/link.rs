@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, ADDRESS};
 use crate::error::{complain, Error};
+use crate::key::{Handshakes, Key};
 use crate::messages::{Bye, Hello, Incoming, Offer, Role};
 use crate::session::{Event, Host, Outbox, Session};
 
@@ -23,6 +24,7 @@ pub(crate) struct Link<I: Incoming, S: Default = ()> {
     pub(crate) socket: zmq::Socket,
     /// What the shell knows of this socket; empty again for a new one.
     pub(crate) shell: S,
+    handshakes: Handshakes,
     context: zmq::Context,
     session: Session<I>,
     pub(crate) out: Outbox,
@@ -56,9 +58,11 @@ impl<I: Incoming, S: Default> Link<I, S> {
             ..Hello::default()
         };
         let context = zmq::Context::new();
+        let mut handshakes = Handshakes::new(broker.key.as_deref().map(Key::read).transpose()?);
         let mut link = Self {
-            socket: connect(&context, &broker.address)?,
+            socket: connect(&context, &broker.address, &mut handshakes)?,
             shell: S::default(),
+            handshakes,
             context,
             session: Session::new(hello),
             out: Outbox::default(),
@@ -109,6 +113,12 @@ impl<I: Incoming, S: Default> Link<I, S> {
 
     /// To be called when nothing came for a while: reconnects if it was too long.
     pub(crate) fn idle(&mut self) -> Result<(), Error> {
+        if let Some(why) = self.handshakes.refusal() {
+            return Err(Error::Connection(format!(
+                "the broker at {} {why}",
+                self.address
+            )));
+        }
         let now = Instant::now();
         self.silence += now.duration_since(self.looked).min(LOOK);
         self.looked = now;
@@ -138,7 +148,7 @@ impl<I: Incoming, S: Default> Link<I, S> {
         if self.session.silent(now) {
             // Before the first welcome it is enough to say `hello` again: one may have been lost.
             if self.welcomed() {
-                let socket = connect(&self.context, &self.address)?;
+                let socket = connect(&self.context, &self.address, &mut self.handshakes)?;
                 let old = std::mem::replace(&mut self.socket, socket);
                 let _ = old.set_linger(0);
                 drop(old);
@@ -156,9 +166,12 @@ impl<I: Incoming, S: Default> Link<I, S> {
         let last = frames.len().saturating_sub(1);
         for (index, frame) in frames.into_iter().enumerate() {
             let more = if index < last { zmq::SNDMORE } else { 0 };
-            // With no limit to its queue a socket never refuses for want of room.
-            let sent = self.socket.send(frame, more | zmq::DONTWAIT);
-            sent.map_err(broken)?;
+            match self.socket.send(frame, more | zmq::DONTWAIT) {
+                // With no limit to its queue a socket refuses only if ZeroMQ has given the connection
+                // up, of which the handshakes will tell.
+                Ok(()) | Err(zmq::Error::EAGAIN) => {}
+                Err(error) => return Err(broken(error)),
+            }
         }
         Ok(())
     }
@@ -221,7 +234,11 @@ impl<I: Incoming, S: Default> Drop for Link<I, S> {
     }
 }
 
-fn connect(context: &zmq::Context, address: &str) -> Result<zmq::Socket, Error> {
+fn connect(
+    context: &zmq::Context,
+    address: &str,
+    handshakes: &mut Handshakes,
+) -> Result<zmq::Socket, Error> {
     let socket = context.socket(zmq::DEALER).map_err(broken)?;
     let set = || {
         socket.set_linger(0)?;
@@ -233,6 +250,10 @@ fn connect(context: &zmq::Context, address: &str) -> Result<zmq::Socket, Error> 
         socket.set_rcvhwm(0)
     };
     set().map_err(broken)?;
+    if let Some(key) = &handshakes.key {
+        key.set(&socket)?;
+    }
+    handshakes.watch(context, &socket)?;
     socket.connect(address).map_err(|error| {
         Error::Connection(format!(
             "'{address}' is not a broker address ({error}); expected something like {ADDRESS}"

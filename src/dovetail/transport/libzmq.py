@@ -291,7 +291,7 @@ class Dealer:
                 event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                 and value == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
             ):
-                raise self._refused("uses no keys; connect without --key and DOVETAIL_KEY")
+                raise self._refused("uses no keys; connect without the option key and DOVETAIL_KEY")
             else:
                 self._failed += 1
                 self.trouble = "the broker breaks off the handshake"

@@ -59,8 +59,9 @@ typedef struct {
 
 /**
  * Serves agents until the broker leaves, or SIGINT or SIGTERM. Where `address` is null, the environment
- * variable DOVETAIL_BROKER says it, and DOVETAIL_TOKEN for `token`. Returns 0, or 1 after a failure, with one
- * line about it in `error` (which may be null) of `size` bytes.
+ * variable DOVETAIL_BROKER says it, and DOVETAIL_TOKEN for `token`. DOVETAIL_KEY names the key file, for a
+ * broker that lets in only keys. Returns 0, or 1 after a failure, with one line about it in `error` (which may
+ * be null) of `size` bytes.
  */
 int dovetail_serve_agents(const dovetail_agent_type* types, size_t count, const char* address,
                           const char* token, char* error, size_t size);

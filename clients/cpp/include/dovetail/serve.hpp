@@ -16,11 +16,15 @@ namespace dovetail {
 std::string broker_address();
 /// The broker's access token: the environment variable `DOVETAIL_TOKEN`, if it is set.
 std::optional<std::string> broker_token();
+/// This program's key file: the environment variable `DOVETAIL_KEY`, if it is set.
+std::optional<std::string> broker_key();
 
 /// How to connect.
 struct Connect {
     std::string address = broker_address();
     std::optional<std::string> token = broker_token();
+    /// The file with this program's key, for a broker that lets in only keys (docs/keys.md).
+    std::optional<std::string> key = broker_key();
     /// Unique among connected peers; empty lets the broker choose.
     std::string name = {};
     /// Seconds to wait for the broker's first answer; a negative number waits for ever.

@@ -8,6 +8,8 @@
 import { Dealer } from "zeromq";
 import { DovetailError, Session, encode } from "../core/index.js";
 import type { Heard, Identity, Role, messages } from "../core/index.js";
+import { Handshakes, readKey } from "./key.js";
+import type { Key } from "./key.js";
 
 /** Where a broker is, unless told otherwise. */
 export const ADDRESS = "tcp://127.0.0.1:5757";
@@ -50,9 +52,12 @@ export class Link<R extends Role> {
   #silence = 0;
   #warned = false;
   #closing: Promise<void> | null = null;
+  #key: Key | null = null;
+  readonly #handshakes: Handshakes;
 
   /**
    * @param address - a ZeroMQ endpoint of the broker
+   * @param keyFile - the file with this program's key; empty for none
    * @param role - what this peer is
    * @param identity - who it is
    * @param patience - what to do while the broker is silent
@@ -60,16 +65,25 @@ export class Link<R extends Role> {
    */
   constructor(
     readonly address: string,
+    private readonly keyFile: string,
     role: R,
     identity: Identity,
     private readonly patience: Patience,
     private readonly listener: Listener<R>,
   ) {
     this.session = new Session(role, identity);
+    this.#handshakes = new Handshakes(keyFile !== "", (why) =>
+      this.#fail(new DovetailError(`the broker at ${address} ${why}`)),
+    );
   }
 
-  /** Open the socket and say hello. */
+  /**
+   * Open the socket and say hello.
+   *
+   * @throws DovetailError: the key cannot be read, or that is not the address of a broker.
+   */
   open(): void {
+    if (this.keyFile !== "") this.#key = readKey(this.keyFile);
     this.#connect();
     this.#looked = clock();
     this.#watch = setInterval(() => this.#look(), WATCH);
@@ -84,7 +98,9 @@ export class Link<R extends Role> {
       sendHighWaterMark: 0,
       receiveHighWaterMark: 0,
       linger: 0,
+      ...this.#key,
     });
+    this.#handshakes.watch(socket);
     try {
       socket.connect(this.address);
     } catch (error) {

@@ -20,6 +20,11 @@ export interface ConnectOptions {
   broker?: string;
   /** The broker's access token; absent: the environment variable DOVETAIL_TOKEN. */
   token?: string | null;
+  /**
+   * The file with this program's key, for a broker that lets in only keys (docs/keys.md); absent: the environment
+   * variable DOVETAIL_KEY.
+   */
+  key?: string | null;
   /** Unique among the peers present; absent: the broker chooses. */
   name?: string;
   /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits for ever. */
@@ -66,10 +71,12 @@ function join<R extends Role>(
 ): Link<R> {
   const env = process.env;
   const { wait = 10, name = "", token = env["DOVETAIL_TOKEN"] ?? null } = options;
+  const key = options.key === undefined ? env["DOVETAIL_KEY"] : options.key;
   const address = options.broker ?? env["DOVETAIL_BROKER"] ?? ADDRESS;
   let greeted = false;
   const link = new Link<R>(
     address,
+    key ?? "",
     role,
     { name, offers, token, software: SOFTWARE },
     { wait, giveUp: options.giveUp ?? patience.giveUp, warn: patience.warn },

@@ -6,29 +6,42 @@ package dev.dovetail;
  * @param address a ZeroMQ endpoint
  * @param token what the broker was started with as its access token; null if it has none
  * @param name unique among the peers present; empty lets the broker choose
+ * @param key the file with this program's key, for a broker that lets in only keys; null for none
  */
-public record Broker(String address, String token, String name) {
+public record Broker(String address, String token, String name, String key) {
     /** Where a broker is by default. */
     public static final String ADDRESS = "tcp://127.0.0.1:5757";
 
     /**
-     * Returns the broker that the environment variables DOVETAIL_BROKER and DOVETAIL_TOKEN name, or the one of this
-     * machine.
+     * A broker that lets in programs without a key.
+     *
+     * @param address a ZeroMQ endpoint
+     * @param token what the broker was started with as its access token; null if it has none
+     * @param name unique among the peers present; empty lets the broker choose
+     */
+    public Broker(String address, String token, String name) {
+        this(address, token, name, null);
+    }
+
+    /**
+     * Returns the broker that the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN and DOVETAIL_KEY name, or the
+     * one of this machine.
      *
      * @return the broker
      */
     public static Broker usual() {
         String address = variable("DOVETAIL_BROKER");
-        return new Broker(address == null ? ADDRESS : address, variable("DOVETAIL_TOKEN"), "");
+        return new Broker(address == null ? ADDRESS : address, variable("DOVETAIL_TOKEN"), "",
+                variable("DOVETAIL_KEY"));
     }
 
-    private static String variable(String name) {
+    static String variable(String name) {
         String value = System.getenv(name);
         return value == null || value.isEmpty() ? null : value;
     }
 
     /**
-     * Returns a broker at an address, without a token.
+     * Returns a broker at an address, without a token or a key.
      *
      * @param address a ZeroMQ endpoint
      * @return the broker

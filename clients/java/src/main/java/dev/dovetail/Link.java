@@ -27,6 +27,8 @@ final class Link implements AutoCloseable {
     private final Broker broker;
     private final Session session;
     private final ZContext context = new ZContext(1);
+    private final Key key;
+    private final Handshakes handshakes;
     private final ReentrantLock lock = new ReentrantLock();
     private ZMQ.Socket socket;
     private boolean closed;
@@ -50,7 +52,7 @@ final class Link implements AutoCloseable {
      * Connects and waits for the broker's first answer.
      *
      * @param giveUp seconds of the broker's silence after which {@link #receive} throws; infinite for never
-     * @throws DovetailException if there is no broker, or it refuses this peer
+     * @throws DovetailException if there is no broker, it refuses this peer, or the key cannot be read
      */
     Link(Broker broker, Session session, double giveUp) {
         if (broker.address().startsWith("ipc:")) {
@@ -61,6 +63,8 @@ final class Link implements AutoCloseable {
         this.broker = broker;
         this.session = session;
         this.giveUp = giveUp;
+        key = broker.key() == null ? null : Key.read(broker.key());
+        handshakes = new Handshakes(context, broker.address(), key != null);
         try {
             connect();
             long end = System.nanoTime() + (long) (WAIT * 1e9);
@@ -105,6 +109,7 @@ final class Link implements AutoCloseable {
 
     private void connect() {
         if (socket != null) {
+            handshakes.leave();
             socket.close();
         }
         socket = context.createSocket(SocketType.DEALER);
@@ -117,6 +122,10 @@ final class Link implements AutoCloseable {
         socket.setHandshakeIvl(1000);
         socket.setSndHWM(0);
         socket.setRcvHWM(0);
+        if (key != null) {
+            key.set(socket);
+        }
+        handshakes.watch(socket);
         boolean well = false;
         try {
             well = socket.connect(broker.address());
@@ -191,6 +200,10 @@ final class Link implements AutoCloseable {
 
     /** Looks after the connection while nothing comes. */
     private void nothing(long now) {
+        String refusal = handshakes.refusal(session.welcome() != null);
+        if (refusal != null) {
+            throw new DovetailException("the broker at " + broker.address() + " " + refusal);
+        }
         silence += Math.min(1, (now - listened) / 1e9); // a program that was stopped has not listened
         listened = now;
         if (!warned && session.welcome() != null && silence > session.patience() / 1e9) {
@@ -275,6 +288,7 @@ final class Link implements AutoCloseable {
                     socket.send(session.goodbye());
                     socket.setLinger(500);
                 }
+                handshakes.leave();
                 socket.close();
             }
             context.close();
