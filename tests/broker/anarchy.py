@@ -195,6 +195,8 @@ class Crowd:
                 for stack in run.stacks.values()
             )
             assert instance.busy == len(playing) + stacked
+            runs = {run.number for run in self.core.runs if instance in run.agents}
+            assert instance.runs == runs
         for run in self.core.runs:
             for match in run.matches.values():
                 busy = match.machine.state in ("transition", "decision")

@@ -14,6 +14,7 @@ from tests.broker.conversation import Conversation, Voice
 from dovetail.broker import live as live_module
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.graph import Graph
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, place
 from dovetail.broker.local import Local
@@ -105,6 +106,13 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     for part, names in core._owners():
         fields = getattr(part, "__mypyc_attrs__", None) or vars(part)  # compiled, or not
         assert set(fields) == {*names, *derived.get(type(part), ())}, type(part)
+
+
+def test_equal_sets_are_equal_bytes() -> None:
+    """In whatever order they were filled, and although 1 and 9 take each other's place."""
+    graph = Graph({}, {})
+    assert graph.encode({1, 9}) == graph.encode({9, 1})
+    assert graph.decode(graph.encode({1, 9})) == {1, 9}
 
 
 def test_what_is_not_a_state_is_refused() -> None:
