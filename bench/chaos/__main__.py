@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
-from bench.chaos.theatre import Chaos, Theatre, undisturbed
+from bench.chaos.theatre import Account, Chaos, Theatre, undisturbed
 from dovetail.protocol.errors import DovetailError
 
 
@@ -17,18 +20,26 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the seed of the first schedule")
     parser.add_argument("--episodes", type=int, default=60)
     parser.add_argument("--faults", type=int, default=5)
+    parser.add_argument("--language", help="of the second agent, whose client is built, such as go")
     given = parser.parse_args()
     broken = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         happened: list[str] = []
-        theatre = Theatre(Path(folder), happened.append)
+        expected: Callable[[int, int], list[Account]] = undisturbed
+        if given.language is not None:
+            # Two programs play undisturbed, since no program of another language plays in this process.
+            quiet = Path(folder) / "quiet"
+            quiet.mkdir()
+            reference = stack.enter_context(closing(Theatre(quiet, language=given.language)))
+            expected = partial(reference.play, faults=0)
+        theatre = Theatre(Path(folder), happened.append, language=given.language)
         try:
             for seed in range(given.first, given.first + given.schedules):
                 happened.clear()
                 begun = time.monotonic()
                 try:
                     found = theatre.play(seed, given.episodes, given.faults)
-                    if found != undisturbed(seed, given.episodes):
+                    if found != expected(seed, given.episodes):
                         raise Chaos("the episodes are others than undisturbed")
                     verdict = "identical"
                 except (Chaos, DovetailError) as error:
@@ -39,7 +50,7 @@ def main() -> int:
                     keep = Path(folder) / str(seed)
                     keep.mkdir()
                     print((theatre.folder / "log").read_text()[-2000:])
-                    theatre = Theatre(keep, happened.append)
+                    theatre = Theatre(keep, happened.append, language=given.language)
                 took = time.monotonic() - begun
                 print(f"{seed}: {verdict} in {took:.1f} s; {', '.join(happened)}", flush=True)
         finally:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,6 +29,7 @@ KINDS = {
     **{"stop": 6, "cut": 6, "half open": 4, "slow": 2, "full disk": 3},
 }
 """What can happen, and how often relative to the others."""
+CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PATIENCE = 60.0
 """Seconds after the last fault within which a run must end."""
 
@@ -66,6 +69,16 @@ def _free_port() -> int:
         return port
 
 
+def _program(language: str) -> tuple[list[str], Path]:
+    """Return the command of a client's player at random, and the folder it runs in."""
+    folder = CLIENTS / language
+    words: list[str] = json.loads((folder / "programs.json").read_text())["random"]
+    found = shutil.which(words[0]) if "/" not in words[0] else folder / words[0]
+    if found is None or not Path(found).exists():
+        raise Chaos(f"{words[0]} is not there; build it first: make -C clients/{language} build")
+    return [str(found), *words[1:]], folder
+
+
 class Theatre:
     """A broker, two environments and two agents, each a process behind a proxy of its own.
 
@@ -77,6 +90,10 @@ class Theatre:
         player: the offer of the agents, and what serves it.
         kinds: what may happen, and how often relative to the others.
         pythons: interpreters that run the broker, in turn.
+        language: of the second agent, whose client must be built; None for Python.  It plays at random.
+
+    Raises:
+        Chaos: the language's client is not built, or the broker does not listen.
     """
 
     def __init__(
@@ -88,10 +105,13 @@ class Theatre:
         player: tuple[str, str] = LEISURELY,
         kinds: Mapping[str, int] = KINDS,
         pythons: Sequence[str] = (sys.executable,),
+        language: str | None = None,
     ) -> None:
         self._peer_timeout = peer_timeout
         self._grace = grace
-        self._player, self._program = player
+        offer, self._program = player
+        self._second = None if language is None else _program(language)
+        self._offers = [offer, offer if language is None else f"random-{language}"]
         self._kinds = kinds
         self._pythons = itertools.cycle(pythons)
         self.folder = folder
@@ -111,11 +131,14 @@ class Theatre:
         self.experiment = Experiment.connect(
             self.proxies["experiment"].address, wait=60.0, give_up=PATIENCE
         )
-        self.experiment.expect(["connect_four"], [self._player], timeout=60.0)
+        self.experiment.expect(["connect_four"], self._offers, timeout=60.0)
         while len(self.experiment.catalogue()["agents"]) < 2:
             self.experiment.wait(0.05)
 
-    def _start(self, name: str) -> None:
+    def _command(self, name: str) -> tuple[list[str], Path]:
+        """Return what runs a program, and in which folder."""
+        if name == "agent1" and self._second is not None:
+            return self._second
         python = sys.executable
         if name == "broker":
             python = next(self._pythons)
@@ -125,15 +148,18 @@ class Theatre:
                 *("--peer-timeout", str(self._peer_timeout)),
             ]
         elif name.startswith("env"):
-            arguments = ["env", "connect_four", "--connect", self.proxies[name].address]
+            arguments = ["env", "connect_four"]
         else:
-            arguments = ["agent", self._program, "--connect", self.proxies[name].address]
+            arguments = ["agent", self._program]
+        return [python, "-m", "dovetail", *arguments], self.folder
+
+    def _start(self, name: str) -> None:
+        command, folder = self._command(name)
+        environ = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+        if name in self.proxies:
+            environ["DOVETAIL_BROKER"] = self.proxies[name].address
         self.processes[name] = subprocess.Popen(
-            [python, "-m", "dovetail", *arguments],
-            cwd=self.folder,
-            stdout=self._log,
-            stderr=self._log,
-            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+            command, cwd=folder, stdout=self._log, stderr=self._log, env=environ
         )
 
     def _listening(self) -> None:
@@ -227,7 +253,8 @@ class Theatre:
         chance = random.Random(seed)
         experiment = self.experiment
         agents = [
-            experiment.create(self._player, seed=number, timeout=PATIENCE) for number in (1, 2)
+            experiment.create(offer, seed=number, timeout=PATIENCE)
+            for number, offer in enumerate(self._offers, 1)
         ]
         options: dict[str, Any] = {"episodes": episodes, "seed": seed, "mode": "evaluate"}
         options |= {"concurrency": 2, "on_agent_lost": "wait"}
