@@ -190,9 +190,10 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
         for address, path in [*cases, (unguarded, good)]:
             variables = {} if path is None else {keys.FILE: str(path)}
             client = start(language, address, **variables)
-            line = client.communicate(timeout=KIT)[1]
+            lines = client.communicate(timeout=KIT)[1].splitlines()
             assert client.returncode == 1
-            assert line.removeprefix("Error: ") == python_line(address, path) + "\n"
+            # On a busy machine a client may say first that it waits for the broker.
+            assert lines[-1].removeprefix("Error: ") == python_line(address, path)
 
 
 def table(tmp_path: Path, file: str, *settings: str) -> Any:
