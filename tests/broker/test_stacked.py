@@ -11,8 +11,10 @@ from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.legality import chosen
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Text
 
 
@@ -276,6 +278,103 @@ def test_what_is_wrong_in_a_row_is_its_own_matter() -> None:
     found = table.experiment.hears(m.Episodes).results
     assert [(e.index, e.reason) for e in found] == [(1, "illegal-action"), (2, "crashed")]
     assert table.environment.hears(m.EnvironmentSteps, batch=1).slots.tolist() == [0]
+
+
+def refuses(table: Stack, seat: int | None) -> Any:
+    """Have the environment refuse what was done in slot 1; return the result."""
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0)
+    table.environment.hears(m.EnvironmentSteps)
+    going = {"rows": i4(0, 2), "legal": np.full((2, 1), 3, "u1")}
+    table.turns(
+        1,
+        **going,
+        seats=i4(0, 0),
+        over=np.array([0, 3, 0], np.uint8),
+        faults=[m.Fault(1, "illegal", "suicide", seat)],
+        observations=codec.encode([7, 8]),
+    )
+    [found] = table.experiment.hears(m.Episodes).results
+    assert found.index == 1
+    return found
+
+
+@pytest.mark.rule("S16.6")
+@pytest.mark.parametrize(
+    ("seat", "price", "reason", "blame", "outcome"),
+    [
+        (0, "forfeit", "illegal-action", 0, [0.0, 1.0]),
+        (0, "truncate", "truncated", 0, None),
+        (1, "forfeit", "environment-failed", None, None),
+        (None, "forfeit", "environment-failed", None, None),
+    ],
+)
+def test_the_environment_refuses_an_action_of_one_slot(
+    seat: int | None, price: Any, reason: str, blame: int | None, outcome: Any
+) -> None:
+    """Only a seat that has acted in the turn before can have broken a rule in it."""
+    found = refuses(Stack(on_illegal=price).begun(), seat)
+    assert (found.reason, found.blame, found.outcome) == (reason, blame, outcome)
+    assert "suicide" in found.message
+    assert [each.breaches for each in found.seats] == [int(blame == 0), 0]
+
+
+@pytest.mark.rule("S16.10")
+def test_a_forfeit_earns_what_the_game_says() -> None:
+    found = refuses(Stack({"forfeit": [-5.0, 2.0]}, on_illegal="forfeit").begun(), 0)
+    assert [each.total for each in found.seats] == [-5.0, 2.0]
+
+
+@pytest.mark.rule("S16.8")
+def test_an_illegal_action_is_replaced_by_one_drawn_from_the_seed() -> None:
+    """The draw is that of a single match, from the seat's seed and the turn."""
+    table = Stack(on_illegal="random").begun()
+    steps = table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 2, 0, 2)
+    drawn = [
+        chosen(derive(seed, "breach", 0), [0, 1], Discrete(3)) for seed in steps.seeds.tolist()
+    ]
+    step = table.environment.hears(m.EnvironmentSteps, batch=1)
+    assert step.actions.tolist() == [drawn[0], 0, drawn[2]]
+    rest: dict[str, Any] = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
+    table.turns(1, 0, 1, 2, over=np.ones(3, np.uint8), **rest)
+    found = table.experiment.hears(m.Episodes).results
+    assert [each.seats[0].breaches for each in found] == [1, 0, 1]
+    assert [record.breached for record in table.records] == [[[0, 0]], [], [[0, 0]]]
+
+
+@pytest.mark.rule("S16.9")
+def test_an_answer_that_comes_after_its_time_is_a_timeout_in_each_slot() -> None:
+    """The broker itself may be late to look at the clock, while the answer waits."""
+    table = Stack(clock=m.ClockRule(decision=1.0, margin=0.5)).begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.now = 1.6  # without a tick of the core
+    table.answers(0, 0, 0, 0)
+    found = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.blame) for each in found] == [("timeout", 0)] * 3
+    assert "answered after 1.600 s" in found[0].message
+
+
+@pytest.mark.rule("S16.8")
+def test_an_agent_that_fails_at_a_batch_fails_in_each_slot() -> None:
+    table = Stack().begun()
+    steps = table.agents[0].hears(m.AgentSteps)
+    table.agents[0].says(m.Error("crashed", "out of memory", answers=steps.seq))
+    found = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.blame) for each in found] == [("crashed", 0)] * 3
+    assert "out of memory" in found[0].message
+
+
+@pytest.mark.rule("S16.6")
+def test_an_environment_that_fails_at_a_batch_ends_its_episodes() -> None:
+    table = Stack().begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0)
+    step = table.environment.hears(m.EnvironmentSteps)
+    table.environment.says(m.Error("crashed", "a bug", answers=step.seq))
+    found = table.experiment.hears(m.Episodes).results
+    assert [each.reason for each in found] == ["environment-failed"] * 3
+    assert "a bug" in found[0].message
 
 
 @pytest.mark.parametrize(("wrong", "counted"), [(0, [1, 0]), (1, [1, 1])])
