@@ -25,7 +25,7 @@ class Commands:
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         if not peer.asks(asked.id):
             return
-        agents = [self._instances.find(name) for name in asked.agents]
+        agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
         if foreign is not None:
@@ -52,7 +52,7 @@ class Commands:
         """Return why a run cannot begin; empty if it can."""
         if self._tables.stopping:
             return SHUTDOWN
-        for name, agent in zip(asked.agents, agents, strict=True):
+        for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
                 return f"there is no agent {name!r}"
         if self._runs.matches.server(asked) is None:

@@ -146,10 +146,14 @@ class Episode:
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return its decision for each seat that must act; they are sent at once."""
+        self.owing = len(self.latest.to_act)
+        return self.decisions(self.latest.to_act, now)
+
+    def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
+        """Return the decisions of some of the seats that must act, and start their clocks."""
         decisions: list[m.AgentStart | m.AgentStep] = []
         turn = self.latest
-        seats, to_act = turn.seats, turn.to_act
-        self.owing = len(to_act)
+        seats = turn.seats
         think = self.think
         views = {view.seat: view for view in seats} if len(seats) > 1 else None
         for number in to_act:

@@ -62,9 +62,9 @@ class Episodes:
     def begin(self, run: Run, match: Match, now: float) -> None:
         """Begin the next episode of a run in a match that is idle."""
         index = run.schedule.take()
-        for instance in run.instances():
+        seated = run.seated(index)
+        for instance in {chair.instance for chair in seated}:
             instance.busy += 1
-        seated = [(place, run.agents[place]) for place in run.schedule.seating(index)]
         watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
         number = self._tables.number()
         seed = run.schedule.seed(index)
@@ -229,7 +229,7 @@ class Episodes:
         seats = play.end(ending)
         del self._all[episode.number]
         del run.playing[play.match]
-        again = run.ended(episode.index, scored=ending.scored)
+        again = run.ended(episode.index, play.instances(), scored=ending.scored)
         self._tables.counters["episodes"] += 1
         result = m.Episode(
             run.number,
@@ -241,7 +241,7 @@ class Episodes:
             ending.outcome,
             ending.blame,
             len(episode.history),
-            ending.scored,
+            ending.scored and all(seat.stands_for is None for seat in seats),
             again,
             ending.message,
             digest=sha256(codec.encode(episode.history)).hexdigest()[:16],

@@ -59,7 +59,8 @@ class Instance:
     def free(self) -> bool:
         """Whether it can begin another episode now."""
         capacity = self.offer.capacity
-        return not (self.stalled or self.lost) and (capacity == 0 or self.busy < capacity)
+        there = not (self.stalled or self.lost) and self.peer.machine.state != "gone"
+        return there and (capacity == 0 or self.busy < capacity)
 
 
 class Instances:

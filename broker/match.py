@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
-from mypy_extensions import mypyc_attr
 
 from dovetail.broker.clocks import FOREVER, SeatClock
 from dovetail.broker.ending import Ending
@@ -19,9 +18,10 @@ from dovetail.broker.legality import space_of
 from dovetail.broker.peers import Peer
 from dovetail.broker.place import Place
 from dovetail.broker.rules import Rules
+from dovetail.broker.sitter import Chair, Sitter
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
-from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, SeatState
+from dovetail.protocol.states import MATCH, Machine, MatchState
 
 AHEAD = 10.0
 """Seconds by which watchers at a pace may be ahead of it within an episode: they see short ones whole."""
@@ -35,31 +35,6 @@ class Pace(NamedTuple):
     every: float
     """Seconds for each turn of a match that they are shown."""
     scenes: bool
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
-class Sitter:
-    """An instance in a seat of a match."""
-
-    __slots__ = ("asked", "init", "instance", "machine", "number")
-
-    def __init__(self, number: int, instance: Instance) -> None:
-        self.number = number
-        self.instance = instance
-        self.machine: Machine[SeatState] = Machine(SEAT, "free")
-        self.init = 0
-        """The ``seq`` of its ``init`` until it has acted or the episode is over; then 0."""
-        self.asked = 0
-        """The ``seq`` of its last decision; 0 before the first."""
-
-    def sit(self, match: int, instance: Instance, spec: m.Spec, rules: Rules) -> None:
-        """Give the seat to an instance."""
-        self.instance = instance
-        self.asked = 0  # the number of a frame to another peer, perhaps
-        self.machine.on("init")
-        self.init = instance.peer.outbox.ask(
-            m.Init(match, self.number, instance.number, spec, rules.lookahead, instance.agent)
-        )
 
 
 def opening() -> Machine[MatchState]:
@@ -121,7 +96,7 @@ class Match:
         index: int,
         seed: int,
         rules: Rules,
-        seated: list[tuple[int, Instance]],
+        seated: list[Chair],
         now: float,
         *,
         watched: bool,
@@ -137,7 +112,7 @@ class Match:
             index: its place in the run.
             seed: the environment's.
             rules: the run's.
-            seated: by seat, a place in the run's list of agents and the instance there.
+            seated: by seat.
             now: the time.
             watched: whether any watcher wants the text of each turn.
             scenes: whether any wants its scene.
@@ -146,23 +121,28 @@ class Match:
             pace: what watchers at a pace want.
         """
         if not self.sitters:
-            self.sitters = [Sitter(number, instance) for number, (_, instance) in enumerate(seated)]
-        for sitter, (_, instance) in zip(self.sitters, seated, strict=True):
-            if sitter.instance is not instance or sitter.machine.state == "free":
-                sitter.sit(self.number, instance, self.spec, rules)
+            self.sitters = [Sitter(number, chair.instance) for number, chair in enumerate(seated)]
+        before = self._peers()
+        for sitter, chair in zip(self.sitters, seated, strict=True):
+            if sitter.instance is not chair.instance or sitter.machine.state == "free":
+                sitter.sit(self.number, chair.instance, self.spec, rules)
+        for peer in before:
+            if peer not in self._peers():  # of a substitute whose agent is back
+                peer.outbox.deliver(m.Leave(self.number))
         places = [
             Place(
                 sitter.number,
                 sitter.machine,
                 # By place, not by seat: in a round that shares a seed no agent repeats another's luck.
-                derive(seed, "seat", place),
+                derive(seed, "seat", chair.place),
                 SeatClock(rules.clock, rules.answer_timeout),
                 space_of(self.spec, sitter.number),
-                modes[place],
+                modes[chair.place] if chair.stands_for is None else "evaluate",
+                chair.stands_for,
             )
-            for sitter, (place, _) in zip(self.sitters, seated, strict=True)
+            for sitter, chair in zip(self.sitters, seated, strict=True)
         ]
-        wants = [instance.offer.wants for _, instance in seated]
+        wants = [chair.instance.offer.wants for chair in seated]
         start = m.EnvironmentStart(
             *(self.number, episode, seed, wants if any(wants) else []),
             watched=watched,
@@ -183,6 +163,10 @@ class Match:
         self.play = Play(self, begun, asked, start, seen=due, due=due)
         return self.play
 
+    def _peers(self) -> list[Peer]:
+        """Return the programs that hold its seats, each once."""
+        return list(dict.fromkeys(sitter.instance.peer for sitter in self.sitters))
+
     def unseat(self, instance: Instance) -> None:
         """Take the seats of an agent that is lost; no episode is in progress."""
         for sitter in self.sitters:
@@ -196,7 +180,7 @@ class Match:
         for sitter in self.sitters:
             if sitter.machine.takes("leave"):
                 sitter.machine.on("leave")
-        for peer in dict.fromkeys(sitter.instance.peer for sitter in self.sitters):
+        for peer in self._peers():
             peer.outbox.deliver(m.Leave(self.number))
         if self.machine.takes("close"):
             self.machine.on("close")
@@ -254,8 +238,12 @@ class Play:
 
     def decide(self, now: float) -> None:
         """Ask the seats that must act."""
+        self.ask(self.episode.decide(now))
+
+    def ask(self, decisions: list[m.AgentStart | m.AgentStep]) -> None:
+        """Send decisions to the seats that they are for."""
         sitters = self.match.sitters
-        for decision in self.episode.decide(now):
+        for decision in decisions:
             sitter = sitters[decision.seat]
             sitter.asked = sitter.instance.peer.outbox.ask(decision)
 
@@ -318,6 +306,10 @@ class Play:
         """Return the first seat that an instance holds."""
         return next((s.number for s in self.match.sitters if s.instance is instance), None)
 
+    def instances(self) -> set[Instance]:
+        """Return those that have its seats."""
+        return {sitter.instance for sitter in self.match.sitters}
+
     def forfeit(self, seat: int, what: str) -> Ending:
         """Return the ending of a seat whose agent is lost."""
         return self.episode.forfeit(seat, "stalled", what)
@@ -334,4 +326,6 @@ def _account(place: Place, instance: Instance) -> m.SeatResult:
         ignored=place.ignored,
         refused=place.refused,
         measures=place.means(),
+        stands_for=place.stands_for,
+        since=place.since,
     )

@@ -21,7 +21,7 @@ class Place:
 
     __slots__ = (
         *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "measured"),
-        *("mode", "number", "pending", "refused", "seed", "space", "total"),
+        *("mode", "number", "pending", "refused", "seed", "since", "space", "stands_for", "total"),
     )
 
     def __init__(
@@ -32,6 +32,8 @@ class Place:
         clock: SeatClock,
         space: Space,
         mode: Mode,
+        stands_for: int | None = None,
+        since: int = 0,
     ) -> None:
         self.number = number
         self.machine = machine
@@ -39,6 +41,10 @@ class Place:
         self.clock = clock
         self.space = space
         self.mode = mode
+        self.stands_for = stands_for
+        """The number of the lost agent whose seat a substitute has."""
+        self.since = since
+        """The first turn in which that could act."""
         self.pending = 0.0
         """Reward since its last decision."""
         self.total = 0.0

@@ -8,6 +8,7 @@ from dovetail.broker.request import Request
 from dovetail.broker.requests import Requests
 from dovetail.broker.run import Run
 from dovetail.broker.runs import Runs
+from dovetail.broker.substitute import substitute
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 
@@ -64,17 +65,31 @@ class Remaking:
             f"{what}; it is made again from {since}, without its last {instance.unsaved} episodes"
         )
         for run in waiting:
-            run.remarks.append(text)
-            run.experiment.complain("unavailable", text)
-            for match, play in list(run.playing.items()):
-                run.schedule.forgive(play.episode.index)
-                ending = Ending("disconnected", play.seat_of(instance), message=text)
-                self._runs.episodes.finish(run, play, ending)
-                self._runs.go_on(run, match, now)
-            for match in run.matches.values():
-                match.unseat(instance)
+            self._continue(run, instance, text, now)
         instance.unsaved = 0
         self.arrived(now)
+
+    def _continue(self, run: Run, lost: Instance, text: str, now: float) -> None:
+        """Play a run on with the substitute of a lost agent, or end what is in progress."""
+        pairs = zip(run.agents, run.substitutes, strict=False)  # without substitutes none
+        for each in dict.fromkeys(other.agent for agent, other in pairs if agent is lost):
+            text += f"; until then {each} plays in its place"
+        run.remarks.append(text)
+        run.experiment.complain("unavailable", text)
+        for match, play in list(run.playing.items()):
+            seat = play.seat_of(lost)
+            if seat is None:  # a substitute has it
+                continue
+            if run.substitutes and substitute(run, play, lost, now):
+                self._runs.matches.watch(match)
+                continue
+            run.schedule.forgive(play.episode.index)
+            ending = Ending("disconnected", seat, message=text)
+            self._runs.episodes.finish(run, play, ending)
+            self._runs.go_on(run, match, now)
+        for match in run.matches.values():
+            match.unseat(lost)
+        self._runs.advance(run, now)
 
     def arrived(self, now: float) -> None:
         """Make the lost agents again for which there is a program that can."""
@@ -97,6 +112,7 @@ class Remaking:
         found.saved = lost.saved
         for run in runs:
             run.agents = [found if each is lost else each for each in run.agents]
+            run.substitutes = [found if each is lost else each for each in run.substitutes]
         found.runs |= lost.runs
         lost.runs.clear()
         if found.saved is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
 from dovetail.broker.rules import Rules, rules_of
+from dovetail.broker.sitter import Chair
 from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
@@ -113,25 +115,41 @@ class Run:
     """Stepwise: episodes that the experiment has asked to begin."""
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
+    substitutes: list[Instance] = field(default_factory=list)
+    """By place, who plays in place of an agent that is lost; empty if none does."""
     remarks: list[str] = field(default_factory=list)
     """What was lost, a line each."""
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for agents that are lost."""
-        return self.asked.on_agent_lost == "wait"
+        """Whether it waits for agents that are lost, also while substitutes play."""
+        return waits(self.asked)
 
     def modes(self) -> list[m.Mode]:
         """Return the mode of each of its agents."""
         return self.asked.modes or [self.rules.mode] * len(self.agents)
 
     def instances(self) -> set[Instance]:
-        """Return its agents, each once."""
-        return set(self.agents)
+        """Return its agents and their substitutes, each once."""
+        return {*self.agents, *self.substitutes}
 
-    def ended(self, index: int, *, scored: bool) -> bool:
-        """Count an episode that is over; return whether it is played again."""
-        for instance in self.instances():
+    def seated(self, index: int) -> list[Chair]:
+        """Return who has which seat if an episode begins now, or if a lost agent leaves it now."""
+        return [self._chair(place) for place in self.schedule.seating(index)]
+
+    def _chair(self, place: int) -> Chair:
+        agent = self.agents[place]
+        if agent.lost and self.substitutes:
+            return Chair(place, self.substitutes[place], agent.number)
+        return Chair(place, agent, None)
+
+    def free(self) -> bool:
+        """Whether all who would be seated now can begin another episode."""
+        return all(self._chair(place).instance.free() for place in range(len(self.agents)))
+
+    def ended(self, index: int, seated: Iterable[Instance], *, scored: bool) -> bool:
+        """Count an episode that is over, and those who played it; return whether it is played again."""
+        for instance in seated:
             instance.busy -= 1
         goes_on = self.machine.state in ("running", "paused")
         again = not scored and goes_on and self.schedule.retry(index)
@@ -148,10 +166,18 @@ class Run:
         return len(self.playing) + sum(int(stack.live.sum()) for stack in self.stacks.values())
 
 
-def begun(number: int, experiment: Peer, asked: m.Run, agents: list[Instance]) -> Run:
-    """Return a run as an experiment asks for it."""
+def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> Run:
+    """Return a run as an experiment asks for it; those found are its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
-    return Run(number, experiment, asked, agents, rules_of(asked), Schedule(asked), told)
+    seats = len(asked.agents)
+    run = Run(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
+    run.substitutes = found[seats:] * (seats if len(found) == seats + 1 else 1)
+    return run
+
+
+def waits(asked: m.Run) -> bool:
+    """Whether a run waits for agents that are lost."""
+    return asked.on_agent_lost in ("wait", "substitute")
 
 
 def problem(asked: m.Run) -> str:
@@ -164,4 +190,9 @@ def problem(asked: m.Run) -> str:
         return f"{len(asked.modes)} modes for {len(asked.agents)} agents; give one each"
     if asked.stepwise and asked.concurrency != 1:
         return "a stepwise run plays one episode at a time; concurrency must be 1"
+    if (asked.on_agent_lost == "substitute") != bool(asked.substitutes):
+        return "`on_agent_lost` `substitute` and `substitutes` go together; give both or neither"
+    if asked.substitutes and len(asked.substitutes) not in (1, len(asked.agents)):
+        count = len(asked.substitutes)
+        return f"{count} substitutes for {len(asked.agents)} agents; give one, or one each"
     return ""

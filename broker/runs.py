@@ -68,7 +68,7 @@ class Runs:
     def add(self, run: Run, matches: int, now: float) -> None:
         """Begin a run with so many matches."""
         self._runs[run.number] = run
-        for instance in run.agents:
+        for instance in run.instances():
             instance.runs.add(run.number)
         server = self.matches.server(run.asked, stacked=True)
         for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
@@ -116,8 +116,9 @@ class Runs:
             match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
         blame = None
-        if isinstance(asked, m.Init):
-            blame = [agent.number for agent in run.agents].index(asked.instance)
+        if isinstance(asked, m.Init):  # a substitute has no place to blame
+            numbers = [agent.number for agent in run.agents]
+            blame = numbers.index(asked.instance) if asked.instance in numbers else None
         self.finish(run, "failed", text, now, blame=blame)
 
     def _overdue(self, match: Match, now: float) -> None:
@@ -143,7 +144,7 @@ class Runs:
         while run.machine.state == "running" and run.idle and run.schedule:
             if run.rules.stepwise and not run.permits:
                 break
-            if not all(instance.free() for instance in run.agents):
+            if not run.free():
                 break
             run.permits = 0
             self.episodes.begin(run, run.idle.pop(), now)
@@ -173,7 +174,7 @@ class Runs:
     def _went_on(self, run: Run, now: float) -> None:
         """Continue after episodes of a run; others may have waited for its agents."""
         self.advance(run, now)
-        shared = {number for each in run.agents if each.offer.capacity for number in each.runs}
+        shared = {n for each in run.instances() if each.offer.capacity for n in each.runs}
         for number in sorted(shared - {run.number}):
             other = self._runs.get(number)
             if other is not None:  # it may have ended with one before it
@@ -210,7 +211,7 @@ class Runs:
         for match in list(run.matches.values()):
             self._close(run, match)
         del self._runs[run.number]
-        for instance in run.agents:
+        for instance in run.instances():
             instance.runs.discard(run.number)
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")

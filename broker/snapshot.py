@@ -20,7 +20,7 @@ from dovetail.broker.episode import Episode
 from dovetail.broker.graph import Graph
 from dovetail.broker.instances import Instance
 from dovetail.broker.limits import Allowance
-from dovetail.broker.match import Match, Play, Sitter
+from dovetail.broker.match import Match, Play
 from dovetail.broker.opening import Opening
 from dovetail.broker.outbox import Outbox
 from dovetail.broker.peers import Peer
@@ -29,6 +29,7 @@ from dovetail.broker.rebuild import Rebuild
 from dovetail.broker.request import Request
 from dovetail.broker.rules import Rules
 from dovetail.broker.run import Run, Schedule
+from dovetail.broker.sitter import Sitter
 from dovetail.broker.stack import Stack
 from dovetail.broker.stack_batch import Asked
 from dovetail.broker.tables import Settings

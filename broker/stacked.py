@@ -17,7 +17,7 @@ from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance
 from dovetail.broker.match import Match
 from dovetail.broker.peers import Peer
-from dovetail.broker.run import Run
+from dovetail.broker.run import Run, waits
 from dovetail.broker.stack import Over, Slot, Stack
 from dovetail.broker.stack_batch import Asked
 from dovetail.broker.stacked_results import Results
@@ -37,7 +37,7 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
         asked.stacked
         and not (asked.stepwise or asked.lookahead or asked.check or asked.save_every)
         and not (asked.openings or asked.opening_turns)
-        and asked.on_agent_lost != "wait"
+        and not waits(asked)
         and asked.clock.episode is None
         and all(agent.offer.stacked for agent in agents)
         and all({*agent.offer.wants} <= {"afterstates"} for agent in agents)

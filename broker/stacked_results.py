@@ -50,7 +50,7 @@ class Results:
     def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:
         slot, ending = over.slot, over.ending
         index = int(stack.index[slot])
-        again = run.ended(index, scored=ending.scored)
+        again = run.ended(index, run.instances(), scored=ending.scored)
         actions, turns = stack.history(slot)
         result = m.Episode(
             run.number,

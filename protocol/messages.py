@@ -31,7 +31,7 @@ Role = Literal["environment", "agent", "experiment", "observer"]
 Mode = Literal["learn", "evaluate"]
 Want = Literal["afterstates", "text", "scene"]
 Breach = Literal["forfeit", "random", "truncate"]
-AgentLost = Literal["fail", "forfeit", "truncate", "wait"]
+AgentLost = Literal["fail", "forfeit", "truncate", "wait", "substitute"]
 
 Reason = Literal[
     "terminated",
@@ -79,6 +79,7 @@ WORDS: dict[str, dict[str, str]] = {
         "forfeit": "The run fails; the agent's seat loses the episodes in progress.",
         "truncate": "The run fails; the episodes in progress are truncated.",
         "wait": "The run waits until another program makes the agent again.",
+        "substitute": "Another agent plays in its place until another program makes it again.",
     },
     "Reason": {
         "": "Why an episode ended.",
@@ -1062,6 +1063,8 @@ class Run(Message):
     """The name of the peer that serves the environment, if several offer it; nil for any."""
     stacked: bool = False
     """Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked turns."""
+    substitutes: list[int | str] = []
+    """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
 
 
 class RunCommand(Message):
@@ -1191,6 +1194,10 @@ class SeatResult(Part):
     """The sum of ``action.refused``: illegal answers that a bridge caught."""
     measures: dict[str, float] = {}
     """The mean of each of ``action.measures``, over the answers that had it."""
+    stands_for: Natural | None = None
+    """Of a substitute: the number of the lost instance whose seat it has; the result is that since it took the seat."""
+    since: Natural = 0
+    """Of a substitute: the first turn in which it could act."""
 
 
 class Episode(Message):

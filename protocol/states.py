@@ -45,11 +45,17 @@ SeatState = Literal["free", "seated", "deciding", "waiting"]
 SEAT: Table[SeatState] = {
     "free": {"init": "seated"},
     "seated": {"init": "seated", "start": "deciding", "end": "seated", "leave": "free"},
-    "deciding": {"action": "waiting", "error": "waiting", "overdue": "waiting", "end": "seated"},
-    "waiting": {"step": "deciding", "end": "seated"},
+    "deciding": {
+        "action": "waiting",
+        "error": "waiting",
+        "overdue": "waiting",
+        "end": "seated",
+        "leave": "free",
+    },
+    "waiting": {"step": "deciding", "end": "seated", "leave": "free"},
 }
 """A seat of a match.  ``error``: one that answers the decision.  ``overdue``: the answer did not
-come in time."""
+come in time.  ``leave``: in an episode, its agent is lost, and ``init`` of a substitute follows."""
 
 RunState = Literal["running", "paused", "draining", "over"]
 

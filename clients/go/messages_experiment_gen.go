@@ -122,6 +122,9 @@ type Run struct {
 	// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
 	// Stacked turns.
 	Stacked bool
+	// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or
+	// one for all.
+	Substitutes []any
 }
 
 func (m *Run) wire(w *wire) {
@@ -156,6 +159,7 @@ func (m *Run) wire(w *wire) {
 	orPointer(w, "texts", &m.Texts, true, boolean)
 	orNil(w, "peer", &m.Peer, text)
 	opt(w, "stacked", &m.Stacked, false, boolean)
+	array(w, "substitutes", &m.Substitutes, value)
 }
 
 func (*Run) kind() string { return "run" }
@@ -396,6 +400,11 @@ type SeatResult struct {
 	Refused int64
 	// The mean of each of `action.measures`, over the answers that had it.
 	Measures map[string]float64
+	// Of a substitute: the number of the lost instance whose seat it has; the result is that since it
+	// took the seat.
+	StandsFor *int64
+	// Of a substitute: the first turn in which it could act.
+	Since int64
 }
 
 func (m *SeatResult) wire(w *wire) {
@@ -408,6 +417,10 @@ func (m *SeatResult) wire(w *wire) {
 	opt(w, "ignored", &m.Ignored, 0, integer)
 	opt(w, "refused", &m.Refused, 0, integer)
 	dict(w, "measures", &m.Measures, number)
+	orNil(w, "stands_for", &m.StandsFor, integer)
+	w.check(m.StandsFor == nil || *m.StandsFor >= 0, "stands_for", "0 or more")
+	opt(w, "since", &m.Since, 0, integer)
+	w.check(m.Since >= 0, "since", "0 or more")
 }
 
 // Episode is the message "episode" to an experiment. The result of one episode, sent after it is in

@@ -118,9 +118,17 @@ const (
 	AgentLostTruncate AgentLost = "truncate"
 	// The run waits until another program makes the agent again.
 	AgentLostWait AgentLost = "wait"
+	// Another agent plays in its place until another program makes it again.
+	AgentLostSubstitute AgentLost = "substitute"
 )
 
-var formAgentLost = oneOf(AgentLostFail, AgentLostForfeit, AgentLostTruncate, AgentLostWait)
+var formAgentLost = oneOf(
+	AgentLostFail,
+	AgentLostForfeit,
+	AgentLostTruncate,
+	AgentLostWait,
+	AgentLostSubstitute,
+)
 
 // Reason says why an episode ended.
 type Reason string

@@ -62,6 +62,9 @@ class Conversation:
         names = [f"p{seat}" for seat in range(seats)]
         self.environment = Voice(self, "environment", "rules", m.Offer("game"))
         self.agents = [Voice(self, "agent", n, m.Offer(n, instance=True)) for n in names]
+        self.spares = [
+            Voice(self, "agent", n, m.Offer(n, instance=True)) for n in run.get("substitutes", ())
+        ]
         self.experiment = Voice(self, "experiment", "trial")
         self.experiment.says(m.Run(1, "game", **{"agents": names, "retries": 0, **run}))
         self.run = self.experiment.hears(m.Reply, id=1).body["run"]

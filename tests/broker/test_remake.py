@@ -32,6 +32,8 @@ class Table(Conversation):
         return number
 
     def begin(self, **run: Any) -> None:
+        names = [name for name in run.get("substitutes", ()) if name != "p1"]
+        self.spares = [Voice(self, "agent", n, m.Offer(n, instance=True)) for n in names]
         asked = m.Run(4, "game", [self.learner, "p1"], **{"episodes": 9, "retries": 0, **run})
         self.experiment.says(asked)
         self.run = self.experiment.hears(m.Reply, id=4).body["run"]
@@ -77,6 +79,126 @@ def test_the_episode_in_progress_is_scored(policy: Any, reason: str, outcome: An
     table.loses()
     table.experiment.hears(m.Episode, reason=reason, scored=True, outcome=outcome, blame=0)
     table.experiment.hears(m.Done, reason="failed")
+
+
+def test_a_substitute_plays_until_the_agent_is_back() -> None:
+    table = Table(on_agent_lost="substitute", substitutes=["spare"])
+    [spare] = table.spares
+    table.plays()
+    table.loses()
+    text = (
+        "learner (maker) did not come back; it is made again from its beginning, without its last 1 "
+        "episodes; until then spare plays in its place"
+    )
+    table.experiment.hears(m.Error, code="unavailable", message=text)
+    spare.hears(m.Init, seat=0)
+    spare.hears(m.AgentStart, turn=0, mode="evaluate", reward=0.0)
+    spare.acts(1)
+    table.environment.hears(m.EnvironmentStep, actions=[(0, 1)])
+    table.environment.turns(0, rewards=[2.0, 0.0])
+    spare.hears(m.AgentStep, reward=2.0)
+    spare.acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True, outcome=[1.0, 0.0])
+    spare.hears(m.End, total=2.0, decisions=2)
+    result = table.experiment.hears(m.Episode, reason="terminated", scored=False, will_retry=False)
+    first, second = result.seats
+    assert (first.agent, first.stands_for, first.since) == ("spare", table.learner, 0)
+    assert (second.agent, second.stands_for, second.since) == ("p1", None, 0)
+    # The next episode is in progress when the agent is back; the one after that is its own.
+    table.maker = Voice(table, "agent", "another", m.Offer("learner"))
+    table.maker.says(m.Reply(table.maker.hears(m.Create, instance=table.learner).id))
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    spare.hears(m.AgentStart)
+    spare.acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True)
+    spare.hears(m.End)
+    table.experiment.hears(m.Episode, scored=False, will_retry=False)
+    spare.hears(m.Leave)
+    table.maker.hears(m.Init, seat=0)
+    for _ in range(6):
+        table.plays()
+    table.experiment.hears(m.Done, reason="finished", finished=9, message=text)
+    assert not spare.heard
+    assert [each.busy for each in table.core.instances] == [0] * 4
+
+
+def test_a_substitute_has_the_rest_of_the_episode() -> None:
+    """Its account begins with it, and what the lost agent had answered stands."""
+    table = Table(on_agent_lost="substitute", substitutes=["spare"])
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0, 1, rewards=[3.0, 0.0])
+    table.maker.hears(m.Init)
+    table.maker.hears(m.AgentStart)
+    table.maker.acts(1)
+    table.maker.says(m.Bye())
+    [spare] = table.spares
+    spare.hears(m.Init, seat=0)
+    assert not spare.heard
+    table.agents[1].hears(m.Init)
+    table.agents[1].hears(m.AgentStart)
+    table.agents[1].acts(0)
+    table.environment.hears(m.EnvironmentStep, actions=[(0, 1), (1, 0)])
+    table.environment.turns(0, rewards=[0.5, 0.0])
+    spare.hears(m.AgentStart, turn=1, reward=0.5)
+    spare.acts(9)
+    table.experiment.hears(m.Error)
+    result = table.experiment.hears(m.Episode, reason="illegal-action", blame=0, scored=False)
+    assert (result.seats[0].total, result.seats[0].decisions, result.seats[0].since) == (0.5, 1, 1)
+
+
+def test_a_substitute_that_is_lost_is_waited_for() -> None:
+    table = Table(on_agent_lost="substitute", substitutes=["spare"])
+    table.loses()
+    [spare] = table.spares
+    spare.says(m.Bye())
+    for _ in range(2):
+        table.experiment.hears(m.Error)
+    table.experiment.hears(m.Episode, reason="disconnected", scored=False, will_retry=True)
+    assert not table.experiment.heard
+    spare = Voice(table, "agent", "spare", m.Offer("spare", instance=True))
+    spare.hears(m.Init, seat=0)
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    spare.hears(m.AgentStart)
+
+
+def test_a_substitute_that_is_at_play_elsewhere_begins_with_the_next_episode() -> None:
+    table = Table(on_agent_lost="substitute", substitutes=["p1"])
+    table.loses()
+    table.experiment.hears(m.Error)
+    table.experiment.hears(m.Episode, reason="disconnected", scored=False, will_retry=True)
+    heard = [type(each) for each in table.agents[1].heard]
+    assert heard == [m.Init, m.End, m.Init]  # it has both seats now
+    assert not table.experiment.heard
+
+
+def test_a_substitute_that_refuses_its_seat_fails_the_run() -> None:
+    table = Table(on_agent_lost="substitute", substitutes=["spare"])
+    table.loses()
+    [spare] = table.spares
+    spare.says(m.Error("crashed", "not this game", answers=spare.hears(m.Init).seq))
+    table.experiment.hears(m.Error)
+    table.experiment.hears(m.Episode, reason="cancelled", scored=False)
+    done = table.experiment.hears(m.Done, reason="failed", blame=None)
+    assert done.message.startswith("not this game")
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"on_agent_lost": "substitute"}, "go together"),
+        ({"substitutes": ["p1"]}, "go together"),
+        ({"on_agent_lost": "substitute", "substitutes": ["p1"] * 3}, "give one, or one each"),
+        ({"on_agent_lost": "substitute", "substitutes": ["p9"]}, "there is no agent 'p9'"),
+    ],
+)
+def test_substitutes_that_make_no_sense_are_refused(asked: Any, text: str) -> None:
+    table = Conversation()
+    table.experiment.says(m.Run(2, "game", ["p0", "p1"], **asked))
+    assert text in table.experiment.hears(m.Error, id=2).message
 
 
 def test_it_is_made_again_from_its_last_save() -> None:

@@ -92,7 +92,10 @@ def gambler(ledger: Ledger) -> type[Agent]:
 
 
 class Script:
-    """An experiment: make three agents, play, keep the results; begins again if it is forgotten."""
+    """An experiment: make three agents, play, keep the results; begins again if it is forgotten.
+
+    With ``substitute`` a fourth agent plays for those that are lost.
+    """
 
     role: m.Role = "experiment"
 
@@ -143,12 +146,14 @@ class Script:
     def answered(self, body: Any) -> list[m.Message]:
         if "instance" in body:
             self.instances.append(body["instance"])
-            if len(self.instances) < 3:
+            substitute = self.options.get("on_agent_lost") == "substitute"
+            if len(self.instances) < 3 + substitute:
                 return [self.ask(m.ExperimentCreate(self.next, "gambler", seed=1))]
             run = m.Run(
                 self.next,
                 "dice",
-                list(self.instances),
+                list(self.instances[:3]),
+                substitutes=list(self.instances[3:]),
                 episodes=EPISODES,
                 seed=5,
                 concurrency=2,
@@ -192,7 +197,13 @@ STALLS = [
 """The broker and its peers stand still at times, and their clocks with them."""
 
 
-def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -> str:
+def play(
+    seed: int,
+    reference: Reference,
+    schedules: list[Faults] = SCHEDULES,
+    substituted: list[int] | None = None,
+) -> str:
+    """Play a schedule; return how its run ended, and note the episodes in which a substitute played."""
     faults = schedules[seed % len(schedules)]
     simulator = Simulator(seed, faults)
     ledgers: list[tuple[Ledger, object]] = []
@@ -203,8 +214,8 @@ def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -
         ledgers.append((ledger, host))
         return host
 
-    waits = schedules is KILLS and seed % 2
-    script = Script(on_agent_lost="wait", save_every=1) if waits else Script()
+    policy = [{}, {"on_agent_lost": "wait", "save_every": 1}, {"on_agent_lost": "substitute"}]
+    script = Script(**policy[seed % 3 if schedules is KILLS else 0])
     wires = [simulator.add(agents), simulator.add(agents)]
     environments = [simulator.add(lambda: EnvironmentHost([Dice])) for _ in range(2)]
     simulator.add(lambda: script, mortal=False)
@@ -235,7 +246,11 @@ def play(seed: int, reference: Reference, schedules: list[Faults] = SCHEDULES) -
         result = record.result
         if result.scored:
             by_run.setdefault(result.run, Counter())[result.index] += 1
-        if result.reason == "terminated":
+        if any(seat.stands_for is not None for seat in result.seats):
+            assert not result.scored
+            if substituted is not None:
+                substituted.append(result.index)
+        elif result.reason == "terminated":
             totals = [seat.total for seat in result.seats]
             assert (result.seed, result.turns, totals) == reference[result.index]
     for scored in by_run.values():
@@ -273,8 +288,12 @@ def deaths(reference: Reference, seeds: range) -> None:
     for gentle in (0, 3):  # nothing else dies or is away for long: every run ends with its results
         ends = {play(seed, reference, KILLS) for seed in seeds if seed % 5 == gentle}
         assert ends == {"finished"}
-    others = Counter(play(seed, reference, KILLS) for seed in seeds if seed % 5 not in (0, 3))
+    substituted: list[int] = []
+    others = Counter(
+        play(seed, reference, KILLS, substituted) for seed in seeds if seed % 5 not in (0, 3)
+    )
     assert others["finished"] > len(seeds) // 4
+    assert substituted
 
 
 @some(70, 200)

@@ -412,6 +412,29 @@ def test_a_seat_may_change_hands() -> None:
     assert (first.machine.state, first.instance is holder) == ("seated", False)
 
 
+@pytest.mark.rule("S10.1")
+@pytest.mark.parametrize(
+    ("steps", "before", "after"),
+    [
+        ((begin,), "seated", "seated"),
+        ((begin, turn, ask), "deciding", "deciding"),
+        ((begin, turn, ask, act), "waiting", "seated"),
+    ],
+)
+def test_a_seat_may_change_hands_in_an_episode(
+    steps: tuple[Callable[[World], None], ...], before: str, after: str
+) -> None:
+    world = World(*steps, on_agent_lost="substitute", substitutes=["spare"])
+    first = world.match.sitters[0]
+    assert first.machine.state == before
+    leave(world)
+    assert (first.machine.state, first.instance.agent) == (after, "spare")
+    state = before
+    for event in ("leave", "init", *(["start"] if before == "deciding" else [])):
+        state = SEAT[state][event]  # type: ignore[index]
+    assert state == after
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -433,7 +456,8 @@ def test_a_new_connection_may_only_say_hello(message: m.Message) -> None:
 
 @pytest.mark.rule("S10.1")
 def test_every_row_of_every_table_is_tried() -> None:
-    tried = {("seat", "seated", "init")}  # by changing hands
+    tried = {("seat", "seated", "init")}  # by changing hands, and so are the next two
+    tried |= {("seat", state, "leave") for state in ("deciding", "waiting")}
     tried.add(("session", "new", "hello"))  # by every peer
     for machine, happenings in HAPPENINGS.items():
         table = TABLES[machine][0]

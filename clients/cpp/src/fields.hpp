@@ -566,6 +566,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("texts", m.texts, true);
     v.optional("peer", m.peer);
     v.optional("stacked", m.stacked);
+    v.optional("substitutes", m.substitutes);
 }
 
 template <class V, class M>
@@ -654,6 +655,10 @@ void visit(V& v, M& m, Of<messages::SeatResult>) {
     v.optional("ignored", m.ignored);
     v.optional("refused", m.refused);
     v.optional("measures", m.measures);
+    v.optional("stands_for", m.stands_for);
+    v.at_least("stands_for", m.stands_for, 0);
+    v.optional("since", m.since);
+    v.at_least("since", m.since, 0);
 }
 
 template <class V, class M>

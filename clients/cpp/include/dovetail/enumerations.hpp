@@ -87,7 +87,9 @@ enum class AgentLost {
     /// The run fails; the episodes in progress are truncated.
     truncate,
     /// The run waits until another program makes the agent again.
-    wait
+    wait,
+    /// Another agent plays in its place until another program makes it again.
+    substitute
 };
 
 /// Calls `each` with every member and the contract's word for it.
@@ -97,6 +99,7 @@ constexpr void words(AgentLost, Each each) {
     each(AgentLost::forfeit, "forfeit");
     each(AgentLost::truncate, "truncate");
     each(AgentLost::wait, "wait");
+    each(AgentLost::substitute, "substitute");
 }
 
 /// Why an episode ended.

@@ -894,6 +894,9 @@ struct Run {
     /// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked
     /// turns.
     bool stacked = false;
+    /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
+    /// all.
+    std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -1038,6 +1041,11 @@ struct SeatResult {
     std::int64_t refused = 0;
     /// The mean of each of `action.measures`, over the answers that had it.
     std::vector<std::pair<std::string, double>> measures = {};
+    /// Of a substitute: the number of the lost instance whose seat it has; the result is that since it took
+    /// the seat. At least 0.
+    std::optional<std::int64_t> stands_for = {};
+    /// Of a substitute: the first turn in which it could act. At least 0.
+    std::int64_t since = 0;
 };
 
 /// The result of one episode, sent after it is in the journal. The message `episode`, broker to experiment or

@@ -160,6 +160,8 @@ pub enum AgentLost {
     Truncate,
     /// The run waits until another program makes the agent again.
     Wait,
+    /// Another agent plays in its place until another program makes it again.
+    Substitute,
 }
 
 words! { AgentLost;
@@ -167,6 +169,7 @@ words! { AgentLost;
     Forfeit "forfeit",
     Truncate "truncate",
     Wait "wait",
+    Substitute "substitute",
 }
 
 /// Why an episode ended.
@@ -1516,6 +1519,9 @@ pub struct Run {
     /// Whether to play in groups, if environment, agents and the other fields allow it; see
     /// SPEC.md, Stacked turns.
     pub stacked: bool,
+    /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each,
+    /// or one for all.
+    pub substitutes: Vec<Player>,
 }
 
 record! { Run "type" = "run";
@@ -1550,6 +1556,7 @@ record! { Run "type" = "run";
     texts "texts" = true,
     peer "peer" = None,
     stacked "stacked" = false,
+    substitutes "substitutes" = Default::default(),
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1751,6 +1758,11 @@ pub struct SeatResult {
     pub refused: i64,
     /// The mean of each of `action.measures`, over the answers that had it.
     pub measures: BTreeMap<String, f64>,
+    /// Of a substitute: the number of the lost instance whose seat it has; the result is that since
+    /// it took the seat.
+    pub stands_for: Option<u64>,
+    /// Of a substitute: the first turn in which it could act.
+    pub since: u64,
 }
 
 record! { SeatResult;
@@ -1763,6 +1775,8 @@ record! { SeatResult;
     ignored "ignored" = 0,
     refused "refused" = 0,
     measures "measures" = Default::default(),
+    stands_for "stands_for" = None,
+    since "since" = 0,
 }
 
 /// The result of one episode, sent after it is in the journal.

@@ -66,8 +66,10 @@ export type AgentLost =
   /** The run fails; the episodes in progress are truncated. */
   | "truncate"
   /** The run waits until another program makes the agent again. */
-  | "wait";
-export const AgentLost = s.oneOf<AgentLost>("fail", "forfeit", "truncate", "wait");
+  | "wait"
+  /** Another agent plays in its place until another program makes it again. */
+  | "substitute";
+export const AgentLost = s.oneOf<AgentLost>("fail", "forfeit", "truncate", "wait", "substitute");
 
 /** Why an episode ended. */
 export type Reason =
@@ -1586,6 +1588,11 @@ export interface Run {
    * @defaultValue false
    */
   stacked?: boolean;
+  /**
+   * With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
+   * all.
+   */
+  substitutes?: readonly (number | string)[];
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1756,6 +1763,13 @@ export interface SeatResult {
   refused: number;
   /** The mean of each of `action.measures`, over the answers that had it. */
   measures: Record<string, number>;
+  /**
+   * Of a substitute: the number of the lost instance whose seat it has; the result is that since it took the
+   * seat.
+   */
+  stands_for: number | null;
+  /** Of a substitute: the first turn in which it could act. */
+  since: number;
 }
 export const SeatResult = s.struct<SeatResult>("seatresult", {
   agent: s.required(s.text),
@@ -1767,6 +1781,8 @@ export const SeatResult = s.struct<SeatResult>("seatresult", {
   ignored: s.optional(s.small, 0),
   refused: s.optional(s.small, 0),
   measures: s.optional(s.map(s.number), {}),
+  stands_for: s.optional(s.nullable(s.within(0)), null),
+  since: s.optional(s.within(0), 0),
 });
 
 /** The result of one episode, sent after it is in the journal. */

@@ -179,7 +179,9 @@ public sealed interface Message extends Encodable {
         /** The run fails; the episodes in progress are truncated. */
         TRUNCATE("truncate"),
         /** The run waits until another program makes the agent again. */
-        WAIT("wait");
+        WAIT("wait"),
+        /** Another agent plays in its place until another program makes it again. */
+        SUBSTITUTE("substitute");
 
         private final String wire;
 
@@ -2986,6 +2988,8 @@ public sealed interface Message extends Encodable {
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
      * @param stacked Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
      *     Stacked turns.
+     * @param substitutes With {@code on_agent_lost} {@code substitute}: who takes a lost agent's seat, as in {@code
+     *     agents}; one each, or one for all.
      */
     record Run(
             long id,
@@ -3018,13 +3022,14 @@ public sealed interface Message extends Encodable {
             boolean thoughts,
             boolean texts,
             String peer,
-            boolean stacked) implements Message {
+            boolean stacked,
+            List<Object> substitutes) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false, true, null, false);
+                    AgentLost.FAIL, 0L, false, true, null, false, List.of());
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -3033,7 +3038,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -3042,7 +3047,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -3051,7 +3056,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -3060,7 +3065,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -3069,7 +3074,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -3078,7 +3083,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -3087,7 +3092,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -3096,7 +3101,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -3105,7 +3110,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -3114,7 +3119,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -3123,7 +3128,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -3132,7 +3137,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -3141,7 +3146,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -3150,7 +3155,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -3159,7 +3164,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -3168,7 +3173,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -3177,7 +3182,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -3186,7 +3191,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -3195,7 +3200,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -3204,7 +3209,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -3213,7 +3218,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -3222,7 +3227,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -3231,7 +3236,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -3240,7 +3245,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -3249,7 +3254,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code texts}} */
@@ -3258,7 +3263,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code peer}} */
@@ -3267,7 +3272,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
         }
 
         /** {@return a copy with another {@code stacked}} */
@@ -3276,7 +3281,16 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked);
+                    stacked, substitutes);
+        }
+
+        /** {@return a copy with another {@code substitutes}} */
+        public Run withSubstitutes(List<Object> substitutes) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked, substitutes);
         }
 
         @Override
@@ -3314,6 +3328,7 @@ public sealed interface Message extends Encodable {
                     .put("texts", texts, true)
                     .put("peer", peer, null)
                     .put("stacked", stacked, false)
+                    .put("substitutes", substitutes, List.of())
                     .map();
         }
 
@@ -3350,7 +3365,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("thoughts", Reader.BOOLEAN, false),
                     fields.optional("texts", Reader.BOOLEAN, true),
                     fields.optional("peer", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("stacked", Reader.BOOLEAN, false));
+                    fields.optional("stacked", Reader.BOOLEAN, false),
+                    fields.optional("substitutes", Reader.list(Reader.either(Reader.INTEGER, Reader.TEXT)), List.of()));
         }
     }
 
@@ -4794,6 +4810,9 @@ public sealed interface Message extends Encodable {
      * @param ignored How many actions were ignored because they were stale, repeated or for another seat.
      * @param refused The sum of {@code action.refused}: illegal answers that a bridge caught.
      * @param measures The mean of each of {@code action.measures}, over the answers that had it.
+     * @param standsFor Of a substitute: the number of the lost instance whose seat it has; the result is that since
+     *     it took the seat.
+     * @param since Of a substitute: the first turn in which it could act.
      */
     record SeatResult(
             String agent,
@@ -4804,45 +4823,66 @@ public sealed interface Message extends Encodable {
             long breaches,
             long ignored,
             long refused,
-            Map<String, Double> measures) implements Encodable {
+            Map<String, Double> measures,
+            Long standsFor,
+            long since) implements Encodable {
         /** {@return {@code SeatResult} with defaults in the other fields} */
         public static SeatResult of(String agent, long instance) {
-            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L, 0L, Map.of());
+            return new SeatResult(agent, instance, 0.0, 0L, 0.0, 0L, 0L, 0L, Map.of(), null, 0L);
         }
 
         /** {@return a copy with another {@code total}} */
         public SeatResult withTotal(double total) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code decisions}} */
         public SeatResult withDecisions(long decisions) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code seconds}} */
         public SeatResult withSeconds(double seconds) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code breaches}} */
         public SeatResult withBreaches(long breaches) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code ignored}} */
         public SeatResult withIgnored(long ignored) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code refused}} */
         public SeatResult withRefused(long refused) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         /** {@return a copy with another {@code measures}} */
         public SeatResult withMeasures(Map<String, Double> measures) {
-            return new SeatResult(agent, instance, total, decisions, seconds, breaches, ignored, refused, measures);
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
+        }
+
+        /** {@return a copy with another {@code standsFor}} */
+        public SeatResult withStandsFor(Long standsFor) {
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
+        }
+
+        /** {@return a copy with another {@code since}} */
+        public SeatResult withSince(long since) {
+            return new SeatResult(
+                    agent, instance, total, decisions, seconds, breaches, ignored, refused, measures, standsFor, since);
         }
 
         @Override
@@ -4857,6 +4897,8 @@ public sealed interface Message extends Encodable {
                     .put("ignored", ignored, 0L)
                     .put("refused", refused, 0L)
                     .put("measures", measures, Map.of())
+                    .put("stands_for", standsFor, null)
+                    .put("since", since, 0L)
                     .map();
         }
 
@@ -4871,7 +4913,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("breaches", Reader.INTEGER, 0L),
                     fields.optional("ignored", Reader.INTEGER, 0L),
                     fields.optional("refused", Reader.INTEGER, 0L),
-                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()));
+                    fields.optional("measures", Reader.map(Reader.NUMBER), Map.of()),
+                    fields.optional("stands_for", Reader.orNil(Reader.atLeast(Reader.INTEGER, 0)), null),
+                    fields.optional("since", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 }
