@@ -345,7 +345,7 @@ class Experiment:
                 ``seeds``, ``first_index``, ``mode`` ("learn" or "evaluate"), ``modes`` (of each
                 agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
                 ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
-                ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``save_every``,
+                ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``substitutes``, ``save_every``,
                 ``label``, ``texts`` and ``stacked``;
                 ``dovetail.experiments.results.RunOptions`` says what each does.
 
@@ -363,8 +363,10 @@ class Experiment:
                     f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
                 )
                 raise DovetailError(f"run: no option '{name}'{meant}")
-        numbers = [int(each) if isinstance(each, int) else each for each in agents]
-        asked = m.Run(0, environment, numbers, **given)
+        if given.get("substitutes"):
+            given["substitutes"] = _numbers(given["substitutes"])
+            given.setdefault("on_agent_lost", "substitute")
+        asked = m.Run(0, environment, _numbers(agents), **given)
         body = self.request(asked)
         run = self._runs[body["run"]] = Run(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
@@ -589,3 +591,8 @@ class Experiment:
             raise DovetailError(
                 "the broker restarted and no longer recognises this experiment; run the experiment again"
             )
+
+
+def _numbers(agents: Sequence[int | str]) -> list[int | str]:
+    """Return what a message calls agents; an ``Instance`` is its number there."""
+    return [int(each) if isinstance(each, int) else each for each in agents]

@@ -103,6 +103,12 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     file with a line each; or ``auto``: drawn if the players turn out to be deterministic."""
     truncated: Literal["apart", "draw"] = "apart"
     """What a game counts that is truncated without an outcome: nothing, in a column of its own, or as drawn."""
+    substitute: str | None = None
+    """At a running broker: the agent that plays in place of one that is lost, until it is back."""
+
+    def taking_part(self) -> list[str]:
+        """Return the agents that have a seat, or may come to have one."""
+        return [*self.seats, *([] if self.substitute is None else [self.substitute])]
 
     @property
     def round(self) -> int:
@@ -312,7 +318,7 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def used(self) -> list[str]:
         """Return the agents that have a seat anywhere, in the order of the file."""
-        seated = {name for part in self.parts() for name in part.seats}
+        seated = {name for part in self.parts() for name in part.taking_part()}
         seated.update(base(name) for each in self.tournaments for name in each.players)
         seated.update(name for each in self.leagues for name in (each.learner, *each.pool))
         return [name for name in self.agents if name in seated]
@@ -439,7 +445,7 @@ def made(path: Path, table: Mapping[str, Any], settings: Mapping[str, Any]) -> E
 
 def _seated(file: ExperimentFile) -> Iterator[tuple[str, list[str]]]:
     for part in file.parts():
-        yield part.name, part.seats
+        yield part.name, part.taking_part()
     for league in file.leagues:
         yield league.name, [league.learner, *league.pool]
     for tournament in file.tournaments:

@@ -18,6 +18,7 @@ from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.openings import Book
 from dovetail.experiments.places import Place
 from dovetail.experiments.progress import Display
+from dovetail.experiments.results import substituted
 from dovetail.experiments.schedule import Played, Stage, more, stages
 from dovetail.experiments.statistics.units import games
 from dovetail.experiments.store import Store
@@ -184,6 +185,8 @@ class Playing:
         if job.book is not None and job.book.lines:
             options["openings"] = job.book.lines
             options["seeds"] = job.book.of(first, count, part.round)
+        if part.substitute is not None:
+            options["substitutes"] = [self._seat(part.substitute)]
         self._place.check()
         try:
             job.run = self._place.experiment.run(
@@ -238,7 +241,7 @@ class Playing:
 
     def _finish(self, job: _Job, display: Display) -> None:
         stage = job.stage
-        lost = [each for each in job.episodes if not each.scored and not each.will_retry]
+        lost = [each for each in job.episodes if _failed(each)]
         if lost:
             self._place.check()
             raise DovetailError(
@@ -322,6 +325,11 @@ def _stopping(stage: Stage) -> Stopping | None:
         part.best_of,
         draw=part.truncated == "draw",
     )
+
+
+def _failed(episode: Episode) -> bool:
+    """Whether an episode could not be played; one that a substitute played could."""
+    return not (episode.scored or episode.will_retry or substituted(episode))
 
 
 def _repeats(job: _Job) -> bool:

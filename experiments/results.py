@@ -64,6 +64,8 @@ class RunOptions(TypedDict, total=False):
     """Without ``openings``: in how many first turns random legal actions are played."""
     on_agent_lost: AgentLost
     """What follows if an agent's program is lost and does not return."""
+    substitutes: Sequence[int | str]
+    """Who plays in place of a lost agent until it is back: one for all, or one for each of the agents."""
     save_every: int
     """After how many episodes the broker saves the learners; 0 for never."""
     peer: str | None
@@ -99,6 +101,7 @@ class Results(list[Episode]):
                 "seat": number,
                 "agent": seat.agent,
                 "instance": seat.instance,
+                "stands_for": seat.stands_for,
                 "return": seat.total,
                 "score": None if each.outcome is None else each.outcome[number],
                 "decisions": seat.decisions,
@@ -153,9 +156,14 @@ def _cell(value: object) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def substituted(episode: Episode) -> bool:
+    """Whether a substitute played in an episode, which does not count then."""
+    return any(seat.stands_for is not None for seat in episode.seats)
+
+
 def unplayed(episodes: Sequence[Episode]) -> str:
     """Return why nothing of a run could be played; empty if some of it was."""
-    if not episodes or any(each.scored for each in episodes):
+    if not episodes or any(each.scored or substituted(each) for each in episodes):
         return ""
     last = [each for each in episodes if not each.will_retry] or list(episodes)
     first = last[0]

@@ -426,6 +426,32 @@ def test_a_peer_that_returns_with_its_token_goes_on_where_it_was(
     again.close()
 
 
+def test_a_substitute_plays_for_an_agent_whose_program_leaves(
+    experiment: Experiment, raw: Raw
+) -> None:
+    raw.say(hello("agent", name="fleeting", offers=[m.Offer("fleeting", instance=True)]))
+    raw.hear("welcome")
+    player, spare = experiment.create("player"), experiment.create("recorder")
+    run = experiment.run("count", ["fleeting", player], episodes=3, seed=1, substitutes=[spare])
+    episode = raw.hear("start")["episode"]
+    raw.say(m.Action(episode, 0, 0, 0))
+    raw.hear("step")
+    raw.say(m.Bye())
+    results = run.wait()
+    assert "until then recorder plays in its place" in run.problems[0]
+    assert [(each.reason, each.scored) for each in results] == [("terminated", False)] * 3
+    first = [each.seats[0] for each in results]
+    assert [(each.instance, each.since, each.total) for each in first] == [
+        (spare, 2, 4.0),
+        (spare, 0, 5.0),
+        (spare, 0, 5.0),
+    ]
+    assert len({each.stands_for for each in first}) == 1
+    assert all(each.seats[1].stands_for is None for each in results)
+    ends = experiment.message(spare, None)
+    assert [total for *_, total in ends] == [4.0, 5.0, 5.0]
+
+
 def test_a_full_disk_holds_everything_back_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "episodes.journal"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dovetail import Experiment
 from dovetail.broker.serve import serve
 from dovetail.experiments import places
 from dovetail.experiments.file import read
@@ -71,6 +74,54 @@ def test_the_same_results_everywhere(
     assert sum(len(played.episodes) for played in own.played) == 50 + 4 * 20
     other = execute(small, out=tmp_path / "other", in_process=True, overrides={"seed": 6})
     assert account(other) != account(own)
+
+
+FLEETING = """
+import os
+from dovetail import Agent
+
+class Fleeting(Agent):
+    starts = 0
+
+    def start(self, turn):
+        self.starts += 1
+        if self.starts == 3:
+            os._exit(1)
+        return self.step(turn)
+
+    def step(self, turn):
+        return turn.legal[0]
+"""
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_substitute_plays_for_an_agent_that_dies(tmp_path: Path) -> None:
+    (tmp_path / "fleeting.py").write_text(FLEETING)
+    path = tmp_path / "one.toml"
+    path.write_text(
+        """
+name = "one"
+environment = { name = "connect_four" }
+agents = { fleeting = { type = "fleeting" }, dice = { type = "random" } }
+phases = [
+    { name = "play", seats = ["fleeting", "dice"], substitute = "dice", episodes = 5, mode = "evaluate" },
+]
+"""
+    )
+    with Processes() as processes:
+        at = ["--connect", processes.address]
+        processes.start("environment", ["env", "connect_four", *at])
+        processes.start("agents", ["agent", "random", *at])
+        processes.start("fleeting", ["agent", f"{tmp_path / 'fleeting.py'}:Fleeting", *at])
+        with Experiment.connect(processes.address) as experiment:
+            experiment.expect(["connect_four"], ["random", "fleeting"], timeout=60.0)
+        execution = execute(path, out=tmp_path / "out", connect=processes.address)
+    [played] = execution.played
+    assert [each.index for each in played.episodes] == [0, 1]
+    with closing(sqlite3.connect(tmp_path / "out" / "one" / "results.sqlite")) as results:
+        query = "SELECT type, scored, reason FROM seats JOIN episodes ON seats.episode = id WHERE agent = ?"
+        found = results.execute(query, ["fleeting"]).fetchall()
+    assert found == [("fleeting", 1, "terminated")] * 2 + [("random", 0, "terminated")] * 3
 
 
 def test_it_leaves_a_summary_curves_results_and_a_journal(
