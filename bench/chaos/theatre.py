@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.chaos.proxy import Proxy
 from dovetail import Experiment, InProcess
@@ -35,6 +35,29 @@ PATIENCE = 60.0
 
 Account = tuple[int, int, str, int, list[float], Any, str]
 """Of an episode: index, seed, reason, turns, totals, outcome, digest of the actions."""
+
+
+class Process(Protocol):
+    """As much of ``subprocess.Popen`` as is used."""
+
+    pid: int
+    returncode: int | Any
+
+    def poll(self) -> int | None:
+        """Return the exit status, or None while it runs."""
+        ...
+
+    def wait(self) -> int:
+        """Return the exit status once it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        ...
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal."""
+        ...
 
 
 class Chaos(Exception):
@@ -91,6 +114,9 @@ class Theatre:
         kinds: what may happen, and how often relative to the others.
         pythons: interpreters that run the broker, in turn.
         language: of the second agent, whose client must be built; None for Python.  It plays at random.
+        pace: by which all seconds of the faults, and between them, are multiplied.
+        named: whether programs have names, so that one that is killed is replaced at once, and not after ``grace``.
+        popen: starts a program, as ``subprocess.Popen`` does.
 
     Raises:
         Chaos: the language's client is not built, or the broker does not listen.
@@ -106,7 +132,13 @@ class Theatre:
         kinds: Mapping[str, int] = KINDS,
         pythons: Sequence[str] = (sys.executable,),
         language: str | None = None,
+        pace: float = 1.0,
+        named: bool = False,
+        popen: Callable[..., Process] = subprocess.Popen,
     ) -> None:
+        self._pace = pace
+        self._named = named
+        self._popen = popen
         self._peer_timeout = peer_timeout
         self._grace = grace
         offer, self._program = player
@@ -123,7 +155,7 @@ class Theatre:
         self.proxies = {
             name: Proxy(self._port) for name in ("env0", "env1", "agent0", "agent1", "experiment")
         }
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, Process] = {}
         self._start("broker")
         self._listening()
         for name in ("env0", "env1", "agent0", "agent1"):
@@ -151,6 +183,8 @@ class Theatre:
             arguments = ["env", "connect_four"]
         else:
             arguments = ["agent", self._program]
+        if self._named and name != "broker":
+            arguments += ["--name", name]
         return [python, "-m", "dovetail", *arguments], self.folder
 
     def _start(self, name: str) -> None:
@@ -158,9 +192,8 @@ class Theatre:
         environ = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
         if name in self.proxies:
             environ["DOVETAIL_BROKER"] = self.proxies[name].address
-        self.processes[name] = subprocess.Popen(
-            command, cwd=folder, stdout=self._log, stderr=self._log, env=environ
-        )
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": self._log, "stderr": self._log}
+        self.processes[name] = self._popen(command, cwd=folder, env=environ, **quiet)
 
     def _listening(self) -> None:
         """Wait until the broker accepts connections."""
@@ -188,7 +221,7 @@ class Theatre:
         process = self.processes[name]
         process.kill()
         process.wait()
-        time.sleep(chance.random())
+        time.sleep(self._pace * chance.random())
         self._start(name)
 
     def stop(self, name: str, chance: random.Random) -> None:
@@ -196,7 +229,7 @@ class Theatre:
         process = self.processes[name]
         process.send_signal(signal.SIGSTOP)
         try:
-            time.sleep(0.2 + 3 * chance.random())
+            time.sleep(self._pace * (0.2 + 3 * chance.random()))
         finally:
             process.send_signal(signal.SIGCONT)
 
@@ -206,7 +239,7 @@ class Theatre:
         most = min(each.stat().st_size for each in self.folder.glob("chaos.journal*"))
         before = resource.prlimit(broker, resource.RLIMIT_FSIZE)
         resource.prlimit(broker, resource.RLIMIT_FSIZE, (most, before[1]))
-        time.sleep(0.2 + 2 * chance.random())
+        time.sleep(self._pace * (0.2 + 2 * chance.random()))
         resource.prlimit(broker, resource.RLIMIT_FSIZE, before)
 
     def happens(self, chance: random.Random) -> None:
@@ -234,18 +267,20 @@ class Theatre:
                 self.proxies[link].cut()
             case "half open":
                 self._say(f"half open {link}")
-                self.proxies[link].half_open(0.5 + 2 * chance.random())
+                self.proxies[link].half_open(self._pace * (0.5 + 2 * chance.random()))
             case "full disk":
                 self._say(kind)
                 self.fill_disk(chance)
             case "slow":
                 self._say(f"slow {link}")
-                self.proxies[link].slow(0.02, 1.0)
+                self.proxies[link].slow(0.02, self._pace)
 
     # -- a run -----------------------------------------------------------------------------------
 
     def play(self, seed: int, episodes: int, faults: int) -> list[Account]:
         """Play a run under a schedule; return the episodes that count.
+
+        The faults come after a time, or when their part of the episodes is over, so that all of them come.
 
         Raises:
             Chaos: an episode is lost or doubled, or the journal has others.
@@ -257,15 +292,18 @@ class Theatre:
             for number, offer in enumerate(self._offers, 1)
         ]
         options: dict[str, Any] = {"episodes": episodes, "seed": seed, "mode": "evaluate"}
-        options |= {"concurrency": 2, "on_agent_lost": "wait"}
+        options |= {"concurrency": 2, "on_agent_lost": "wait", "retries": 10 * faults}
         run = experiment.run("connect_four", agents, **options)
         results: list[m.Episode] = []
         end = 0.0
         done = False
         for left in range(faults, -1, -1):
-            until = time.monotonic() + chance.random()
+            until = time.monotonic() + self._pace * chance.random()
             end = time.monotonic() + PATIENCE
+            part = episodes * (faults + 1 - left) // (faults + 1)
             while not done and time.monotonic() < (until if left else end):
+                if left and len(results) >= part:
+                    break
                 self._supervise()
                 found = run.poll(0.05)
                 done = found is None

@@ -214,7 +214,11 @@ def play(
         ledgers.append((ledger, host))
         return host
 
-    policy = [{}, {"on_agent_lost": "wait", "save_every": 1}, {"on_agent_lost": "substitute"}]
+    policy: list[dict[str, Any]] = [
+        {},
+        {"on_agent_lost": "wait", "save_every": 1},
+        {"on_agent_lost": "substitute"},
+    ]
     script = Script(**policy[seed % 3 if schedules is KILLS else 0])
     wires = [simulator.add(agents), simulator.add(agents)]
     environments = [simulator.add(lambda: EnvironmentHost([Dice])) for _ in range(2)]

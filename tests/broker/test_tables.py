@@ -431,7 +431,7 @@ def test_a_seat_may_change_hands_in_an_episode(
     assert (first.machine.state, first.instance.agent) == (after, "spare")
     state = before
     for event in ("leave", "init", *(["start"] if before == "deciding" else [])):
-        state = SEAT[state][event]  # type: ignore[index]
+        state = SEAT[state][event]
     assert state == after
 
 

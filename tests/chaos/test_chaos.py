@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench.chaos.theatre import Theatre, undisturbed
+from tests.forking import Forked, Forker
 
 EPISODES = 40
 
 
 @pytest.fixture(scope="module")
-def happened() -> list[str]:
-    return []
+def forker() -> Iterator[Forker]:
+    forker = Forker("tests.cli.programs")
+    yield forker
+    forker.close()
 
 
-@pytest.fixture(scope="module")
-def theatre(tmp_path_factory: pytest.TempPathFactory, happened: list[str]) -> Iterator[Theatre]:
-    theatre = Theatre(tmp_path_factory.mktemp("chaos"), happened.append)
-    yield theatre
-    theatre.close()
+@pytest.mark.timeout(900)
+def test_nothing_is_lost_under_twenty_quick_schedules(tmp_path: Path, forker: Forker) -> None:
+    """Short times, programs that are forked, and that take over from one another by their names."""
 
+    def popen(command: Sequence[str], **more: Any) -> Forked:
+        return forker.popen(["dovetail", *command[3:]], **more)  # for python -m dovetail
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(("seed", "fault"), [(13, "kill agent0"), (28, "full disk")])
-def test_nothing_is_lost_under_a_schedule_of_faults(
-    theatre: Theatre, happened: list[str], seed: int, fault: str
-) -> None:
-    happened.clear()
-    assert theatre.play(seed, EPISODES, faults=5) == undisturbed(seed, EPISODES)
-    assert {"kill broker", fault} <= set(happened)
+    happened: list[str] = []
+    theatre = Theatre(tmp_path, happened.append, pace=0.15, named=True, popen=popen)
+    try:
+        for seed in range(100, 120):
+            assert theatre.play(seed, 10, faults=3) == undisturbed(seed, 10), seed
+    finally:
+        theatre.close()
+    kills = {f"kill {name}" for name in theatre.processes}
+    stops = {f"stop {name}" for name in theatre.processes}
+    breaks = {f"{what} experiment" for what in ("cut", "half open")}
+    assert {*kills, *stops, *breaks, "full disk"} <= set(happened)
 
 
 @pytest.mark.slow
