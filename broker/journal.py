@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dovetail.broker.appended import Appended, Sync, lock
@@ -20,6 +20,7 @@ from dovetail.protocol.journal import (
     Written,
     entries,
     version_1,
+    write,
 )
 from dovetail.protocol.logfile import Damage, pack
 
@@ -167,11 +168,9 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
         for each in entries(path):
             if isinstance(each, Written) and isinstance(each.record, StateRecord):
                 last[each.record.name] = each.number
-    temporary = to.with_name(to.name + ".new")
     damage = []
-    with temporary.open("wb") as file:
-        file.write(TITLE)
-        number = 0
+
+    def kept() -> Iterator[AnyRecord]:
         for each in entries(path):
             if isinstance(each, Damage):
                 if strict and not each.torn:
@@ -183,9 +182,7 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
             record = each.record
             if isinstance(record, StateRecord) and last.get(record.name, 0) > each.number:
                 continue
-            number += 1
-            file.write(pack(number, codec.encode(record)))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(to)
+            yield record
+
+    write(to, kept())
     return damage

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from dovetail.experiments.client import Experiment
+from dovetail.experiments.client import Experiment, Run
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
+from dovetail.experiments.results import RunOptions
+from dovetail.experiments.shards import DealtRun, Shards
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
 from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT
 
 log = logging.getLogger("dovetail")
@@ -52,6 +56,15 @@ class Place:
     """The numbers of the processes that were started, by name."""
     logs: Path | None = None
     """The folder of what those processes print, if it stays."""
+    others: Sequence[Place] = ()
+    """Equal places that play with this one: the other shards."""
+    shards: Shards | None = None
+    """This one and the others, if there are any."""
+
+    def run(self, agents: Sequence[int | str], **options: Unpack[RunOptions]) -> Run | DealtRun:
+        """Play episodes, in all shards; arguments as of ``Experiment.run``."""
+        at = self.experiment if self.shards is None else self.shards
+        return at.run(self.environment, agents, **options)
 
     def hint(self) -> str:
         """Return where to find more about an error, to append to it."""
@@ -96,6 +109,12 @@ class Place:
         Raises:
             DovetailError: it refuses its parameters or its state.
         """
+        numbers = [each._create(file, name, state) for each in (self, *self.others)]
+        if self.shards is not None:
+            self.shards.made(numbers)
+        return numbers[0]
+
+    def _create(self, file: ExperimentFile, name: str, state: bytes | None) -> int:
         part = file.agents[name]
         try:
             return self.experiment.create(
@@ -125,10 +144,85 @@ def own_processes(
         logs: the folder for what each program prints; None deletes it with the programs.
         give_up: seconds of the broker's silence after which the experiment fails; None for never.
     """
+    with _started(file, journal, logs, give_up) as place:
+        _appear(file, place, None)
+        yield place
+
+
+@contextmanager
+def in_shards(
+    file: ExperimentFile,
+    count: int,
+    journal: Path,
+    logs: Path,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
+    """Start so many brokers, each with its own environment and agents, and each with all of it on one core.
+
+    The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments as
+    of ``own_processes``.
+    """
+    cores: list[int | None] = [None]
+    if hasattr(os, "sched_getaffinity"):
+        cores = [*sorted(os.sched_getaffinity(0))]
+    with ExitStack() as stack:
+        places = []
+        for number in range(1, count + 1):
+            core = cores[(number - 1) % len(cores)]
+            part = journal_of(journal, number), _logs_of(logs, number)
+            places.append(stack.enter_context(_started(file, *part, give_up, core)))
+        for each in places:
+            _appear(file, each, None)
+
+        def check() -> None:
+            for each in places:
+                each.check()
+
+        yield replace(
+            places[0],
+            check=check,
+            about="\n".join(f"shard {k}: {each.about}" for k, each in enumerate(places, 1)),
+            others=places[1:],
+            shards=Shards([each.experiment for each in places]),
+        )
+
+
+def journal_of(journal: Path, shard: int) -> Path:
+    """Return the file that a shard writes, beside that of the first."""
+    return journal if shard == 1 else journal.with_suffix(f".shard-{shard}{journal.suffix}")
+
+
+def merge_journals(journal: Path) -> None:
+    """Write what shards recorded into the first one's journal, and remove the others'."""
+    others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
+    if not others:
+        return
+    try:
+        merge([each for each in (journal, *others) if each.exists()], journal)
+        for each in others:
+            each.unlink()
+    except OSError as error:
+        raise DovetailError(f"cannot write the journal {journal}: {error.strerror}") from None
+
+
+def _logs_of(logs: Path, shard: int) -> Path:
+    return logs if shard == 1 else logs / f"shard-{shard}"
+
+
+@contextmanager
+def _started(
+    file: ExperimentFile,
+    journal: Path | None,
+    logs: Path | None,
+    give_up: float | None,
+    core: int | None = None,
+) -> Iterator[Place]:
+    """Start the programs of ``own_processes``, all on one core if one is given."""
     environment = _environment(file)
     with (
         Processes(
             pin=file.processes.pin,
+            core=core,
             journal=journal,
             tcp=file.processes.transport == "tcp",
             logs=logs,
@@ -172,9 +266,7 @@ def own_processes(
             peers[name] = process
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
-        place = Place(experiment, environment, peers, processes.check, about, pids, logs)
-        _appear(file, place, None)
-        yield place
+        yield Place(experiment, environment, peers, processes.check, about, pids, logs)
 
 
 def _hosted(file: ExperimentFile) -> list[str]:

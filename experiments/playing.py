@@ -20,6 +20,7 @@ from dovetail.experiments.places import Place
 from dovetail.experiments.progress import Display
 from dovetail.experiments.results import substituted
 from dovetail.experiments.schedule import Played, Stage, more, stages
+from dovetail.experiments.shards import DealtRun
 from dovetail.experiments.statistics.units import games
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
@@ -35,7 +36,7 @@ class _Job:
 
     stage: Stage
     row: int
-    run: Run | None = None
+    run: Run | DealtRun | None = None
     more: str = ""
     """Where to find more about an error."""
     asked: int = 0
@@ -139,6 +140,7 @@ class Playing:
             return False
         found = next(each for each in self._file.tournaments if each.name == one.tournament)
         limit = found.parallel or len(os.sched_getaffinity(0))
+        limit = max(limit, 1 + len(self._place.others))  # short meetings leave no shard idle
         known = (stage.kind, other.name, stage.trained) in self._taken_over
         return len(batch) < limit and stage.number not in finished and not known
 
@@ -189,8 +191,7 @@ class Playing:
             options["substitutes"] = [self._seat(part.substitute)]
         self._place.check()
         try:
-            job.run = self._place.experiment.run(
-                self._place.environment,
+            job.run = self._place.run(
                 [self._seat(name) for name in part.seats],
                 configuration=self._file.environment.configuration,
                 episodes=count,

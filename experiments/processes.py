@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import signal
 import socket
@@ -32,6 +33,7 @@ class Processes:
 
     Args:
         pin: keep all of them, and this program, on one core.
+        core: on Linux, keep all of them, but not this program, on this core.
         journal: file that records episodes; None keeps no journal.
         tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
         logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
@@ -47,6 +49,7 @@ class Processes:
         self,
         *,
         pin: bool = False,
+        core: int | None = None,
         journal: Path | None = None,
         tcp: bool = False,
         logs: Path | None = None,
@@ -63,6 +66,7 @@ class Processes:
         tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
         self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._core = core
         self._cores: set[int] | None = None
         if pin and hasattr(os, "sched_setaffinity"):
             self._cores = os.sched_getaffinity(0)
@@ -143,7 +147,7 @@ class Processes:
                     },
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,
-                    preexec_fn=None if _LIBC is None else _die_with_parent,
+                    preexec_fn=None if _LIBC is None else functools.partial(_prepare, self._core),
                 )
             except OSError as error:
                 raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
@@ -224,10 +228,12 @@ def _empty(logs: Path) -> None:
         raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
 
 
-def _die_with_parent() -> None:
-    """End this process when its parent ends for any reason; called in the child before it starts."""
+def _prepare(core: int | None) -> None:
+    """Have this process end when its parent does for any reason; called in the child before it starts."""
     assert _LIBC is not None
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
 
 
 def _signal(number: int) -> str:

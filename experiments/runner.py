@@ -21,6 +21,7 @@ from dovetail.experiments.playing import Playing
 from dovetail.experiments.records import FILE, read_state
 from dovetail.experiments.reporting import AGAIN
 from dovetail.experiments.schedule import Played
+from dovetail.experiments.shards import refusal
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan
 from dovetail.peer.link import GIVE_UP
@@ -53,6 +54,27 @@ class Options:
     """Play in this program, without sockets."""
     give_up: float | None = GIVE_UP
     """Seconds of the broker's silence after which playing fails; None for never."""
+    shards: int | None = None
+    """How many brokers share the episodes; what the file says if None."""
+
+    def sharded(self, file: ExperimentFile) -> int:
+        """Return in how many shards to play an experiment.
+
+        Raises:
+            DovetailError: it cannot be played in so many.
+        """
+        count = file.processes.shards if self.shards is None else self.shards
+        if count == 1:
+            return count
+        if self.connect is not None:
+            why = "they need their own brokers; remove --connect"
+        elif self.in_process:
+            why = "they are processes; remove --in-process"
+        else:
+            why = refusal(file, count)
+        if why:
+            raise DovetailError(f"{file.name} cannot be played in {count} shards: {why}")
+        return count
 
 
 def execute(
@@ -67,6 +89,7 @@ def execute(
     resume: bool = False,
     extend: bool = False,
     give_up: float | None = GIVE_UP,
+    shards: int | None = None,
 ) -> Execution:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
@@ -83,6 +106,7 @@ def execute(
         resume: continue the last interrupted execution of the same experiment.
         extend: take over the last finished execution, to which players were added since.
         give_up: seconds of the broker's silence after which this raises; None for never.
+        shards: how many brokers share the episodes; what the file says if None.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
@@ -92,6 +116,8 @@ def execute(
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail.experiments.trials.execute plays it"
         )
+    options = Options(connect, token, in_process, give_up, shards)
+    options.sharded(plan.base)
     folder = prepared(out, plan)
     url = store or f"sqlite:///{folder / FILE}"
     results = Store(url)
@@ -106,7 +132,6 @@ def execute(
                 results.keep(execution, name, state)
     finally:
         results.close()
-    options = Options(connect, token, in_process, give_up)
     done = play(plan.base, execution, folder, url, options, rows)
     told(folder, url)
     return done
@@ -159,11 +184,15 @@ def play(
     results = Store(url)
     try:
         journal = folder / f"games-{execution}.journal"
+        shards = options.sharded(file)
         place: AbstractContextManager[Place]
         if options.connect is not None:
             place = places.at_broker(file, options.connect, options.token, options.give_up)
         elif options.in_process:
             place = places.in_this_program(file, journal)
+        elif shards > 1:
+            logs = folder / "logs"
+            place = places.in_shards(file, shards, journal, logs, options.give_up)
         else:
             place = places.own_processes(file, journal, folder / "logs", options.give_up)
         console = Console(highlight=False)
@@ -176,6 +205,7 @@ def play(
                 there.check()  # a program's failure explains more than its consequences
                 raise
         results.finish(execution)
+        places.merge_journals(journal)
         states = results.saved(execution)
     finally:
         results.close()

@@ -81,10 +81,13 @@ def execute(
             extend=extend,
             in_process=options.in_process,
             give_up=options.give_up,
+            shards=options.shards,
             **more,
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
+    if jobs > 1 and options.sharded(plan.base) > 1:
+        raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
     folder = runner.prepared(out, plan)
     url = store or f"sqlite:///{folder / FILE}"
     return _All(plan, folder, url, resume, jobs, options).play()
@@ -156,6 +159,8 @@ class _All:
 
     def _begun(self, trials: Sequence[Trial]) -> None:
         """Enter trials into the store, and play those that did not finish before."""
+        for trial in trials:
+            self._options.sharded(trial.file)
         store = Store(self._url)
         todo: list[tuple[Trial, int]] = []
         try:

@@ -1,4 +1,4 @@
-"""The journal: its records, and how to read them.
+"""The journal: its records, how to read them, and how to write them all at once.
 
 A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and that
 of version 1, which is read as well.  A record that a crash cut short does not count; one that is
@@ -7,8 +7,10 @@ damaged is skipped.
 
 from __future__ import annotations
 
+import heapq
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from msgspec import Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.logfile import LONGEST, MARK, Damage, scan
+from dovetail.protocol.logfile import LONGEST, MARK, Damage, pack, scan
 from dovetail.protocol.messages import Episode, Mode
 
 log = logging.getLogger("dovetail")
@@ -212,3 +214,34 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
             number += 1
             yield Written(number, end, end + 4 + length, record)
             end += 4 + length
+
+
+def merge(journals: Sequence[Path], to: Path) -> None:
+    """Write the episodes and states of several journals into one, by their times, whole or not at all.
+
+    Args:
+        journals: those that are read.
+        to: where to write; may be one of them.
+
+    Raises:
+        DovetailError: one of them cannot be read, or is not a journal.
+        OSError: it cannot be written.
+    """
+    found = [read(each) for each in journals]
+    write(to, heapq.merge(*found, key=lambda record: record.time))
+
+
+def write(to: Path, records: Iterable[AnyRecord]) -> None:
+    """Write a journal of these records, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temporary = to.with_name(to.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(TITLE)
+        for number, record in enumerate(records, 1):
+            file.write(pack(number, codec.encode(record)))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(to)

@@ -60,6 +60,7 @@ PLACES = {
     "tests/experiments/test_formats.py": "fast",
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
+    "tests/experiments/test_shards.py": "processes",
     "tests/experiments/test_sitting.py": "processes",
     "tests/experiments/test_stacked.py": "fast",
     "tests/experiments/test_standings.py": "fast",

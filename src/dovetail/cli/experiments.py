@@ -83,6 +83,16 @@ def run(
             "--jobs", "-j", min=0, help="Seeds and trials played at once; 0 for one on each core."
         ),
     ] = 1,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Deal the episodes to N brokers, each on its own core with its own programs; 0 for one on "
+            "each core. For files without learning.",
+            show_default="1, or as the file says",
+        ),
+    ] = None,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
     key: KeyFile = None,
@@ -106,6 +116,7 @@ def run(
     if connect is not None and in_process:
         raise UsageError("--connect and --in-process cannot be used together")
     path = located(file)
+    cores = len(os.sched_getaffinity(0))
     from dovetail.experiments.runner import Options
     from dovetail.experiments.trials import execute
 
@@ -120,8 +131,10 @@ def run(
                 overrides=settings(set_),
                 resume=resume,
                 extend=extend,
-                jobs=jobs or len(os.sched_getaffinity(0)),
-                options=Options(connect, token, in_process, give_up),
+                jobs=jobs or cores,
+                options=Options(
+                    connect, token, in_process, give_up, cores if shards == 0 else shards
+                ),
             )
     except KeyboardInterrupt:
         warn(
