@@ -59,6 +59,10 @@ class _Shard:
     known: dict[int, int] = field(default_factory=dict)
     """The reverse."""
 
+    def named(self, agents: Sequence[int | str]) -> list[int | str]:
+        """Return what it calls agents."""
+        return [self.numbers.get(each, each) for each in agents]
+
 
 @dataclass(eq=False, slots=True)
 class _Chunk:
@@ -163,7 +167,9 @@ class DealtRun:
         seeds = options.get("seeds")
         if seeds is not None:
             options["seeds"] = seeds[self._dealt : self._dealt + count]
-        agents = [shard.numbers.get(each, each) for each in self._agents]
+        agents = shard.named(self._agents)
+        if "substitutes" in options:
+            options["substitutes"] = shard.named(options["substitutes"])
         run = shard.experiment.run(self._environment, agents, **options)
         self._dealt += count
         shard.owed += count
@@ -178,7 +184,10 @@ class DealtRun:
             return True
         for each in results:
             for seat in each.seats:
-                seat.instance = chunk.shard.known.get(seat.instance, seat.instance)
+                known = chunk.shard.known
+                seat.instance = known.get(seat.instance, seat.instance)
+                if seat.stands_for is not None:
+                    seat.stands_for = known.get(seat.stands_for, seat.stands_for)
             self._held.setdefault(each.index, []).append(each)
             if not each.will_retry:
                 chunk.owed -= 1

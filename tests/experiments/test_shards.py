@@ -221,6 +221,7 @@ class ScriptedRun:
         self.first: int = options["first_index"]
         self.end = self.first + options["episodes"]
         self.seeds = options["seeds"]
+        self.substitutes = options.get("substitutes")
         self.results: list[Episode] = []
         self.drained = False
 
@@ -246,8 +247,9 @@ def scripted(episodes: int, **options: Any) -> tuple[list[Scripted], Any]:
 
 
 def test_results_come_in_order_and_each_shard_gets_work_as_it_ends_some() -> None:
-    (one, two), run = scripted(40)
+    (one, two), run = scripted(40, substitutes=[7])
     assert [one.runs[0].agents, two.runs[0].agents] == [[7], [9]]
+    assert [one.runs[0].substitutes, two.runs[0].substitutes] == [[7], [9]]
     assert [one.runs[0].seeds, two.runs[0].seeds] == [[100], [101]]
     two.runs[0].play(again=True)
     two.runs[0].play()
