@@ -2,26 +2,24 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Router } from "zeromq";
-import { AgentHost, DovetailError, encode, serveHost } from "dovetail-client";
+import { AgentHost, DovetailError, decode, encode, serveHost } from "dovetail-client";
+import { Router } from "./router.js";
 
 test("a program says once that it waits for a silent broker, that it is back, and gives up after its limit", async () => {
-  const broker = new Router({ linger: 0 });
-  await broker.bind("tcp://127.0.0.1:*");
-  const address = broker.lastEndpoint!;
+  const broker = await Router.listen();
   const lines: string[] = [];
   const host = new AgentHost([{ name: "it", create: () => ({ step: () => 0 }) }]);
   const served = serveHost(host, {
-    broker: address,
+    broker: broker.address,
     giveUp: 4,
     ready: () => {},
     problem: (line) => lines.push(line),
   });
-  const [peer] = await broker.receive();
+  await broker.receive();
   const welcome = { type: "welcome", session: "s", name: "n", heartbeat: 0.1 };
-  await broker.send([peer, encode(welcome)]);
-  const [again] = await broker.receive(); // it said that it waits, and connects again
-  await broker.send([again, encode({ ...welcome, resumed: true })]);
+  broker.send(encode(welcome));
+  await broker.receive(); // it said that it waits, and connects again
+  broker.send(encode({ ...welcome, resumed: true }));
   await assert.rejects(
     served,
     (error) => error instanceof DovetailError && /has been silent for 4 s; see whether/.test(error.message),
@@ -32,4 +30,27 @@ test("a program says once that it waits for a silent broker, that it is back, an
   assert.match(lines[1], /^the broker at tcp:\/\/127\.0\.0\.1:\d+ is back after \d s of silence$/);
   assert.match(lines[2], silent);
   broker.close();
+});
+
+test("a connection that breaks is replaced at once, and its hello asks for the session", async () => {
+  const broker = await Router.listen();
+  const host = new AgentHost([{ name: "it", create: () => ({ step: () => 0 }) }]);
+  const stop = new AbortController();
+  const served = serveHost(host, { broker: broker.address, ready: () => {}, signal: stop.signal });
+  const first = decode(await broker.receive()) as Record<string, unknown>;
+  assert.equal(first["resume"] ?? null, null);
+  broker.send(encode({ type: "welcome", session: "s", name: "n", heartbeat: 60 }));
+  broker.send(encode({ type: "ping", number: 7 }));
+  assert.deepEqual(decode(await broker.receive()), { type: "pong", number: 7, seen: 0 });
+  broker.cut();
+  const again = decode(await broker.receive()) as Record<string, unknown>;
+  assert.equal(again["type"], "hello");
+  assert.equal(again["resume"], "s");
+  broker.send(encode({ type: "welcome", session: "s", name: "n", heartbeat: 60, resumed: true }));
+  broker.send(encode({ type: "ping", number: 8 }));
+  await broker.receive();
+  stop.abort();
+  assert.deepEqual(decode(await broker.receive()), { type: "bye" });
+  broker.close(); // without it the program waits a moment for the broker to take its goodbye
+  await served;
 });

@@ -1,24 +1,18 @@
 /**
- * Keys of CURVE, ZeroMQ's encryption (docs/keys.md), and how a broker refuses one.
+ * Files with keys of CURVE, ZeroMQ's encryption (docs/keys.md).
  * @module
  */
 
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import type { Dealer } from "zeromq";
 import { DovetailError } from "../core/index.js";
 
-/** A program's pair of keys and its broker's public key, as the options of a socket. */
+/** A program's pair of keys and its broker's public key, 40 characters each. */
 export interface Key {
-  readonly curvePublicKey: string;
-  readonly curveSecretKey: string;
-  readonly curveServerKey: string;
+  readonly public: string;
+  readonly secret: string;
+  readonly server: string;
 }
-
-/** Handshakes that a broker may break off in a row, before its key is taken for another. */
-const ATTEMPTS = 3;
-/** What a broker says of a key that it does not know. */
-const DENIED = 400;
 
 const KEY = /^[0-9a-zA-Z.\-:+=^!/*?&<>()[\]{}@%$#]{40}$/;
 const LINE = /^\s*(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?$/;
@@ -56,11 +50,7 @@ export function readKey(file: string): Key {
         "`dovetail keys make` prints",
     );
   }
-  return {
-    curvePublicKey: found.get("public")!,
-    curveSecretKey: found.get("secret")!,
-    curveServerKey: server,
-  };
+  return { public: found.get("public")!, secret: found.get("secret")!, server };
 }
 
 function contents(path: string): { text: string; mode: number } {
@@ -73,49 +63,5 @@ function contents(path: string): { text: string; mode: number } {
     throw new DovetailError(`cannot read the key ${path}: ${why}`);
   } finally {
     if (file !== null) closeSync(file);
-  }
-}
-
-/** How a link's handshakes end: ZeroMQ itself tries again for ever, and says nothing. */
-export class Handshakes {
-  /** Those that the broker broke off, until one succeeds. */
-  #failed = 0;
-  #met = false;
-
-  /**
-   * @param keyed - whether this program has a key
-   * @param refused - takes why the broker will never let it in, as an error says it after the broker's address
-   */
-  constructor(
-    private readonly keyed: boolean,
-    private readonly refused: (why: string) => void,
-  ) {}
-
-  /** Watch a socket that has not connected yet. */
-  watch(socket: Dealer): void {
-    const { events } = socket;
-    events.on("handshake", () => {
-      this.#met = true;
-      this.#failed = 0;
-    });
-    events.on("handshake:error:auth", ({ error }) => {
-      if (error.status === DENIED)
-        this.refused("does not accept this program's key; ask the person who runs it");
-      else this.#broken();
-    });
-    events.on("handshake:error:protocol", ({ error }) => {
-      if (error.code !== "ERR_ZMTP_MECHANISM_MISMATCH") this.#broken();
-      else if (this.keyed) this.refused("uses no keys; connect without the option key and DOVETAIL_KEY");
-      else this.refused("lets in only programs with a key; give the option key, or set DOVETAIL_KEY");
-    });
-    events.on("handshake:error:other", () => this.#broken());
-  }
-
-  #broken(): void {
-    this.#failed += 1;
-    if (!this.keyed || this.#met || this.#failed < ATTEMPTS) return;
-    this.refused(
-      "breaks off each handshake; check the broker's public key: `server` in the key file, or DOVETAIL_SERVER_KEY",
-    );
   }
 }

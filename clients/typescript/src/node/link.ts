@@ -1,23 +1,22 @@
 /**
- * A peer's connection to a broker over ZeroMQ: a DEALER socket around a `Session`.
+ * A peer's connection to a broker: a DEALER around a `Session`.
  *
- * What waits is read together and what is to say is sent together.
+ * What arrives together is read together, and what is to say is sent together.
  * @module
  */
 
-import { Dealer } from "zeromq";
 import { DovetailError, Session, encode } from "../core/index.js";
 import type { Heard, Identity, Role, messages } from "../core/index.js";
-import { Handshakes, readKey } from "./key.js";
-import type { Key } from "./key.js";
+import { Dealer } from "./dealer.js";
+import { readKey } from "./key.js";
 
 /** Where a broker is, unless told otherwise. */
 export const ADDRESS = "tcp://127.0.0.1:5757";
 
-/** Frames that are read together at the most, so that answers go out in between. */
-const BATCH = 4096;
 /** How often, in milliseconds, it is looked whether the broker is silent. */
 const WATCH = 250;
+/** Milliseconds that the broker has to take a goodbye. */
+const LINGER = 500;
 
 const clock = (): number => performance.now() / 1000;
 
@@ -42,18 +41,14 @@ export interface Patience {
 /** A connection that renews itself when it breaks. */
 export class Link<R extends Role> {
   readonly session: Session<R>;
-  #socket: Dealer | null = null;
-  #watch: NodeJS.Timeout | null = null;
+  #dealer: Dealer | null = null;
+  #watch: NodeJS.Timeout | undefined;
   #outbox: Uint8Array[] = [];
-  /** Until all that waits is sent; null if nothing waits. */
-  #sending: Promise<void> | null = null;
   #looked = 0;
   /** Seconds in which this program listened and nothing came. */
   #silence = 0;
   #warned = false;
   #closing: Promise<void> | null = null;
-  #key: Key | null = null;
-  readonly #handshakes: Handshakes;
 
   /**
    * @param address - a ZeroMQ endpoint of the broker
@@ -72,73 +67,23 @@ export class Link<R extends Role> {
     private readonly listener: Listener<R>,
   ) {
     this.session = new Session(role, identity);
-    this.#handshakes = new Handshakes(keyFile !== "", (why) =>
-      this.#fail(new DovetailError(`the broker at ${address} ${why}`)),
-    );
   }
 
   /**
-   * Open the socket and say hello.
+   * Open the connection; each begins with a hello.
    *
    * @throws DovetailError: the key cannot be read, or that is not the address of a broker.
    */
   open(): void {
-    if (this.keyFile !== "") this.#key = readKey(this.keyFile);
-    this.#connect();
+    const key = this.keyFile === "" ? null : readKey(this.keyFile);
+    this.#dealer = new Dealer(this.address, key, {
+      greet: () => this.session.greet(clock()),
+      heard: (frames) => this.#take(frames),
+      refused: (why) => this.#fail(new DovetailError(`the broker at ${this.address} ${why}`)),
+    });
+    this.#dealer.open();
     this.#looked = clock();
     this.#watch = setInterval(() => this.#look(), WATCH);
-  }
-
-  #connect(): void {
-    this.#drop(0);
-    const socket = new Dealer({
-      reconnectInterval: 100,
-      reconnectMaxInterval: 1000,
-      heartbeatInterval: 5000,
-      sendHighWaterMark: 0,
-      receiveHighWaterMark: 0,
-      linger: 0,
-      ...this.#key,
-    });
-    this.#handshakes.watch(socket);
-    try {
-      socket.connect(this.address);
-    } catch (error) {
-      socket.close();
-      const why = error instanceof Error ? error.message : String(error);
-      throw new DovetailError(
-        `'${this.address}' is not the address of a broker (${why}); write it like ${ADDRESS}`,
-      );
-    }
-    this.#socket = socket;
-    this.#outbox = [this.session.greet(clock())];
-    this.#sending = this.#flush(socket);
-    this.#listen(socket).catch((error: unknown) => this.#fail(error));
-  }
-
-  #drop(linger: number): void {
-    const socket = this.#socket;
-    this.#socket = null;
-    if (socket === null || socket.closed) return;
-    socket.linger = linger;
-    socket.close();
-  }
-
-  async #listen(socket: Dealer): Promise<void> {
-    while (socket === this.#socket) {
-      let frames: Uint8Array[];
-      try {
-        frames = await socket.receive();
-        // Nothing waits for the socket here, so it may be asked.
-        while (frames.length < BATCH && socket.readable) frames.push(...(await socket.receive()));
-      } catch (error) {
-        // A socket that was closed to make a new one ends what it waited for.
-        if (socket !== this.#socket || socket.closed) return;
-        throw error;
-      }
-      if (socket !== this.#socket) return;
-      this.#take(frames);
-    }
   }
 
   #take(frames: Uint8Array[]): void {
@@ -148,17 +93,20 @@ export class Link<R extends Role> {
     }
     this.#silence = 0;
     this.#warned = false;
-    const { messages, answers } = this.session.receive(frames, clock());
-    // Answers to pings and to bad frames do not wait for what the role does.
-    if (answers.length) this.send(answers);
-    if (messages.length) this.send(this.listener.handle(messages));
+    try {
+      const { messages, answers } = this.session.receive(frames, clock());
+      // Answers to pings and to bad frames do not wait for what the role does.
+      if (answers.length) this.#dealer?.send(answers);
+      if (messages.length) this.send(this.listener.handle(messages));
+    } catch (error) {
+      return this.#fail(error);
+    }
     if (this.session.departed) void this.close(false);
   }
 
   #look(): void {
     const now = clock();
-    // A program that was busy for long has not read what is there, so that is not silence.  To ask the socket
-    // instead would take the wake-up from the `receive` that waits, whose file descriptor tells once.
+    // A program that was busy for long has not read what is there, so that is not silence.
     const elapsed = now - this.#looked;
     this.#looked = now;
     if (elapsed > (3 * WATCH) / 1000) return;
@@ -178,12 +126,7 @@ export class Link<R extends Role> {
       this.#warned = true;
       warn(`${what}; waiting${limit < Infinity ? ` up to ${limit} s` : ""} for it`);
     }
-    if (!session.silent(now)) return;
-    try {
-      this.#connect();
-    } catch (error) {
-      this.#fail(error);
-    }
+    if (this.#dealer?.ready && session.silent(now)) this.#dealer.open();
   }
 
   #fail(error: unknown): void {
@@ -191,24 +134,16 @@ export class Link<R extends Role> {
   }
 
   /** Send frames; those that are said before they can go out go together. */
-  send(frames: Uint8Array[]): void {
-    if (frames.length === 0 || this.#socket === null) return;
+  send(frames: readonly Uint8Array[]): void {
+    if (frames.length === 0) return;
+    if (this.#outbox.length === 0) queueMicrotask(() => this.#flush());
     for (const each of frames) this.#outbox.push(each);
-    this.#sending ??= this.#flush(this.#socket);
   }
 
-  async #flush(socket: Dealer): Promise<void> {
-    while (socket === this.#socket && this.#outbox.length) {
-      const frames = this.#outbox;
-      this.#outbox = [];
-      try {
-        await socket.send(frames);
-      } catch (error) {
-        if (socket === this.#socket && !socket.closed) this.#fail(error);
-        return;
-      }
-    }
-    if (socket === this.#socket) this.#sending = null;
+  #flush(): void {
+    const frames = this.#outbox;
+    this.#outbox = [];
+    if (frames.length) this.#dealer?.send(frames);
   }
 
   /** Leave; with a goodbye the broker keeps nothing for a return. */
@@ -217,13 +152,11 @@ export class Link<R extends Role> {
   }
 
   async #leave(goodbye: boolean, error: Error | null): Promise<void> {
-    if (this.#watch) clearInterval(this.#watch);
-    if (goodbye && this.#socket) {
-      this.send([encode({ type: "bye" } satisfies messages.Bye)]);
-      // It has no high water mark, so this does not wait for a broker that is gone.
-      await this.#sending;
-    }
-    this.#drop(goodbye ? 500 : 0);
+    clearInterval(this.#watch);
+    if (goodbye) this.send([encode({ type: "bye" } satisfies messages.Bye)]);
+    this.#flush();
+    await this.#dealer?.close(goodbye ? LINGER : 0);
+    this.#dealer = null;
     this.listener.closed(error);
   }
 }
