@@ -99,7 +99,7 @@ export class Curve {
 
   /**
    * Return a frame that came in.
-   * @throws WireError: nobody but the broker may have sent it, and it did not.
+   * @throws WireError: the broker of this connection did not send it.
    */
   open(body: Uint8Array): { command: boolean; data: Uint8Array } {
     if (new TextDecoder("latin1").decode(body.subarray(0, 8)) !== "\x07MESSAGE") {
