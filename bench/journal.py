@@ -85,9 +85,10 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--matches", type=int, nargs="+", default=[1, 64])
     given = parser.parse_args()
     print(f"{'':24}{'matches':>8}{'turns/s':>10}{'µs/turn':>10}{'ratio':>8}")
-    for matches in (1, 64):
+    for matches in given.matches:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             make_keys(folder)

@@ -115,8 +115,8 @@ class Mapped(Appended):
     signal.  What is reserved and not used yet is zeros, which a ``logfile`` may end with.
     """
 
-    ROOM = 1 << 15
-    """Bytes reserved at a time."""
+    ROOM = 1 << 17
+    """Bytes reserved at a time; a reservation costs some 90 us."""
 
     def __init__(
         self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o644

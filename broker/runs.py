@@ -253,6 +253,9 @@ class Runs:
             return
         ending = Ending("environment-failed", message=what)
         opened = self.matches.open(run, now, match.environment, slots=match.slots)
+        if not opened:  # a group continues as single matches
+            count = match.slots
+            opened = any([self.matches.open(run, now, match.environment) for _ in range(count)])
         if not opened and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)
             return

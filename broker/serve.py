@@ -57,12 +57,16 @@ def serve(
         stop: ends it.
         hosts: environments and agents in this program, by their names as peers.
         entrant: returns whose own access token this is, None for an unknown one. Such a token admits
-            agents, and the catalogue says whose they are.
+            agents, and the catalogue says whose they are.  Not with ``durable``: what a broker replays
+            would depend on answers of then, which are not written down.
         access: the keys that are let in, and for what; a change holds at once.
 
     Raises:
         DovetailError: the address cannot be bound.
+        ValueError: ``durable`` and ``entrant``.
     """
+    if durable and entrant is not None:
+        raise ValueError("a durable broker cannot ask an entrant hook again when it replays")
     stop = stop or threading.Event()
     signals = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import subprocess
@@ -50,6 +51,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         _fast = False
+
+
+@pytest.fixture(autouse=True)
+def _logs() -> Iterator[None]:
+    """Remove the handlers that a command left which ran in this process: their stream ends with its test."""
+    before = list(logging.root.handlers)
+    yield
+    for each in [each for each in logging.root.handlers if each not in before]:
+        logging.root.removeHandler(each)
 
 
 def _refused(what: str, original: Any) -> Any:

@@ -18,6 +18,7 @@ from dovetail.broker.graph import Graph
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, place
 from dovetail.broker.local import Local
+from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
@@ -171,6 +172,11 @@ class Shell:
         for file in (self.journal._file, self.live._file):
             assert file is not None
             os.close(file._file)
+
+
+def test_a_durable_broker_takes_no_entrant_hook() -> None:
+    with pytest.raises(ValueError, match="cannot ask an entrant hook again"):
+        serve(durable=True, entrant=lambda token: None)
 
 
 def test_the_file_is_private_and_goes_with_an_orderly_end(tmp_path: Path) -> None:

@@ -418,6 +418,27 @@ def test_an_environment_that_is_silent_is_given_up() -> None:
     assert reasons(table.experiment) == ["environment-failed"] * 3
 
 
+def test_a_group_without_its_environment_continues_singly() -> None:
+    table = Stack(retries=1).begun()
+    single = Voice(table, "environment", "single", m.Offer("game"))
+    table.environment.says(m.Bye())
+    found = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.will_retry) for each in found] == [("environment-failed", True)] * 3
+    for _ in range(3):
+        spec = m.Spec(single.hears(m.Open, slots=0).match, "game", 2, table.spec.observation_spaces)
+        spec.action_spaces = table.spec.action_spaces
+        table.environment = single
+        single.says(spec)
+    indices = []
+    for _ in range(3):
+        start = single.hears(m.EnvironmentStart)
+        single.turns(terminated=True)
+        result = table.experiment.hears(m.Episode, reason="terminated", scored=True)
+        indices.append(result.index)
+    assert sorted(indices) == [0, 1, 2]
+    table.experiment.hears(m.Done, reason="finished", finished=3)
+
+
 @pytest.mark.rule("S16.2")
 @pytest.mark.parametrize(
     ("run", "offers"),
