@@ -254,8 +254,8 @@ class Runs:
         ending = Ending("environment-failed", message=what)
         opened = self.matches.open(run, now, match.environment, slots=match.slots)
         if not opened:  # a group continues as single matches
-            count = match.slots
-            opened = any([self.matches.open(run, now, match.environment) for _ in range(count)])
+            for _ in range(match.slots):
+                opened = self.matches.open(run, now, match.environment)
         if not opened and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)
             return

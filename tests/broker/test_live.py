@@ -13,6 +13,7 @@ from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import live as live_module
 from dovetail.broker import snapshot
+from dovetail.broker.appended import Mapped
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.graph import Graph
 from dovetail.broker.journal import Journal
@@ -236,6 +237,7 @@ def test_another_version_does_not_read_it(
 
 def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(live_module, "GROWTH", 20_000)
+    monkeypatch.setattr(Mapped, "ROOM", 1 << 15)
     shell = Shell(tmp_path / "games")
     local = Local()
     shell.server.post(local, [m.Hello(1, "observer", "one")])

@@ -431,7 +431,7 @@ def test_a_group_without_its_environment_continues_singly() -> None:
         single.says(spec)
     indices = []
     for _ in range(3):
-        start = single.hears(m.EnvironmentStart)
+        single.hears(m.EnvironmentStart)
         single.turns(terminated=True)
         result = table.experiment.hears(m.Episode, reason="terminated", scored=True)
         indices.append(result.index)
