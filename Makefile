@@ -132,8 +132,8 @@ format: $(STAMP) ## format the code and apply safe lint fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_STAMP) ## measure; installs requirements-bench.lock first
-	$(BIN)/python -m bench
+bench: $(BENCH_STAMP) ## measure in 15 minutes, or ROWS="1 shards"; wants `make compiled clients` first
+	$(BIN)/python -m bench $(addprefix --rows ,$(ROWS))
 
 pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (needs chromium)
 	$(BIN)/python -m bench.pictures

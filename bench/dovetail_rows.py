@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bench.measure import BenchError, Measurement, isolated, steady
+from bench.measure import BenchError, Measurement, steady
 from bench.references import Transport
 from dovetail import Experiment, InProcess
 from dovetail.peer import plugins
@@ -48,16 +47,6 @@ CONNECT_FOUR = Game("Connect Four", "connect_four", "connect_four", "random", "r
 GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
 
 
-def missing(game: Game) -> str | None:
-    """Return why a game cannot be measured, in one line; None if it can."""
-    try:
-        plugins.find("environment", game.environment)
-        plugins.find("agent", game.agent)
-    except Exception as error:
-        return f"{game.title} skipped: {error}"
-    return None
-
-
 # -- separate processes --------------------------------------------------------------------
 
 
@@ -68,11 +57,14 @@ class Running:
     experiment: Experiment
     broker: int
     """The broker's process."""
+    address: str
 
 
 @contextlib.contextmanager
-def running(game: Game, transport: Transport) -> Iterator[Running]:
+def running(game: Game, transport: Transport, *, hosted: bool = False) -> Iterator[Running]:
     """Start broker, environment and agent as processes; stop them afterwards.
+
+    A ``hosted`` environment runs in the broker's process.
 
     The broker keeps its journal, and checks and clocks are on.
 
@@ -99,14 +91,16 @@ def running(game: Game, transport: Transport) -> Iterator[Running]:
             return run(sys.executable, "-m", "dovetail", *arguments)
 
         bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/broker"
-        broker = start("broker", "--bind", bind, "--journal", str(directory / "bench.journal"))
+        journal = ("--journal", str(directory / "bench.journal"))
+        inside = ("--env", game.environment) if hosted else ()
+        broker = start("broker", "--bind", bind, *journal, *inside)
         assert broker.stdout is not None
         ready = broker.stdout.readline()
         if "://" not in ready:
             raise BenchError(f"the broker does not start: {_last(log)}")
         address = ready.split()[-1]
         others = [run(*each, DOVETAIL_BROKER=address) for each in game.programs] or [
-            start("env", game.environment, "--connect", address),
+            *([] if hosted else [start("env", game.environment, "--connect", address)]),
             start("agent", game.agent, "--connect", address),
         ]
         experiment = stack.enter_context(Experiment.connect(address))
@@ -115,7 +109,7 @@ def running(game: Game, transport: Transport) -> Iterator[Running]:
         except Exception as error:
             ended = any(other.poll() is not None for other in others)
             raise BenchError(_last(log) if ended else str(error)) from error
-        yield Running(experiment, broker.pid)
+        yield Running(experiment, broker.pid, address)
 
 
 def _last(log: IO[str]) -> str:
@@ -137,7 +131,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def _playing(
+def playing(
     experiment: Experiment,
     game: Game,
     concurrency: int,
@@ -173,29 +167,11 @@ def networked(game: Game, transport: Transport, concurrency: int) -> Measurement
     def measure(seconds: float) -> float:
         with (
             running(game, transport) as there,
-            _playing(there.experiment, game, concurrency) as turns,
+            playing(there.experiment, game, concurrency) as turns,
         ):
             return steady(turns, seconds, concurrency)
 
     return measure
-
-
-def stacked(game: Game, transport: Transport, slots: int) -> Measurement:
-    """Return the measurement of so many matches at once in groups, with a process per role."""
-
-    def measure(seconds: float) -> float:
-        with (
-            running(game, transport) as there,
-            _playing(there.experiment, game, slots, stacked=True) as turns,
-        ):
-            return steady(turns, seconds, slots)
-
-    return measure
-
-
-def in_process(game: Game) -> Measurement:
-    """Return the measurement of everything in one process, which is fresh each time."""
-    return isolated(functools.partial(play_here, game))
 
 
 def play_here(game: Game, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -204,7 +180,7 @@ def play_here(game: Game, seconds: float, clock: Callable[[], float] = time.perf
     agent = plugins.find("agent", game.agent)
     with (
         InProcess(environments=[environment], agents=[agent]) as experiment,
-        _playing(experiment, game, 1) as turns,
+        playing(experiment, game, 1) as turns,
     ):
         return steady(turns, seconds, clock=clock)
 
@@ -239,7 +215,7 @@ def memory(
     """Play ``total`` turns; return the broker's resident set at the start, each interval and the end."""
     with running(game, transport) as there:
         samples = [Sample(0, resident(there.broker))]
-        with _playing(there.experiment, game, concurrency) as turns:
+        with playing(there.experiment, game, concurrency) as turns:
             played = 0
             for count in turns:
                 played += count

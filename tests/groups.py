@@ -82,6 +82,7 @@ PLACES = {
     "tests/web/test_othello.py": "clients",
     "tests/web/test_positions.py": "fast",
     "tests/web/test_thoughts.py": "fast",
+    "tests/test_bench.py": "fast",
     "tests/test_checkout.py": "processes",
     "tests/protocol/test_first_agent.py": "processes",
     "tests/protocol/test_ready.py": "processes",

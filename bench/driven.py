@@ -1,0 +1,197 @@
+"""Runs subjects of the bench, each a program with programs of its own, and lets them play by turns."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.groups import BASE, Group, Python, Subject
+from bench.measure import PATIENCE, BenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+READY = 180.0
+"""Seconds within which a subject must be ready: it may compile, or warm a virtual machine."""
+
+
+@contextmanager
+def trees(groups: Mapping[str, Group]) -> Iterator[dict[Python, Path | str]]:
+    """Give the checkout for each Python that groups need, or why there is none."""
+    found: dict[Python, Path | str] = {"here": ROOT, "compiled": ROOT}
+    if not _interpreter("compiled").exists():
+        found["compiled"] = "there is no .venv-compiled; `make compiled` makes it"
+    with TemporaryDirectory(prefix="dovetail-base-") as folder:
+        wanted = [s for group in groups.values() for s in group.subjects.values()]
+        if any(subject.python == "base" for subject in wanted):
+            found["base"] = _unpacked(Path(folder))
+        yield found
+
+
+def _unpacked(folder: Path) -> Path | str:
+    """Write the base into a folder; return it, or why that is not possible."""
+    archive = folder / "base.tar"
+    command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), BASE]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(["tar", "-xf", archive, "-C", folder], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"git has no commit {BASE} here; fetch the whole history"
+    return folder
+
+
+def _interpreter(python: Python) -> Path:
+    return ROOT / ".venv-compiled/bin/python" if python == "compiled" else Path(sys.executable)
+
+
+class Driven:
+    """A subject that runs.
+
+    Raises (all methods):
+        BenchError: it failed, or does not answer.
+    """
+
+    def __init__(self, subject: Subject, tree: Path) -> None:
+        # The base is played by this interpreter, with its own sources before those installed.
+        path = [tree, tree / "src"] if subject.python == "base" else [tree]
+        self._process = subprocess.Popen(
+            [
+                _interpreter(subject.python),
+                "-P",
+                ROOT / "bench/subjects.py",
+                *subject.command.split(),
+            ],
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+        )
+
+    def ready(self) -> None:
+        """Wait until it can play."""
+        self._answer(READY)
+
+    def burst(self, seconds: float) -> float:
+        """Let it play; return its turns per second."""
+        assert self._process.stdin is not None
+        print(seconds, file=self._process.stdin)
+        return float(self._answer(10 * seconds + PATIENCE))
+
+    def _answer(self, patience: float) -> str:
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], patience)[0]:
+            raise BenchError(f"no answer after {patience:.0f} s")
+        said = self._process.stdout.readline().strip()
+        if not said:
+            raise BenchError("it ended")
+        if said.startswith("failed: "):
+            raise BenchError(said.removeprefix("failed: "))
+        return said
+
+    def keep_to(self, cores: set[int]) -> None:
+        """Keep all of its processes to some cores."""
+        for process in _family(self._process.pid):
+            for task in Path(f"/proc/{process}/task").glob("*"):
+                try:
+                    os.sched_setaffinity(int(task.name), cores)
+                except ProcessLookupError:
+                    continue
+
+    def close(self) -> None:
+        """End it; it ends its own programs."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+            self._process.wait(20)
+        except (OSError, subprocess.TimeoutExpired):
+            for process in reversed(_family(self._process.pid)):
+                try:
+                    os.kill(process, 9)
+                except ProcessLookupError:
+                    continue
+            self._process.wait()
+
+
+def _family(process: int) -> list[int]:
+    """Return a process and all that descend from it (Linux)."""
+    found = [process]
+    for each in found:
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            try:
+                found += map(int, children.read_text().split())
+            except OSError:  # it has just ended
+                continue
+    return found
+
+
+@dataclass
+class Rates:
+    """What a group made: turns per second by subject, one for each round."""
+
+    free: dict[str, list[float]] = field(default_factory=dict)
+    pinned: dict[str, list[float]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Why a subject has none."""
+
+
+def measure(
+    group: Group,
+    there: Mapping[Python, Path | str],
+    seconds: float,
+    rounds: int,
+    until: float,
+    tell: Callable[[str], None],
+) -> Rates:
+    """Start all subjects of a group and let them play by turns, for so many rounds.
+
+    After ``until`` (of ``time.monotonic``) no other round begins, except the first.
+    """
+    rates = Rates()
+    cores = os.sched_getaffinity(0)
+    with ExitStack() as stack:
+        running: dict[str, Driven] = {}
+        for name, subject in group.subjects.items():
+            tree = there[subject.python]
+            if isinstance(tree, str):
+                rates.failed[name] = tree
+                continue
+            running[name] = Driven(subject, tree)
+            stack.callback(running[name].close)
+
+        def each(do: Callable[[str, Driven], None]) -> None:
+            for name, driven in list(running.items()):
+                try:
+                    do(name, driven)
+                except (BenchError, OSError, ValueError) as error:
+                    rates.failed[name] = str(error)
+                    rates.free.pop(name, None)
+                    rates.pinned.pop(name, None)
+                    del running[name]
+                    tell(f"{name}: {error}")
+
+        each(lambda _, driven: driven.ready())
+        for number in range(rounds):
+            if number and time.monotonic() > until:
+                tell(f"no time for more than {number} rounds")
+                break
+            for found, kept in ((rates.free, cores), (rates.pinned, {max(cores)})):
+                if found is rates.pinned and not group.pin:
+                    continue
+                if group.pin:
+                    each(lambda _, driven, kept=kept: driven.keep_to(kept))  # type: ignore[misc]
+
+                def play(name: str, driven: Driven, found: dict[str, list[float]] = found) -> None:
+                    found.setdefault(name, []).append(driven.burst(seconds))
+
+                each(play)
+            tell(f"round {number + 1} of {rounds}")
+    return rates

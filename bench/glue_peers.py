@@ -1,0 +1,108 @@
+"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around the core in C of ``bench/rlglue.c``.
+
+Observations and actions are nine integers, an episode has 42 steps, and one request plays an episode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+
+from bench import rlglue
+from bench.measure import WARM_UP, BenchError, children
+
+EXPERIMENT, AGENT, ENVIRONMENT = 1, 2, 3
+AGENT_START, AGENT_STEP, ENV_INIT, ENV_START, ENV_STEP, INIT, EPISODE = 5, 6, 11, 12, 13, 20, 27
+STEPS = 42
+VALUES = struct.pack(">III9i", 9, 0, 0, *range(9))
+HEAD = struct.Struct(">II")
+
+
+def _joined(port: int, role: int) -> socket.socket:
+    wire = socket.create_connection(("127.0.0.1", port))
+    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _say(wire, role)
+    return wire
+
+
+def _say(wire: socket.socket, code: int, payload: bytes = b"") -> None:
+    wire.sendall(HEAD.pack(code, len(payload)) + payload)
+
+
+def _hear(wire: socket.socket) -> tuple[int, bytes]:
+    head = wire.recv(HEAD.size, socket.MSG_WAITALL)
+    if len(head) < HEAD.size:
+        raise BenchError("the core has ended")
+    code, size = HEAD.unpack(head)
+    return code, wire.recv(size, socket.MSG_WAITALL) if size else b""
+
+
+def _values(payload: bytes) -> tuple[int, ...]:
+    ints, doubles, chars = struct.unpack_from(">III", payload)
+    if doubles or chars:
+        raise BenchError("the core sent other values than integers")
+    return struct.unpack_from(f">{ints}i", payload, 12)
+
+
+def _agent(port: int, pipe: Connection) -> None:
+    wire = _joined(port, AGENT)
+    while True:
+        code, payload = _hear(wire)
+        answer = b""
+        if code in (AGENT_START, AGENT_STEP):
+            seen = _values(payload[8:] if code == AGENT_STEP else payload)
+            answer = struct.pack(f">III{len(seen)}i", len(seen), 0, 0, *seen)
+        _say(wire, code, answer)
+
+
+def _environment(port: int, pipe: Connection) -> None:
+    wire = _joined(port, ENVIRONMENT)
+    made = 0
+    while True:
+        code, payload = _hear(wire)
+        answer = b""
+        if code == ENV_INIT:
+            answer = bytes(4)
+        elif code == ENV_START:
+            made, answer = 0, VALUES
+        elif code == ENV_STEP:
+            made += 1
+            _values(payload)
+            answer = struct.pack(">id", made == STEPS, 1.0) + VALUES
+        _say(wire, code, answer)
+
+
+@contextlib.contextmanager
+def playing() -> Iterator[Callable[[float], float]]:
+    """Start core and peers; give the function that plays for so many seconds and returns steps per second."""
+    with rlglue.program() as path, contextlib.ExitStack() as stack:
+        core = subprocess.Popen([path, "core"], stdout=subprocess.PIPE, text=True)
+        stack.callback(core.communicate)
+        stack.callback(core.kill)
+        assert core.stdout is not None
+        port = int(core.stdout.readline())
+        start = stack.enter_context(children())
+        start(_agent, port)
+        start(_environment, port)
+        wire = stack.enter_context(_joined(port, EXPERIMENT))
+        _say(wire, INIT)
+        _hear(wire)  # both peers are there
+
+        def burst(seconds: float) -> float:
+            begun = now = time.perf_counter()
+            counts, first, steps = False, begun, 0
+            while not counts or now - first < seconds:
+                _say(wire, EPISODE, bytes(4))
+                _hear(wire)
+                now = time.perf_counter()
+                steps += STEPS
+                if not counts and now - begun > WARM_UP:
+                    counts, first, steps = True, now, 0
+            return steps / (now - first)
+
+        yield burst

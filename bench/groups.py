@@ -1,0 +1,195 @@
+"""The cases of the bench: subjects that are measured together, and what is expected of their ratios.
+
+The bars are those of the plan for speed; the base is the commit from which it started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Python = Literal["here", "compiled", "base"]
+"""This checkout; this checkout with the compiled core; or a checkout of ``BASE``."""
+
+BASE = "5fb4682"
+GLUE = "core in C, raw Python peers"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What ``bench/subjects.py`` starts."""
+
+    command: str
+    python: Python = "here"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Two subjects of a group, and the least that their ratio should be."""
+
+    case: str
+    ours: str
+    reference: str
+    ratio: float | None = None
+    """None where nothing was promised."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """A subject of a group, and the least that it should make."""
+
+    case: str
+    ours: str
+    rate: float
+    """Turns per second."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Subjects that are measured by turns."""
+
+    subjects: dict[str, Subject]
+    rows: list[Bar | Least]
+    pin: bool = True
+    """Whether to measure them with all their processes on one core, too."""
+    note: str = field(default="", kw_only=True)
+
+
+def _against_base(count: int, bar: float) -> Group:
+    return Group(
+        {
+            "ours": Subject(f"matches tcp {count}"),
+            "base": Subject(f"matches tcp {count}", "base"),
+            "bare pyzmq relay": Subject(f"relay tcp {count}"),
+            "bare pyzmq relay, bundled": Subject(f"relay tcp {count} bundled"),
+        },
+        [
+            Bar(f"{count} matches, tcp", "ours", "base", bar),
+            Bar(f"{count} matches, tcp", "ours", "bare pyzmq relay"),
+            Bar(f"{count} matches, tcp", "ours", "bare pyzmq relay, bundled"),
+        ],
+    )
+
+
+GROUPS: dict[str, Group] = {
+    "1": Group(
+        {
+            "tcp": Subject("matches tcp 1"),
+            "ipc": Subject("matches ipc 1"),
+            "hosted": Subject("hosted ipc 1"),
+            "hosted, compiled": Subject("hosted ipc 1", "compiled"),
+            "base": Subject("matches tcp 1", "base"),
+            GLUE: Subject("rl_glue"),
+            "raw Unix sockets": Subject("sockets ipc"),
+            "bare pyzmq relay": Subject("relay ipc 1"),
+        },
+        [
+            Bar("1 match, tcp", "tcp", "base", 2.2),
+            Bar("1 match, ipc", "ipc", GLUE, 0.45),
+            Bar("1 match, ipc", "ipc", "raw Unix sockets"),
+            Bar("1 match, ipc", "ipc", "bare pyzmq relay"),
+            Bar("1 match, ipc, environment in the broker", "hosted", GLUE, 0.8),
+            Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 1.0),
+        ],
+        note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that is not in the project',
+    ),
+    "8": _against_base(8, 1.8),
+    "64": Group(
+        {
+            **_against_base(64, 1.5).subjects,
+            "hosted, compiled": Subject("hosted tcp 64", "compiled"),
+        },
+        [
+            *_against_base(64, 1.5).rows,
+            Bar(
+                "64 matches, tcp, environment in the broker, compiled",
+                "hosted, compiled",
+                "base",
+                3.0,
+            ),
+        ],
+    ),
+    "256": Group(
+        {
+            **_against_base(256, 1.6).subjects,
+            "stacked 256": Subject("stacked ipc 256"),
+            "stacked 1,024": Subject("stacked ipc 1024"),
+            "stacked Connect Four": Subject("stacked ipc 1024 connect_four"),
+        },
+        [
+            *_against_base(256, 1.6).rows,
+            Bar("256 matches, stacked", "stacked 256", "base", 10.0),
+            Bar("1,024 matches, stacked", "stacked 1,024", "base", 20.0),
+            Least("1,024 matches, stacked", "stacked 1,024", 500_000),
+            Least("1,024 matches, stacked, Connect Four", "stacked Connect Four", 200_000),
+        ],
+        note="stacked matches are compared with 256 single ones at the base",
+    ),
+    "core": Group(
+        {"compiled": Subject("core", "compiled"), "interpreted": Subject("core")},
+        [Bar("the broker's core alone, compiled", "compiled", "interpreted", 1.8)],
+        pin=False,
+    ),
+    "inprocess": Group(
+        {
+            "ours": Subject("in_process"),
+            "compiled": Subject("in_process", "compiled"),
+            "OpenSpiel's rl_environment": Subject("rl_environment"),
+            "Connect Four": Subject("in_process connect_four"),
+            "PettingZoo's Connect Four": Subject("petting_zoo"),
+        },
+        [
+            Bar("in process", "ours", "OpenSpiel's rl_environment", 1.0),
+            Bar("in process, compiled", "compiled", "OpenSpiel's rl_environment", 1.3),
+            Bar("in process, Connect Four", "Connect Four", "PettingZoo's Connect Four"),
+        ],
+        pin=False,
+        note="rl_environment plays OpenSpiel's Connect Four in C++, ours the trivial game in Python",
+    ),
+    "observers": Group(
+        {
+            "1 watched": Subject("observed tcp 1"),
+            "1 unwatched": Subject("matches tcp 1"),
+            "64 watched": Subject("observed tcp 64"),
+            "64 unwatched": Subject("matches tcp 64"),
+        },
+        [
+            Bar("20 observers, 1 match", "1 watched", "1 unwatched", 0.8),
+            Bar("20 observers, 64 matches", "64 watched", "64 unwatched", 0.8),
+        ],
+        note="the observers are one program of the lowest priority",
+    ),
+    "shards": Group(
+        {
+            "two shards": Subject("shards 2"),
+            "one shard": Subject("shards 1"),
+            "one broker, all cores": Subject("matches ipc 64"),
+        },
+        [
+            Bar("two shards, 64 matches each", "two shards", "one shard", 1.9),
+            Bar("two shards, 64 matches each", "two shards", "one broker, all cores"),
+        ],
+        pin=False,
+        note="a shard is a broker and its peers on one core; the program that deals the episodes shares the cores",
+    ),
+    "rules": Group(
+        {
+            f"{name}, {whose}": Subject(f"rules {name} {whose}")
+            for name in ("connect_four", "amazons", "dots", "2048")
+            for whose in ("ours", "OpenSpiel's")
+        },
+        [
+            Bar(f"rules of {name}", f"{name}, ours", f"{name}, OpenSpiel's", 1.0)
+            for name in ("connect_four", "amazons", "dots", "2048")
+        ],
+        pin=False,
+    ),
+    "clients": Group(
+        {name: Subject(f"client {name}") for name in ("python", "java", "typescript")},
+        [
+            Bar("1 match, tcp, Java", "java", "python", 1.0),
+            Bar("1 match, tcp, TypeScript", "typescript", "python", 1.0),
+        ],
+        note="clients must be built (make clients)",
+    ),
+}

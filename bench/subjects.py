@@ -1,0 +1,253 @@
+"""The subjects of the bench.  ``python bench/subjects.py KIND [ARGUMENT...]`` is one, in its own process.
+
+It says ``ready``; then each line of input is a number of seconds to play, and each line of output the
+turns per second, or what failed.  It ends with its input.  ``matches`` runs at the commit that the
+table calls the base as well, in a checkout of it, so it uses only what is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench import dovetail_rows as rows
+from bench.measure import BenchError, Measurement, children, hear, steady
+from bench.references import Transport
+
+OBSERVERS = 20
+SHARD_MATCHES = 64
+"""Matches at once in each shard."""
+
+
+def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -> Measurement:
+    """Return the measurement of so many matches at once where everything runs already."""
+    playing = getattr(rows, "playing", None) or rows._playing  # type: ignore[attr-defined]  # the base's
+
+    def burst(seconds: float) -> float:
+        with playing(there.experiment, game, count, **options) as turns:
+            return steady(turns, seconds, count)
+
+    return burst
+
+
+@contextlib.contextmanager
+def matches(transport: Transport, count: str) -> Iterator[Measurement]:
+    """So many single matches at once, with a process for each role."""
+    with rows.running(rows.TRIVIAL, transport) as there:
+        yield _bursts(there, rows.TRIVIAL, int(count))
+
+
+@contextlib.contextmanager
+def hosted(transport: Transport, count: str) -> Iterator[Measurement]:
+    """The same with the environment in the broker's process."""
+    with rows.running(rows.TRIVIAL, transport, hosted=True) as there:
+        yield _bursts(there, rows.TRIVIAL, int(count))
+
+
+@contextlib.contextmanager
+def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator[Measurement]:
+    """So many matches at once in groups."""
+    chosen = rows.STACKED_TRIVIAL if game == "trivial" else rows.GAMES[game]
+    with rows.running(chosen, transport) as there:
+        yield _bursts(there, chosen, int(slots), stacked=True)
+
+
+@contextlib.contextmanager
+def observed(transport: Transport, count: str) -> Iterator[Measurement]:
+    """So many matches at once, with observers of all turns, who take what processor time is left."""
+    with rows.running(rows.TRIVIAL, transport) as there, children() as start:
+        if hear(start(_observe, there.address)) != "watching":
+            raise BenchError("the observers do not watch")
+        yield _bursts(there, rows.TRIVIAL, int(count))
+
+
+def _observe(address: str, pipe: Connection) -> None:
+    from dovetail.peer.link import Link
+    from dovetail.protocol import messages as m
+
+    os.nice(19)
+    links = [Link(address, m.Hello(m.VERSION, "observer")) for _ in range(OBSERVERS)]
+    for link in links:
+        link.send([m.Watch(1)])
+    pipe.send("watching")
+    while True:
+        for link in links:
+            link.receive(0.002)
+
+
+@contextlib.contextmanager
+def shards(count: str) -> Iterator[Measurement]:
+    """So many brokers with their peers, a core each; ``SHARD_MATCHES`` at once in each."""
+    from dovetail.experiments import places
+    from dovetail.experiments.file import made
+
+    trivial = rows.TRIVIAL
+    table = {
+        "name": "bench",
+        "environment": {"name": trivial.environment},
+        "agents": {name: {"type": trivial.agent} for name in ("one", "other")},
+        "evaluations": [{"name": "bench", "seats": ["one", "other"]}],
+    }
+    file = made(Path("bench"), table, {})
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        with places.in_shards(file, int(count), at / "bench.journal", at / "logs") as place:
+            seats = list(place.seat(file, {}).values())
+            rate = 0.0
+
+            def play(episodes: int) -> float:
+                begun, turns = time.perf_counter(), 0
+                run = place.run(
+                    seats,
+                    episodes=episodes,
+                    concurrency=SHARD_MATCHES,
+                    seed=1,
+                    mode="evaluate",
+                    clock={"decision": 60.0},
+                )
+                while (results := run.poll()) is not None:
+                    turns += sum(each.turns for each in results)
+                return turns / (time.perf_counter() - begun)
+
+            def burst(seconds: float) -> float:
+                nonlocal rate
+                rate = play(max(SHARD_MATCHES, int(seconds * (rate or play(1_000)) / 42)))
+                return rate
+
+            yield burst
+
+
+@contextlib.contextmanager
+def client(language: str) -> Iterator[Measurement]:
+    """One match in lock-step, agent and environment in a language."""
+    from bench.clients import PYTHON, games
+
+    game = PYTHON if language == "python" else games()[language]
+    with contextlib.ExitStack() as stack:
+        try:
+            there = stack.enter_context(rows.running(game, "tcp"))
+        except BenchError as error:
+            raise BenchError(
+                f"build it with `make clients`, if that was not done ({error})"
+            ) from None
+        burst = _bursts(there, game, 1)
+        burst(4.0 if language == "java" else 0.5)  # the compiler of a running JVM takes its time
+        yield burst
+
+
+@contextlib.contextmanager
+def rl_glue() -> Iterator[Measurement]:
+    from bench import glue_peers
+
+    with glue_peers.playing() as burst:
+        yield burst
+
+
+@contextlib.contextmanager
+def core() -> Iterator[Measurement]:
+    """The broker's core alone, in its own processor time."""
+    from bench.compiled import core_alone
+
+    yield core_alone
+
+
+@contextlib.contextmanager
+def in_process(game: str = "trivial") -> Iterator[Measurement]:
+    yield functools.partial(rows.play_here, rows.GAMES[game])
+
+
+@contextlib.contextmanager
+def rl_environment() -> Iterator[Measurement]:
+    """OpenSpiel's own loop of agents, over its Connect Four in C++."""
+    from open_spiel.python import rl_environment as spiel
+
+    environment, rng = spiel.Environment("connect_four"), random.Random(1)
+
+    def episodes() -> Iterator[int]:
+        while True:
+            step, turns = environment.reset(), 0
+            while not step.last():
+                legal = step.observations["legal_actions"][step.observations["current_player"]]
+                step = environment.step([legal[int(rng.random() * len(legal))]])
+                turns += 1
+            yield turns
+
+    yield functools.partial(steady, episodes())
+
+
+@contextlib.contextmanager
+def petting_zoo() -> Iterator[Measurement]:
+    from bench import pettingzoo_reference
+
+    if absent := pettingzoo_reference.missing():
+        raise BenchError(absent)
+    yield pettingzoo_reference.moves_per_second
+
+
+@contextlib.contextmanager
+def rules(name: str, whose: str) -> Iterator[Measurement]:
+    """Random moves of a game's bare rules, ours or OpenSpiel's."""
+    from bench import games
+
+    [subject] = [each for each in games.SUBJECTS if each.name == name]
+    rng = random.Random(1)
+    if whose == "ours":
+        found = subject.rules(rng)
+    else:
+        assert subject.reference is not None
+        found = games.open_spiel(subject.reference, subject.actions_a_move, rng)
+    for _ in range(3):  # compiles
+        next(found)
+    yield functools.partial(steady, found)
+
+
+@contextlib.contextmanager
+def sockets(transport: Transport) -> Iterator[Measurement]:
+    """Bare sockets in lock-step."""
+    from bench import references
+
+    yield references.sockets(transport)
+
+
+@contextlib.contextmanager
+def relay(transport: Transport, count: str, form: str = "single") -> Iterator[Measurement]:
+    """Bare pyzmq with the same hops; ``bundled``: all that waits at once."""
+    from bench import references
+
+    yield references.relay(transport, int(count), bundle=form == "bundled")
+
+
+KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
+    each.__name__: each
+    for each in (
+        *(matches, hosted, stacked, observed, shards, client, rl_glue, core, in_process),
+        *(rl_environment, petting_zoo, rules, sockets, relay),
+    )
+}
+
+
+def main() -> None:
+    kind, *arguments = sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever a library prints is not an answer
+    try:
+        with KINDS[kind](*arguments) as burst:
+            print("ready", file=answers)
+            for line in sys.stdin:
+                print(burst(float(line)), file=answers)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        print(f"failed: {said or type(error).__name__}", file=answers)
+
+
+if __name__ == "__main__":
+    main()
