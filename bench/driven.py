@@ -1,4 +1,4 @@
-"""Runs subjects of the bench, each a program with programs of its own, and lets them play by turns."""
+"""Runs subjects of the bench, each with the programs that it needs, and lets them play by turns."""
 
 from __future__ import annotations
 

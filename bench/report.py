@@ -162,6 +162,7 @@ def draw(rows: Sequence[Result], path: Path) -> None:
             (max(share, ratio.high / bar), place),
             va="center",
             fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     names = [f"{row.case} / {row.reference}" for row, _, _ in reversed(shown)]
     axes.set_yticks(range(len(shown)), names, fontsize=8)
