@@ -8,7 +8,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from dovetail.broker.ending import Ending
-from dovetail.broker.match import Match, Play
+from dovetail.broker.match import Match, Pace, Play
 from dovetail.broker.matches import Matches
 from dovetail.broker.peers import Peer
 from dovetail.broker.rebuild import Rebuilding
@@ -113,12 +113,14 @@ class Episodes:
         if ending is None and turn.turn < episode.opening.turns:
             self._open(run, play, now)
             return
-        if self._watching.peers or episode.think:
-            episode.think = self._watching.thoughts(run, play.seen)
+        interest = self._watching.of(run) if self._watching.peers else None
+        if interest is not None or episode.think:
+            episode.think = interest is not None and interest.thoughts[play.seen]
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
-        if self._watching.peers or run.request is not None:
+        if run.request is not None or (interest is not None and (play.due or interest.all)):
             self._show(run, play, ending)
+        if episode.thoughts:
             episode.thoughts.clear()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -133,7 +135,7 @@ class Episodes:
         if ending is not None:
             self._end(run, play, ending, now)
             return
-        play.step(now, self._watching.pace(run))
+        play.step(now, self._pace(run, play, now))
         if play.episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -165,7 +167,7 @@ class Episodes:
             self._end(run, play, ending, now)
             return
         if not episode.owing:
-            play.step(now, self._watching.pace(run))
+            play.step(now, self._pace(run, play, now))
         if episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -282,9 +284,15 @@ class Episodes:
                 text = f"environment {play.match.environment.name} {what}"
                 self._silent(run, play.match, text, now)
             return
-        ending = play.overdue(now, self._watching.pace(run))
+        ending = play.overdue(now, self._pace(run, play, now))
         if ending is not None:
             self._end(run, play, ending, now)
+
+    def _pace(self, run: Run, play: Play, now: float) -> Pace | None:
+        """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""
+        if self._watching.peers and now >= play.rest:
+            return self._watching.of(run).pace
+        return None
 
     def _show(self, run: Run, play: Play, ending: Ending | None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""

@@ -161,6 +161,7 @@ class Match:
             line=line,
         )
         self.play = Play(self, begun, asked, start, seen=due, due=due)
+        self.play.pause()
         return self.play
 
     def _peers(self) -> list[Peer]:
@@ -204,6 +205,8 @@ class Play:
     """Whether watchers at a pace are shown the episode."""
     due: bool = False
     """Whether they are shown the turn that the environment was asked for last."""
+    rest: float = 0.0
+    """Until when they are shown no further turn: whole episodes, as far as ``AHEAD`` goes."""
 
     def stop(self, now: float) -> None:
         """Let no clock run that a peer is on which is away by the broker's own fault."""
@@ -248,11 +251,19 @@ class Play:
             sitter.asked = sitter.instance.peer.outbox.ask(decision)
 
     def step(self, now: float, pace: Pace | None) -> None:
-        """Hand the actions of all seats to the environment, once it is there to take them."""
+        """Hand the actions of all seats to the environment, once it is there to take them.
+
+        Args:
+            now: the time.
+            pace: of the watchers at a pace, if they are shown the turn that follows.
+        """
         step = self.episode.step(now)
-        self.due = pace is not None and self._due(pace.every, now)
-        if self.due and pace is not None:
+        self.due = pace is not None
+        if pace is not None:
             step.watched, step.scenes, step.once = True, pace.scenes, True
+            self.match.shown = max(self.match.shown, now) + pace.every
+            self.seen = True
+            self.pause()
         if self.late:  # for a watcher that came after the start
             step.watched, step.scenes = self.start.watched, self.start.scenes or step.scenes
             step.once = self.late = False
@@ -261,15 +272,9 @@ class Play:
         else:
             self.asked = self.match.environment.outbox.ask(step)
 
-    def _due(self, every: float, now: float) -> bool:
-        """Whether watchers at a pace are shown the next turn: whole episodes, as far as ``AHEAD`` goes."""
-        match = self.match
-        ahead = match.shown - now
-        if ahead > (AHEAD if self.seen else -JOIN):
-            return False
-        match.shown = max(match.shown, now) + every
-        self.seen = True
-        return True
+    def pause(self) -> None:
+        """Show watchers at a pace nothing more until they have another share of turns."""
+        self.rest = self.match.shown - (AHEAD if self.seen else -JOIN)
 
     def overdue(self, now: float, pace: Pace | None) -> Ending | None:
         """Act upon the answers of seats that are overdue."""

@@ -25,7 +25,7 @@ class Interest(NamedTuple):
     pace: Pace | None
     """What those want who watch at a pace; None if there are none."""
     thoughts: tuple[bool, bool]
-    """Whether anyone may see thoughts and wants them: who sees all turns, and who sees this episode."""
+    """Whether anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
 
 
 class Watching:
@@ -94,10 +94,7 @@ class Watching:
             run: the run.
             seen: whether those who watch at a pace see the episode.
         """
-        if not self.peers:
-            return False
-        always, sometimes = self.of(run).thoughts
-        return always or (seen and sometimes)
+        return bool(self.peers) and self.of(run).thoughts[seen]
 
     def shows(self, run: Run, play: Play) -> bool:
         """Return whether anyone is shown the latest turn of an episode."""
@@ -183,7 +180,7 @@ def _interest(run: Run, asked: list[tuple[Peer, m.Watch]]) -> Interest:
         pace,
         (
             any(_thoughts_for(*each, run) for each in always),
-            any(_thoughts_for(*each, run) for each in paced),
+            any(_thoughts_for(*each, run) for each in asked),
         ),
     )
 

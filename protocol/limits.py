@@ -17,10 +17,14 @@ _LENGTH_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 
 _EXTENSIONS = (0xC7, 0xC8, 0xC9)
 # Bytes that follow a header in values of fixed size.
 _FIXED = {
+    **dict.fromkeys([*range(0x80), *range(0xE0, 0x100)], 0),
+    **{0xA0 + n: n for n in range(32)},
     **{0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8},
     **{0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8},
     **{0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17},
 }
+# The same with the header, by header; 0 where that does not say it.
+_SIZES = tuple(_FIXED[byte] + 1 if byte in _FIXED else 0 for byte in range(256))
 # Bytes of length, and values per entry, of arrays and maps with a long header.
 _CONTAINERS = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
@@ -42,35 +46,32 @@ def check(frame: bytes, limits: Limits) -> None:
 
 
 def _walk(frame: bytes, limits: Limits) -> None:
-    size = len(frame)
+    size, most, sizes = len(frame), limits.elements, _SIZES
     position = 0
     elements = 0
-    left = [1]  # values still to come in each open container, outermost first
-    while left:
-        if left[-1] == 0:
-            left.pop()
-            continue
-        if position >= size:
-            raise ProtocolError("malformed", f"frame of {size} bytes ends inside a value")
-        left[-1] -= 1
-        elements += 1
-        if elements > limits.elements:
-            raise ProtocolError("limit", f"more than {limits.elements} values in a frame")
-        byte = frame[position]
-        position += 1
-        if byte <= 0x7F or byte >= 0xE0:
-            continue
-        if 0xA0 <= byte <= 0xBF:
-            position += byte & 0x1F
-        elif byte in _FIXED:
-            position += _FIXED[byte]
-        elif byte in _LENGTH_BYTES:
-            width = _LENGTH_BYTES[byte]
-            length = int.from_bytes(frame[position : position + width], "big")
-            position += width + length + (byte in _EXTENSIONS)
-        elif byte == 0xC1:
-            raise ProtocolError("malformed", f"byte 0xc1 at {position - 1} is not MessagePack")
-        else:
+    left = 1  # values still to come in the innermost open container
+    outer: list[int] = []  # and in those around it
+    while True:
+        while left:
+            if position >= size:
+                raise ProtocolError("malformed", f"frame of {size} bytes ends inside a value")
+            left -= 1
+            elements += 1
+            if elements > most:
+                raise ProtocolError("limit", f"more than {most} values in a frame")
+            byte = frame[position]
+            known = sizes[byte]
+            if known:
+                position += known
+                continue
+            position += 1
+            if byte in _LENGTH_BYTES:
+                width = _LENGTH_BYTES[byte]
+                length = int.from_bytes(frame[position : position + width], "big")
+                position += width + length + (byte in _EXTENSIONS)
+                continue
+            if byte == 0xC1:
+                raise ProtocolError("malformed", f"byte 0xc1 at {position - 1} is not MessagePack")
             if byte <= 0x9F:
                 count = (byte & 0x0F) * (2 if byte <= 0x8F else 1)
             else:
@@ -81,9 +82,13 @@ def _walk(frame: bytes, limits: Limits) -> None:
                 raise ProtocolError(
                     "malformed", f"{count} values announced with {size - position} bytes to come"
                 )
-            left.append(count)
-            if len(left) - 1 > limits.depth:
+            outer.append(left)
+            left = count
+            if len(outer) > limits.depth:
                 raise ProtocolError("limit", f"nested deeper than {limits.depth}")
+        if not outer:
+            break
+        left = outer.pop()
     if position != size:
         what = "ends inside a value" if position > size else f"continues after byte {position}"
         raise ProtocolError("malformed", f"frame of {size} bytes {what}")

@@ -78,6 +78,7 @@ PLACES = {
     "tests/transport": "processes",
     "tests/transport/test_zmtp.py": "fast",
     "tests/web": "processes",
+    "tests/web/test_cost.py": "fast",
     "tests/web/test_forms.py": "fast",
     "tests/web/test_othello.py": "clients",
     "tests/web/test_positions.py": "fast",
