@@ -4,9 +4,10 @@ Each party is its own process, on loopback: a broker, Connect Four, two random a
 browsers (WebSockets that read what they get, and say so), and the experiment here.  CPU time and no
 wall-clock time, since that of a busy machine says little; page and browsers have a core of their own,
 as they would have a machine.  Before and after each case the same is
-measured without the page; what is printed is the median of the quotients.
+measured with the same page and browsers looking at a game of another broker, so that the second core
+is as busy as then and takes as much of what both cores share; what is printed is the median of the quotients.
 
-    python -m bench.page
+    python -m bench.page [games at once]
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import websockets
@@ -36,13 +37,14 @@ LINGER = 2.0
 """Seconds for which a viewer looks at a game that is over."""
 GAMES = (1, 100)
 """At once."""
-BASE = ("no page", 0, "")
+ELSEWHERE = 11.0
+"""Turns a second of the game of the other broker: a page is shown about as many of a fast one."""
 CASES: list[tuple[str, int, str]] = [
     ("no browser", 0, "now"),
     ("1 browser, all games", 1, "now"),
     ("100 browsers, one game", 100, "game"),
 ]
-"""Name, browsers, and what they look at; nothing if there is no page."""
+"""Name, browsers, and what they look at."""
 TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).parents[1]
 
@@ -103,6 +105,19 @@ async def browse(url: str, count: int, about: str) -> None:
     await asyncio.gather(*looking)
 
 
+def elsewhere(address: str) -> None:
+    """Play at a broker, turn by turn, until the end."""
+    with Experiment.connect(address) as experiment:
+        agents = [experiment.create("random", seed=seat) for seat in range(2)]
+        run = experiment.run("connect_four", agents, episodes=10**6, stepwise=True, texts=False)
+        print("playing", flush=True)
+        while True:
+            turn = run.start()
+            while turn.to_act:
+                time.sleep(1 / ELSEWHERE)
+                turn = run.step()
+
+
 def measure(
     experiment: Experiment, games: int, programs: dict[str, subprocess.Popen[str]]
 ) -> dict[str, float]:
@@ -125,55 +140,72 @@ def measure(
     return found
 
 
-def main() -> None:
-    """Measure each case between two measurements without the page, several times; print medians."""
+def main(at_once: Sequence[int]) -> None:
+    """Measure each case between two of the same at another broker, several times; print medians."""
     found: dict[tuple[int, str], list[dict[str, float]]] = {}
     os.sched_setaffinity(0, {0})
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         start = stack.enter_context
-        bind = ("--bind", "tcp://127.0.0.1:*", "--journal", "none")
-        broker, said = start(program("dovetail", "broker", *bind, folder=folder))
-        there = ("--connect", said.split()[-1])
-        game, _ = start(program("dovetail", "env", "connect_four", *there, folder=folder))
-        start(program("dovetail", "agent", "random", *there, folder=folder))
-        experiment = start(Experiment.connect(there[1]))
 
-        def measured(case: tuple[str, int, str], games: int) -> dict[str, float]:
+        def house(core: int) -> tuple[subprocess.Popen[str], subprocess.Popen[str], str]:
+            """Start a broker, its game and its agents."""
+            bind = ("--bind", "tcp://127.0.0.1:*", "--journal", "none")
+            broker, said = start(program("dovetail", "broker", *bind, folder=folder, core=core))
+            there = said.split()[-1]
+            programs = [
+                start(program("dovetail", *which, "--connect", there, folder=folder, core=core))[0]
+                for which in (("env", "connect_four"), ("agent", "random"))
+            ]
+            return broker, programs[0], there
+
+        broker, game, here = house(0)
+        _, _, there = house(1)
+        start(program("bench.page", "elsewhere", there, folder=ROOT, core=1))
+        experiment = start(Experiment.connect(here))
+
+        def measured(case: tuple[str, int, str], games: int, looked_at: str) -> dict[str, float]:
             _, browsers, about = case
             programs = {"broker": broker, "environment": game}
             with contextlib.ExitStack() as looking:
-                if about:
-                    web = ("dovetail", "web", "--port", "0", "--no-open", *there)
-                    page, said = looking.enter_context(program(*web, folder=folder, core=1))
-                    programs["page"] = page
-                    if browsers:
-                        viewers = ("bench.page", said.split()[-1], str(browsers), about)
-                        looking.enter_context(program(*viewers, folder=ROOT, core=1))
+                web = ("dovetail", "web", "--port", "0", "--no-open", "--connect", looked_at)
+                page, said = looking.enter_context(program(*web, folder=folder, core=1))
+                programs["page"] = page
+                if browsers:
+                    viewers = ("bench.page", "browse", said.split()[-1], str(browsers), about)
+                    looking.enter_context(program(*viewers, folder=ROOT, core=1))
                 return measure(experiment, games, programs)
 
-        for games in GAMES:
-            before = measured(BASE, games)
-            for case in CASES * ROUNDS:
-                each, after = measured(case, games), measured(BASE, games)
-                each["more"] = 2 * each["broker"] / (before["broker"] + after["broker"]) - 1
-                found.setdefault((games, case[0]), []).append(each)
-                before = after
+        for games in at_once:
+            for case in CASES:
+                before = measured(case, games, there)
+                for _ in range(ROUNDS):
+                    each, after = measured(case, games, here), measured(case, games, there)
+                    each["more"] = 2 * each["broker"] / (before["broker"] + after["broker"]) - 1
+                    each["control"] = after["page"]
+                    found.setdefault((games, case[0]), []).append(each)
+                    before = after
     print(
-        "games at once | browsers               | broker µs/turn | more: median (all) | page µs/turn"
+        "games at once | browsers               | broker µs/turn | more: median (all) "
+        "| page µs/turn, and of the other"
     )
     for (games, name), measures in found.items():
         more = sorted(each["more"] for each in measures)
-        broker_, page_ = (
-            statistics.median(each[key] for each in measures) for key in ("broker", "page")
+        broker_, page_, control = (
+            statistics.median(each[key] for each in measures)
+            for key in ("broker", "page", "control")
         )
         rest = ", ".join(f"{each:+.1%}" for each in more)
         print(
-            f"{games:13} | {name:22} | {broker_:14.1f} | {statistics.median(more):+.1%} ({rest}) | {page_:.1f}"
+            f"{games:13} | {name:22} | {broker_:14.1f} | {statistics.median(more):+.1%} ({rest}) "
+            f"| {page_:.1f}, {control:.1f}"
         )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        asyncio.run(browse(sys.argv[1], int(sys.argv[2]), sys.argv[3]))
-    else:
-        main()
+    match sys.argv[1:]:
+        case ["browse", url, count, about]:
+            asyncio.run(browse(url, int(count), about))
+        case ["elsewhere", address]:
+            elsewhere(address)
+        case at_once:
+            main([int(each) for each in at_once] or GAMES)

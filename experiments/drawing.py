@@ -11,6 +11,11 @@ OWNERS = ("#ffffff", "#222222", "#d55e00", "#0072b2", "#e69f00", "#009e73")
 """Colours of the seats, those of the page (Okabe and Ito)."""
 INKS = ("#111111", "#ffffff")
 """What is written on light pieces, and on dark ones."""
+SIGNS = (
+    *("", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5"),
+    *("M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"),
+)
+"""What tells the discs of the seats apart beside their colours, in a box from -1 to 1; those of the page."""
 MARKS = {"last": "#e69f00", "win": "#009e73", "danger": "#d55e00"}
 CELLS = {
     "square": "#eee8d8",
@@ -143,6 +148,11 @@ def _piece(root: Xml.Element, piece: Piece, cell: Cell) -> None:
         _rect(root, cell, 0.05, {"rx": "0.06", **looks})
     else:
         _disc(root, cell, looks)
+        sign = "" if text or piece.owner is None else SIGNS[piece.owner % len(SIGNS)]
+        if sign:
+            place = f"translate({x:g} {y:g}) scale({0.4 * min(cell.width, cell.height):g})"
+            lines = {"fill": "none", "stroke": ink, "stroke-width": "0.14"}
+            Xml.SubElement(root, "path", {"d": sign, "transform": place, **lines})
     if text:
         size = min(0.5, 0.9 / max(1, len(text)) + 0.15) * min(cell.width, cell.height)
         _text(root, x, y + size / 3, size, text, "middle", ink)

@@ -34,6 +34,8 @@ interface Piece {
   symbol?: string;
   count?: number;
   level?: number | null;
+  /** The same piece has the same at the next turn. */
+  key?: string;
 }
 interface Card {
   zone: string;

@@ -65,7 +65,7 @@ class Amazons(Environment):
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self.board = self._new()
+        self._begin()
         rows, columns = self.board.rows, self.board.columns
         if max(rows, columns) > LONGEST:
             raise DovetailError(
@@ -76,6 +76,15 @@ class Amazons(Environment):
             raise DovetailError(
                 "environment amazons, option 'position': the seat that begins cannot move"
             )
+
+    def _begin(self) -> None:
+        self.board = self._new()
+        self._number()
+
+    def _number(self) -> None:
+        """Number the queens, so that scenes can say which is which."""
+        queens = np.flatnonzero(np.isin(self.board.squares, (1, 2))).tolist()
+        self._queens = {square: number for number, square in enumerate(queens)}
 
     def _new(self) -> Board:
         options = self.configuration
@@ -125,7 +134,7 @@ class Amazons(Environment):
         return Symmetry(seen.tolist(), told)
 
     def start(self, seed: int) -> Turn:
-        self.board = self._new()
+        self._begin()
         return self._turn()
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
@@ -133,6 +142,9 @@ class Amazons(Environment):
         mover = board.mover
         action = sole_action(actions, mover, over=board.over)
         board.play(action)
+        if not board.steps or board.shooter is not None:
+            source, target = board.last[:2]
+            self._queens[target] = self._queens.pop(source)
         return self._turn()
 
     def _turn(self) -> Turn:
@@ -172,6 +184,7 @@ class Amazons(Environment):
         board.squares[:] = 0
         for plane, mark in ((0, seat + 1), (1, 2 - seat), (2, kernels.ARROW)):
             board.squares[planes[plane] != 0] = mark
+        self._number()
         board.mover, board.winner = seat, None
         shooters = np.flatnonzero(planes[3]).tolist() if board.steps else []
         board.shooter = shooters[0] if shooters else None
@@ -224,7 +237,9 @@ class Amazons(Environment):
             for c in range(board.columns)
         ]
         pieces = [
-            Piece(number, "arrow") if mark == kernels.ARROW else Piece(number, "queen", mark - 1)
+            Piece(number, "arrow")
+            if mark == kernels.ARROW
+            else Piece(number, "queen", mark - 1, key=str(self._queens[number]))
             for number, mark in enumerate(board.squares.tolist())
             if mark
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from dovetail.env_servers.environment import (
     Turn,
     sole_action,
 )
-from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows
+from dovetail.env_servers.game_2048.rules import MOVES, Board, Rows, origins
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
@@ -58,8 +59,6 @@ class Game2048(Environment):
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self._moved: int | None = None
-        """The last action."""
         options = self.configuration
         squares = options.rows * options.columns
         if squares < 2 or options.tiles > squares:
@@ -69,8 +68,18 @@ class Game2048(Environment):
             )
         self.exponents = squares + 2
         """No tile is larger: a full chain of squares below it, begun with a 4."""
-        self.board = self._new(0)
+        self._begin(0)
+
+    def _begin(self, seed: int) -> None:
+        self.board = self._new(seed)
+        self._moved: int | None = None
+        """The last action."""
         self._slid: Rows = self.board.rows
+        self._before: Rows = self.board.rows
+        """The board before the last action."""
+        self._shown: tuple[Rows, dict[int, int]] = (), {}
+        """The board of the last scene; by square, the number of its tile."""
+        self._numbered = 0
 
     def _new(self, seed: int) -> Board:
         options = self.configuration
@@ -124,14 +133,14 @@ class Game2048(Environment):
         return found
 
     def start(self, seed: int) -> Turn:
-        self.board = self._new(seed)
-        self._moved = None
-        self._slid = self.board.rows
+        self._begin(seed)
         return self._turn(0.0)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         action = sole_action(actions, 0, over=self.board.over)
+        before = self.board.rows
         gain = self.board.play(action)
+        self._before = before
         self._moved = action
         self._slid = self.board.rows
         self.board.appear()
@@ -179,6 +188,28 @@ class Game2048(Environment):
         names = ", ".join(f"{move}: {MOVES[move]}" for move in self.board.legal())
         return "\n".join([*lines, f"score {self.board.score}; {names or 'over'}"])
 
+    def _tiles(self) -> dict[int, int]:
+        """Return, by square, the number of its tile: the same as in the last scene if that was the last turn's."""
+        rows, columns = self.configuration.rows, self.configuration.columns
+        shown, before = self._shown
+        if shown is self.board.rows:
+            return before
+        found: dict[int, int] = {}
+        if shown is self._before and self._moved is not None:
+            squares = np.arange(rows * columns).reshape(rows, columns)
+            # Line by line, from the side to which the tiles slide.
+            lines = (squares.T, squares[:, ::-1], squares[::-1].T, squares)[self._moved]
+            exponents = list(itertools.chain.from_iterable(shown))
+            for line in lines.tolist():
+                sources = origins(tuple(exponents[square] for square in line))
+                found |= {line[to]: before[line[at]] for to, at in enumerate(sources)}
+        for square, tile in enumerate(itertools.chain.from_iterable(self.board.rows)):
+            if tile and square not in found:
+                found[square] = self._numbered
+                self._numbered += 1
+        self._shown = self.board.rows, found
+        return found
+
     def scene(self, seat: int | None = None) -> Scene:
         """Return the squares with a margin whose sides are pointed at to move."""
         options = self.configuration
@@ -190,10 +221,11 @@ class Game2048(Environment):
             Cell(1.0, float(rows + 1), float(columns), 1.0, "arrow", "down", text="↓"),
             Cell(0.0, 1.0, 1.0, float(rows), "arrow", "left", text="←"),
         ]
-        keys = ("ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft")
+        arrows = ("ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft")
         tiles = [tile for row in self.board.rows for tile in row]
+        keys = self._tiles()
         pieces = [
-            Piece(n, "tile", None, str(1 << tile), level=min(1.0, tile / 11))
+            Piece(n, "tile", None, str(1 << tile), level=min(1.0, tile / 11), key=str(keys[n]))
             for n, tile in enumerate(tiles)
             if tile
         ]
@@ -202,7 +234,7 @@ class Game2048(Environment):
         choices = []
         if seat == 0:
             choices = [
-                Choice(m, MOVES[m], [len(cells) + m], key=keys[m]) for m in self.board.legal()
+                Choice(m, MOVES[m], [len(cells) + m], key=arrows[m]) for m in self.board.legal()
             ]
         return Scene(
             float(columns + 2),

@@ -43,6 +43,23 @@ def slide(row: Row) -> tuple[Row, int]:
     return (*out, *[0] * (len(row) - len(out))), gain
 
 
+def origins(row: Row) -> list[int]:
+    """Return, for each tile of a row slid to the left, where it was; of two that merge, the farther.
+
+    >>> origins((1, 1, 0, 2))
+    [1, 3]
+    """
+    slid, _ = slide(row)
+    places = [place for place, tile in enumerate(row) if tile]
+    found = []
+    for tile in slid:
+        if not tile:
+            break
+        place = places.pop(0)
+        found.append(place if row[place] == tile else places.pop(0))
+    return found
+
+
 @lru_cache(maxsize=1 << 20)
 def both_ways(row: Row) -> tuple[Row, int, Row, int]:
     """Return a row slid to the left and its gain, and to the right and its gain."""

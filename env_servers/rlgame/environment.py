@@ -273,15 +273,18 @@ class RLGame(Environment):
                 number[square] = len(cells)
                 cells.append(Cell(float(x), float(size - 1 - y), name=f"{x},{y}"))
         pieces = [
-            Piece(number[square], "pawn", int(board.cells[square]) - 1)
-            for square in number
-            if board.cells[square]
+            Piece(number[square], "pawn", player, key=f"{player}.{pawn}")
+            for player in (0, 1)
+            for pawn, square in enumerate(board.pawns[player].tolist())
+            if square >= 0
         ]
         for player in (0, 1):
             inside = board.inside(player)
             # A pawn that has entered must be seen: it is drawn last, and alone.
-            if (board.pawns[1 - player] == HOME).any():
-                pieces.append(Piece(player, "pawn", 1 - player))
+            entered = np.flatnonzero(board.pawns[1 - player] == HOME).tolist()
+            if entered:
+                key = f"{1 - player}.{entered[0]}"
+                pieces.append(Piece(player, "pawn", 1 - player, key=key))
             else:
                 pieces.append(Piece(player, "pawns", player, str(inside), count=inside))
 

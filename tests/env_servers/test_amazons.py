@@ -309,9 +309,9 @@ def test_scene() -> None:
     assert (scene.width, scene.height) == (3, 2)
     assert [(cell.x, cell.y) for cell in scene.cells] == [(x, y) for y in (0, 1) for x in (0, 1, 2)]
     assert scene.pieces == [
-        Piece(2, "queen", 1),
+        Piece(2, "queen", 1, key="1"),
         Piece(3, "arrow"),
-        Piece(4, "queen", 0),
+        Piece(4, "queen", 0, key="0"),
         Piece(5, "arrow"),
     ]
     assert scene.choices == [Choice(36, "/0,0", [0]), Choice(37, "/0,1", [1])]

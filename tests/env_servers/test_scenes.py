@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,73 @@ def test_a_scene_names_the_last_move_as_its_choice_did(kind: Any) -> None:
         for viewer in (None, *turn.to_act):
             assert game.scene(viewer).moved == choice.label
     assert number > 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [(Amazons, {"rows": 6, "columns": 6}), (Amazons, {"action": "steps"}), (RLGame, {"pawns": 4})],
+)
+def test_a_piece_keeps_its_key_and_moves_as_the_scene_says(
+    kind: Any, settings: dict[str, Any]
+) -> None:
+    game = made(kind, **settings)
+    rng = random.Random(4)
+    turn = game.start(0)
+    before: dict[str, tuple[int, int]] = {}
+    slid = 0
+    while turn.to_act and turn.turn < 200:
+        scene = game.scene()
+        keyed = [piece for piece in scene.pieces if piece.key]
+        now = {piece.key: (piece.owner, piece.cell) for piece in keyed}
+        assert len(now) == len(keyed)
+        assert [p for p in scene.pieces if p.kind in ("queen", "pawn") and not p.key] == []
+        last = [number for mark in scene.marks for number in mark.cells]
+        for key in before.keys() & now.keys():
+            assert now[key][0] == before[key][0]
+            if now[key] != before[key]:
+                assert [before[key][1], now[key][1]] == last[:2]
+                slid += 1
+        before = now
+        [view] = [each for each in turn.seats if each.seat == turn.to_act[0]]
+        turn = game.step({view.seat: rng.choice(view.legal)})
+    assert slid > 10
+
+
+def test_tiles_keep_their_keys_as_they_slide_and_merge() -> None:
+    game = made(Game2048, rows=3, columns=4)
+    rng = random.Random(1)
+    turn = game.start(5)
+    merged = 0
+
+    def shown() -> dict[str, tuple[int, int]]:
+        """Return the square and the value of each tile."""
+        return {each.key: (each.cell, int(each.text)) for each in game.scene().pieces}
+
+    def lines(tiles: dict[str, tuple[int, int]], upright: bool) -> list[list[str]]:
+        """Return the keys of the tiles column by column or row by row, in order."""
+        order = sorted(tiles, key=lambda key: tiles[key][0])
+        line = (lambda cell: cell % 4) if upright else (lambda cell: cell // 4)
+        return [[key for key in order if line(tiles[key][0]) == n] for n in range(4)]
+
+    before = shown()
+    while turn.to_act:
+        action = rng.choice(turn.seats[0].legal)
+        turn = game.step({0: action})
+        after = shown()
+        [new] = after.keys() - before.keys()
+        upright = action in (0, 2)
+        for old, now in zip(lines(before, upright), lines(after, upright), strict=True):
+            kept = [key for key in now if key != new]
+            assert kept == [key for key in old if key in kept]
+            gone = sum(before[key][1] for key in old if key not in kept)
+            gained = [after[key][1] - before[key][1] for key in kept]
+            assert sum(gained) == gone
+            assert all(more in (0, before[key][1]) for key, more in zip(kept, gained, strict=True))
+            merged += len(old) - len(kept)
+        before = after
+    assert merged > 20
+    turn = game.start(6)
+    known = {*shown()}
+    for _ in range(2):  # no scene shows the turn between: which tile is which is not known
+        turn = game.step({0: turn.seats[0].legal[0]})
+    assert not known & {*shown()}

@@ -275,3 +275,46 @@ def test_choices_with_equal_parts_and_such_that_go_on(
             page.wait_for_selector("#log li[data-turn='2']:has-text('Person 1: pass')")
         finally:
             program.terminate()
+
+
+def test_a_person_sees_their_own_side_at_the_bottom(page: Any, url: str) -> None:
+    page.goto(f"{url}play/rlgame")
+    page.select_option("select[name='seat.0']", "random")
+    page.select_option("select[name='seat.1']", "person")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+
+    def low(text: str) -> float:
+        found: str = page.locator(f'#board text:has-text("{text}")').get_attribute("y")
+        return float(found)
+
+    page.locator("#board svg[data-turned]").wait_for()
+    assert low("Black's base") > 4 > low("White's base")
+    own = page.locator("#seats li:has-text('you')").inner_text()
+    assert "Black" in own
+    assert play_on(page, 1) == 1
+    page.goto(url.rstrip("/") + page.locator("#here").get_attribute("href"))
+    page.wait_for_selector("#board svg")
+    assert low("White's base") > 4 > low("Black's base"), "who watches sees the board as it is"
+
+
+SLIDES = """
+window.slides = 0;
+const animate = Element.prototype.animate;
+Element.prototype.animate = function (...all) { window.slides += 1; return animate.apply(this, all); };
+"""
+
+
+def test_pieces_slide_unless_the_person_wants_less_motion(chromium: Any, url: str) -> None:
+    seen = {}
+    for motion in ("no-preference", "reduce"):
+        context = chromium.new_context(reduced_motion=motion)
+        page = context.new_page()
+        page.add_init_script(SLIDES)
+        begin(page, url, "2048", "", seed="7")
+        for _ in range(3):
+            choose(page, 0)
+        seen[motion] = page.evaluate("window.slides")
+        context.close()
+    assert seen["no-preference"] >= 3
+    assert seen["reduce"] == 0

@@ -72,6 +72,15 @@ function label(group, box, text, size, kind) {
   group.append(element("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + fit * 0.35, "font-size": fit, "text-anchor": "middle", class: kind }, text));
 }
 
+/** What tells the pieces of the seats apart beside their colours, in a box from -1 to 1. */
+const SIGNS = ["", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5", "M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"];
+
+/** The sign of a seat, for a piece of a radius. @param {number | null | undefined} owner @param {number} cx @param {number} cy @param {number} r */
+export function sign(owner, cx, cy, r) {
+  const n = (owner ?? 0) % 6;
+  return SIGNS[n] ? [element("path", { d: SIGNS[n], transform: `translate(${cx} ${cy}) scale(${r})`, class: `sign i${n}` })] : [];
+}
+
 /** @param {Element} group @param {Piece} piece @param {Box} box */
 function drawPiece(group, piece, box) {
   const cx = box.x + box.w / 2, cy = box.y + box.h / 2, size = Math.min(box.w, box.h, 1);
@@ -89,14 +98,14 @@ function drawPiece(group, piece, box) {
       made.setAttribute("fill", `hsl(${45 - 40 * strong} ${40 + 50 * strong}% ${90 - 45 * strong}%)`);
     }
     group.append(made);
-    label(group, box, piece.text || (piece.owner === null || piece.owner === undefined ? "" : "AB"[piece.owner] ?? String(piece.owner)), 0.45, typeof piece.level === "number" ? (piece.level > 0.75 ? "t1" : "t0") : ink);
+    label(group, box, piece.text || (piece.owner === null || piece.owner === undefined ? "" : "ABCDEF"[piece.owner] ?? String(piece.owner)), 0.45, typeof piece.level === "number" ? (piece.level > 0.75 ? "t1" : "t0") : ink);
   } else {
     const r = size * 0.38;
     group.append(element("circle", { cx, cy, r, class: `piece ${owner}` }));
-    const sign = piece.symbol || (piece.kind === "queen" ? "♛" : "");
+    const symbol = piece.symbol || (piece.kind === "queen" ? "♛" : "");
     const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
-    if (sign) label(group, box, sign, size * 0.5, ink);
-    else if (piece.owner === 1 && !text) group.append(element("circle", { cx, cy, r: r * 0.45, fill: "none", stroke: "#fff", "stroke-width": 0.04 }));
+    if (symbol) label(group, box, symbol, size * 0.5, ink);
+    else if (!text) group.append(...sign(piece.owner, cx, cy, r));
     if (text) label(group, box, text, size * 0.4, ink);
   }
 }
@@ -156,6 +165,57 @@ export function moved(scene) {
 }
 
 /**
+ * Whether what belongs to a seat lies above what belongs to others, in the first position of a game.
+ * @param {Scene} scene @param {number} seat
+ */
+export function above(scene, seat) {
+  const cells = scene.cells ?? [], pieces = (scene.pieces ?? []).map(({ cell, owner }) => ({ ...cells[cell], owner }));
+  const owned = [...cells, ...pieces].filter(({ owner }) => typeof owner === "number");
+  /** @param {Cell[]} some */
+  const mean = (some) => some.reduce((sum, { y, height }) => sum + y + (height ?? 1) / 2, 0) / some.length;
+  const own = owned.filter(({ owner }) => owner === seat), others = owned.filter(({ owner }) => owner !== seat);
+  return own.length > 0 && others.length > 0 && mean(own) < mean(others) - 0.1 * (scene.height ?? 0);
+}
+
+/**
+ * The scene as one sees it from the other side of the board; not where keys stand for directions.
+ * @param {Scene} scene @returns {Scene}
+ */
+export function turned(scene) {
+  const width = scene.width ?? 0, height = scene.height ?? 0;
+  if (scene.choices?.some(({ key }) => key?.startsWith("Arrow"))) return scene;
+  return {
+    ...scene,
+    cells: scene.cells?.map((cell) => ({
+      ...cell,
+      x: width - cell.x - (cell.width ?? 1),
+      y: height - cell.y - (cell.height ?? 1),
+      ...(cell.outline && { outline: cell.outline.map(([x, y]) => /** @type {[number, number]} */ ([width - x, height - y])) }),
+    })),
+    lines: scene.lines?.map(([x1, y1, x2, y2]) => [width - x1, height - y1, width - x2, height - y2]),
+  };
+}
+
+const SLIDE = { duration: 160, easing: "ease-out" };
+
+/**
+ * Let the pieces that stood elsewhere in the scene before slide to their places.
+ * @param {SVGSVGElement} svg of the scene @param {Scene} scene @param {Scene | null | undefined} before
+ */
+export function slide(svg, scene, before) {
+  if (!before || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  /** @param {Scene} scene @param {Piece} piece */
+  const place = (scene, piece) => /** @type {Cell[]} */ (scene.cells)[piece.cell];
+  const stood = new Map((before.pieces ?? []).filter(({ key }) => key).map((piece) => [piece.key, place(before, piece)]));
+  for (const piece of scene.pieces ?? []) {
+    const from = stood.get(piece.key), to = place(scene, piece);
+    if (!from || (from.x === to.x && from.y === to.y)) continue;
+    const dx = from.x - to.x + ((from.width ?? 1) - (to.width ?? 1)) / 2, dy = from.y - to.y + ((from.height ?? 1) - (to.height ?? 1)) / 2;
+    svg.querySelector(`[data-key="${CSS.escape(piece.key ?? "")}"]`)?.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }], SLIDE);
+  }
+}
+
+/**
  * Draw a scene.
  * @param {Scene} scene
  * @param {Hooks} [hooks]
@@ -183,7 +243,11 @@ export function draw(scene, hooks) {
   for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
   const beneath = element("g", { class: "considered", "aria-hidden": "true" });
   svg.append(beneath);
-  for (const piece of scene.pieces ?? []) drawPiece(svg, piece, at(`c${piece.cell}`));
+  for (const piece of scene.pieces ?? []) {
+    const group = piece.key ? element("g", { "data-key": piece.key }) : svg;
+    drawPiece(group, piece, at(`c${piece.cell}`));
+    if (group !== svg) svg.append(group);
+  }
   for (const title of titles) svg.append(element("text", { x: title.x, y: title.y, class: "zone" }, title.text));
   (scene.cards ?? []).forEach((card, n) => {
     const box = at(`k${n}`);
@@ -352,7 +416,7 @@ function pointing(svg, scene, boxes, hooks) {
     /** @param {Box} box */
     const middle = (box) => Math.hypot(box.x + box.w / 2 - point.x, box.y + box.h / 2 - point.y);
     const near = targets().map((part) => ({ part, far: far(box(part)), middle: middle(box(part)) }))
-      .filter((each) => each.far < 0.5).sort((a, b) => a.far - b.far || a.middle - b.middle);
+      .filter((each) => each.far < 0.49).sort((a, b) => a.far - b.far || a.middle - b.middle);
     const over = [...boxes].filter(([, box]) => far(box) === 0).map(([part]) => part);
     return { near: near[0], over };
   }

@@ -1,5 +1,5 @@
 // A game: live, at a table where one plays, or a replay.
-import { draw, element, moved, parts, point } from "./board.js";
+import { above, draw, element, moved, parts, point, sign, slide, turned } from "./board.js";
 import { button, of } from "./dom.js";
 import { live } from "./live.js";
 
@@ -64,7 +64,7 @@ function seats(position, scene) {
     const told = scene?.seats?.[seat], item = document.createElement("li");
     if (position?.to_act?.includes(seat)) item.className = "acts";
     const mark = element("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
-    mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }));
+    mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }), ...sign(seat, 0.5, 0.5, 0.42));
     const who = document.createElement("span"), score = document.createElement("b"), more = document.createElement("small");
     who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${seat === own ? " – you" : ""}`;
     score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
@@ -203,11 +203,27 @@ function why() {
   return who ? `It is not your turn: ${who} is to act.` : "It is not your turn.";
 }
 
+/** Of which episode and seat it is known whether the board is turned. */
+let faced = "", turn = false;
+/** The scene that was drawn last. @type {Scene | null | undefined} */
+let last = null;
+
+/** A scene as the viewer sees it: their own side at the bottom. @param {Scene | null | undefined} scene */
+function facing(scene) {
+  const viewer = `${game?.run} ${own}`;
+  if (faced !== viewer) {
+    const start = mine?.turn === 0 ? mine.scene : game?.first === 0 ? turns.get(0)?.scene : null;
+    turn = Boolean(start && own !== null && above(start, own));
+    if (start) { faced = viewer; last = null; }
+  }
+  return scene && turn ? turned(scene) : scene;
+}
+
 function show() {
   const position = at === null ? newest : turns.get(at);
   const live = at === null;
   const seated = live && (waiting || !newest || mine?.scene) && !game?.over ? mine : null;
-  const scene = seated?.scene && (waiting || (hidden() && !elsewhere())) ? seated.scene : (position?.scene ?? (live && mine ? mine.scene : null));
+  const scene = facing(seated?.scene && (waiting || (hidden() && !elsewhere())) ? seated.scene : (position?.scene ?? (live && mine ? mine.scene : null)));
   const playing = waiting ? seated : null;
   of("status").textContent = status(position ?? (mine ? { turn: mine.turn ?? 0, to_act: waiting ? [mine.seat] : [] } : null), scene);
   const hinted = playing ? proposed() : [];
@@ -219,8 +235,12 @@ function show() {
     const drawable = scene && ((scene.cells ?? []).length || (scene.cards ?? []).length);
     of("buttons").replaceChildren();
     if (drawable) {
-      of("board").replaceChildren(draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why, thoughts: considered }));
+      const svg = draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why, thoughts: considered });
+      svg.toggleAttribute("data-turned", turn);
+      of("board").replaceChildren(svg);
+      slide(svg, scene, last);
     } else of("board").replaceChildren();
+    last = scene;
     if (playing && scene?.choices && !drawable) buttons(scene.choices.map((choice, index) => ({ label: choice.label, index })));
     else if (playing && scene?.choices) {
       const bare = scene.choices.map((choice, index) => ({ choice, index })).filter(({ choice }) => !parts(choice).length);

@@ -1,5 +1,5 @@
 // Games as small boards that move, and plain tables.
-import { draw } from "./board.js";
+import { draw, slide } from "./board.js";
 
 /** Show rows of texts under heads. @param {HTMLElement} target @param {string[]} heads @param {unknown[][]} rows */
 export function table(target, heads, rows) {
@@ -17,7 +17,7 @@ export function table(target, heads, rows) {
 
 /** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list @param {boolean} [named] whether to name the game */
 export function wall(list, named = true) {
-  /** @type {Map<number, { key: string, item: HTMLElement }>} */
+  /** @type {Map<number, { key: string, item: HTMLElement, scene?: Scene | null }>} */
   const shown = new Map();
   /** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
   const positions = new Map();
@@ -42,7 +42,8 @@ export function wall(list, named = true) {
       else { picture = document.createElement("pre"); picture.textContent = position.text ?? ""; }
       item.append(picture, link);
       if (before) before.item.replaceWith(item); else list.append(item);
-      shown.set(game.episode, { key, item });
+      if (position.scene) slide(/** @type {SVGSVGElement} */ (picture), position.scene, before?.scene);
+      shown.set(game.episode, { key, item, scene: position.scene });
     }
     for (const [episode, { item }] of shown) if (!present.has(episode)) { item.remove(); shown.delete(episode); }
   };
