@@ -129,6 +129,11 @@ class Run:
         """Return the mode of each of its agents."""
         return self.asked.modes or [self.rules.mode] * len(self.agents)
 
+    @property
+    def names(self) -> list[str]:
+        """What each of its agents is called."""
+        return self.asked.names or [instance.agent for instance in self.agents]
+
     def instances(self) -> set[Instance]:
         """Return its agents and their substitutes, each once."""
         return {*self.agents, *self.substitutes}
@@ -188,6 +193,8 @@ def problem(asked: m.Run) -> str:
         return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
     if asked.modes and len(asked.modes) != len(asked.agents):
         return f"{len(asked.modes)} modes for {len(asked.agents)} agents; give one each"
+    if asked.names and len(asked.names) != len(asked.agents):
+        return f"{len(asked.names)} names for {len(asked.agents)} agents; give one each"
     if asked.stepwise and asked.concurrency != 1:
         return "a stepwise run plays one episode at a time; concurrency must be 1"
     if (asked.on_agent_lost == "substitute") != bool(asked.substitutes):

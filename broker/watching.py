@@ -208,6 +208,7 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
     for view in turn.seats:
         rewards[view.seat] = view.reward
     seen = turn.seats if episode.spec.perfect_information else []
+    names = run.names
     return m.WatchedTurn(
         run=run.number,
         match=episode.match,
@@ -218,7 +219,7 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
         actions=episode.history[-1] if episode.history else [],
         rewards=rewards,
         observations=[(view.seat, view.observation) for view in seen],
-        agents=[sitter.instance.agent for sitter in play.match.sitters],
+        agents=[names[place] for place in run.schedule.seating(episode.index)],
         terminated=turn.terminated,
         truncated=turn.truncated,
         outcome=turn.outcome if ending is None else ending.outcome,

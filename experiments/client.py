@@ -346,7 +346,7 @@ class Experiment:
                 agent), ``concurrency``, ``rotate``, ``clock``, ``answer_timeout``, ``max_turns``,
                 ``on_timeout``, ``on_illegal``, ``retries``, ``check``, ``stepwise``, ``secret``,
                 ``lookahead``, ``openings``, ``opening_turns``, ``on_agent_lost``, ``substitutes``, ``save_every``,
-                ``label``, ``texts`` and ``stacked``;
+                ``label``, ``names``, ``texts`` and ``stacked``;
                 ``dovetail.experiments.results.RunOptions`` says what each does.
 
         Raises:

@@ -74,6 +74,8 @@ class RunOptions(TypedDict, total=False):
     """Whether every watcher may see what the agents think."""
     label: str
     """What the run is called in the journal."""
+    names: list[str]
+    """What each agent is called for those who watch."""
     stacked: bool
     """Whether to play in groups, many episodes in one message; docs/stacked.md says when that is done."""
     texts: bool

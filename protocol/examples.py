@@ -144,6 +144,7 @@ _FIELDS: dict[str, Any] = {
     "message": "action 9 is not legal",
     "mode": "evaluate",
     "name": "north",
+    "names": ["ann", "bob"],
     "number": 3,
     "observation": BOARD,
     "observations": [(0, BOARD), (1, None)],

@@ -1065,6 +1065,8 @@ class Run(Message):
     """Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked turns."""
     substitutes: list[int | str] = []
     """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
+    names: list[str] = []
+    """What watchers and the catalogue call each of ``agents``; empty for what they are offered as."""
 
 
 class RunCommand(Message):
@@ -1298,7 +1300,7 @@ class WatchedTurn(Message, tag="turn"):
     observations: list[tuple[int, Any]] = []
     """Seat and observation, in games of perfect information."""
     agents: list[str] = []
-    """The agents' types or names by seat."""
+    """What the agents are called, by seat."""
     terminated: bool = False
     """Whether the rules ended the episode."""
     truncated: bool = False

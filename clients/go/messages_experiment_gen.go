@@ -125,6 +125,8 @@ type Run struct {
 	// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or
 	// one for all.
 	Substitutes []any
+	// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+	Names []string
 }
 
 func (m *Run) wire(w *wire) {
@@ -160,6 +162,7 @@ func (m *Run) wire(w *wire) {
 	orNil(w, "peer", &m.Peer, text)
 	opt(w, "stacked", &m.Stacked, false, boolean)
 	array(w, "substitutes", &m.Substitutes, value)
+	array(w, "names", &m.Names, text)
 }
 
 func (*Run) kind() string { return "run" }
@@ -575,7 +578,7 @@ type WatchedTurn struct {
 	Rewards []float64
 	// Seat and observation, in games of perfect information.
 	Observations []SeatValue
-	// The agents' types or names by seat.
+	// What the agents are called, by seat.
 	Agents []string
 	// Whether the rules ended the episode.
 	Terminated bool

@@ -380,9 +380,11 @@ class Referee:
     def _play(self, ladder: Ladder, unit: Unit) -> None:
         attempt = self._store.begin(unit) if unit.id > 0 else 1
         match = _Match(unit, self._season.number, [])
-        seats = [self._seats[player] for player in unit.players]
         alone = ladder.seats == 1
-        for place, agents in enumerate([[each] for each in seats] if alone else [seats]):
+        for place, players in enumerate(
+            [[each] for each in unit.players] if alone else [unit.players]
+        ):
+            agents = [self._seats[player] for player in players]
             part = f".{place}" if alone else ""
             try:
                 run = self._experiment.run(
@@ -401,6 +403,7 @@ class Referee:
                     opening_turns=ladder.openings,
                     # The last part numbers attempts: a journal's reader then leaves earlier ones out.
                     label=f"{ladder.name}/{unit.id}{part}/{attempt}",
+                    names=[self._players[player].name for player in players],
                 )
             except DovetailError as error:
                 for begun in match.runs:

@@ -279,6 +279,24 @@ def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_nex
     table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
 
 
+def test_watchers_and_the_catalogue_call_agents_as_the_run_does() -> None:
+    table = Conversation(episodes=2, rotate=True, names=["ann", "bob"])
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1))
+    watcher.hears(m.Reply, id=1)
+    watcher.says(m.Catalogue(2))
+    assert watcher.hears(m.Reply, id=2).body["runs"][0]["agents"] == ["ann", "bob"]
+    table.opens()
+    for agents in (["ann", "bob"], ["bob", "ann"]):
+        table.environment.hears(m.EnvironmentStart)
+        table.environment.turns(terminated=True, outcome=[1.0, 0.0])
+        watcher.hears(m.WatchedTurn, agents=agents)
+        watcher.hears(m.Episode)
+    table.experiment.says(m.Run(5, "game", ["p0", "p1"], names=["ann"]))
+    error = next(each for each in table.experiment.heard if isinstance(each, m.Error))
+    assert "1 names for 2 agents; give one each" in error.message
+
+
 def paced(**watch: Any) -> tuple[Conversation, Voice]:
     """Return two seats that act in turn, and who watches them at a pace of ten turns a second."""
     table = Conversation(thoughts=True, episodes=3)

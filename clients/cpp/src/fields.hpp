@@ -567,6 +567,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("peer", m.peer);
     v.optional("stacked", m.stacked);
     v.optional("substitutes", m.substitutes);
+    v.optional("names", m.names);
 }
 
 template <class V, class M>

@@ -138,9 +138,20 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
         "alice/mended",
         "four: played without a fault against a baseline",
     )
+    called: set[str] = set()
+    run = judge._experiment.run
+
+    def begun(*about: Any, **options: Any) -> Any:
+        called.update(options["names"])
+        return run(*about, **options)
+
+    monkeypatch.setattr(judge._experiment, "run", begun)
     while units() < count + 2:
         judge.step()
     assert hers().state == "active"
+    # Who watches sees the names of the table.
+    assert "alice/mended" in called
+    assert called <= {player.name for player in store.players().values()}
     # Its program was told so, each time that it changed.
     first, *_, last = Mended.notices
     assert first.startswith("alice/mended is paused in four: 3 losses by fault in a row")

@@ -897,6 +897,8 @@ struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
     /// all.
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
+    /// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+    std::vector<std::string> names = {};
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.
@@ -1146,7 +1148,7 @@ struct WatchedTurn {
     std::vector<double> rewards = {};
     /// Seat and observation, in games of perfect information.
     std::vector<std::pair<std::int64_t, Value>> observations = {};
-    /// The agents' types or names by seat.
+    /// What the agents are called, by seat.
     std::vector<std::string> agents = {};
     /// Whether the rules ended the episode.
     bool terminated = false;

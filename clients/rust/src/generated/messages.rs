@@ -1522,6 +1522,8 @@ pub struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each,
     /// or one for all.
     pub substitutes: Vec<Player>,
+    /// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+    pub names: Vec<String>,
 }
 
 record! { Run "type" = "run";
@@ -1557,6 +1559,7 @@ record! { Run "type" = "run";
     peer "peer" = None,
     stacked "stacked" = false,
     substitutes "substitutes" = Default::default(),
+    names "names" = Default::default(),
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.
@@ -1917,7 +1920,7 @@ pub struct WatchedTurn {
     pub rewards: Vec<f64>,
     /// Seat and observation, in games of perfect information.
     pub observations: Vec<(usize, Value)>,
-    /// The agents' types or names by seat.
+    /// What the agents are called, by seat.
     pub agents: Vec<String>,
     /// Whether the rules ended the episode.
     pub terminated: bool,

@@ -1593,6 +1593,8 @@ export interface Run {
    * all.
    */
   substitutes?: readonly (number | string)[];
+  /** What watchers and the catalogue call each of `agents`; empty for what they are offered as. */
+  names?: readonly string[];
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */
@@ -1918,7 +1920,7 @@ export interface WatchedTurn {
   rewards: number[];
   /** Seat and observation, in games of perfect information. */
   observations: [number, any][];
-  /** The agents' types or names by seat. */
+  /** What the agents are called, by seat. */
   agents: string[];
   /** Whether the rules ended the episode. */
   terminated: boolean;

@@ -2990,6 +2990,7 @@ public sealed interface Message extends Encodable {
      *     Stacked turns.
      * @param substitutes With {@code on_agent_lost} {@code substitute}: who takes a lost agent's seat, as in {@code
      *     agents}; one each, or one for all.
+     * @param names What watchers and the catalogue call each of {@code agents}; empty for what they are offered as.
      */
     record Run(
             long id,
@@ -3023,13 +3024,14 @@ public sealed interface Message extends Encodable {
             boolean texts,
             String peer,
             boolean stacked,
-            List<Object> substitutes) implements Message {
+            List<Object> substitutes,
+            List<String> names) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false, true, null, false, List.of());
+                    AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of());
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -3038,7 +3040,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -3047,7 +3049,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -3056,7 +3058,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -3065,7 +3067,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -3074,7 +3076,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -3083,7 +3085,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -3092,7 +3094,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -3101,7 +3103,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -3110,7 +3112,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -3119,7 +3121,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -3128,7 +3130,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -3137,7 +3139,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -3146,7 +3148,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -3155,7 +3157,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -3164,7 +3166,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -3173,7 +3175,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -3182,7 +3184,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -3191,7 +3193,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -3200,7 +3202,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -3209,7 +3211,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -3218,7 +3220,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -3227,7 +3229,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -3236,7 +3238,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -3245,7 +3247,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -3254,7 +3256,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code texts}} */
@@ -3263,7 +3265,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code peer}} */
@@ -3272,7 +3274,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code stacked}} */
@@ -3281,7 +3283,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code substitutes}} */
@@ -3290,7 +3292,16 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
                     lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes);
+                    stacked, substitutes, names);
+        }
+
+        /** {@return a copy with another {@code names}} */
+        public Run withNames(List<String> names) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
+                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
+                    stacked, substitutes, names);
         }
 
         @Override
@@ -3329,6 +3340,7 @@ public sealed interface Message extends Encodable {
                     .put("peer", peer, null)
                     .put("stacked", stacked, false)
                     .put("substitutes", substitutes, List.of())
+                    .put("names", names, List.of())
                     .map();
         }
 
@@ -3366,7 +3378,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("texts", Reader.BOOLEAN, true),
                     fields.optional("peer", Reader.orNil(Reader.TEXT), null),
                     fields.optional("stacked", Reader.BOOLEAN, false),
-                    fields.optional("substitutes", Reader.list(Reader.either(Reader.INTEGER, Reader.TEXT)), List.of()));
+                    fields.optional("substitutes", Reader.list(Reader.either(Reader.INTEGER, Reader.TEXT)), List.of()),
+                    fields.optional("names", Reader.list(Reader.TEXT), List.of()));
         }
     }
 
@@ -4095,7 +4108,7 @@ public sealed interface Message extends Encodable {
      * @param actions The actions that led here.
      * @param rewards Per seat, of this transition.
      * @param observations Seat and observation, in games of perfect information.
-     * @param agents The agents' types or names by seat.
+     * @param agents What the agents are called, by seat.
      * @param terminated Whether the rules ended the episode.
      * @param truncated Whether the environment cut the episode short.
      * @param outcome At the end: a score per seat.
