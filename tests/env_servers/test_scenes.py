@@ -150,8 +150,8 @@ def test_tiles_keep_their_keys_as_they_slide_and_merge() -> None:
     def lines(tiles: dict[str, tuple[int, int]], upright: bool) -> list[list[str]]:
         """Return the keys of the tiles column by column or row by row, in order."""
         order = sorted(tiles, key=lambda key: tiles[key][0])
-        line = (lambda cell: cell % 4) if upright else (lambda cell: cell // 4)
-        return [[key for key in order if line(tiles[key][0]) == n] for n in range(4)]
+        line = {key: cell % 4 if upright else cell // 4 for key, (cell, _) in tiles.items()}
+        return [[key for key in order if line[key] == n] for n in range(4)]
 
     before = shown()
     while turn.to_act:

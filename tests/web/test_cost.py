@@ -42,9 +42,12 @@ class Table:
     def __post_init__(self) -> None:
         self.core = Core(Settings(), b"")
         self._intake = Intake(self.core)
-        self._hosts = {ENVIRONMENT: EnvironmentHost([ConnectFour]), AGENTS: AgentHost([Random])}
-        self._read = {
-            host: codec.Decoder(codec.AT_PEER[self._hosts[host].role]) for host in self._hosts
+        self._hosts: dict[int, EnvironmentHost | AgentHost] = {
+            ENVIRONMENT: EnvironmentHost([ConnectFour]),
+            AGENTS: AgentHost([Random]),
+        }
+        self._read: dict[int, codec.Decoder[Any]] = {
+            place: codec.Decoder(codec.AT_PEER[host.role]) for place, host in self._hosts.items()
         }
         self._to_hosts: deque[tuple[int, bytes]] = deque()
         roles: list[m.Role] = ["environment", "agent", "experiment", "experiment"]
@@ -65,8 +68,8 @@ class Table:
                 self.sent[type(said).__name__] += 1
                 if isinstance(said, m.Ping):
                     self.core.receive(address, m.Pong(said.number), self.now)
-                elif address in self._hosts:
-                    self._to_hosts.append((cast(int, address), frame))
+                elif isinstance(address, int) and address in self._hosts:
+                    self._to_hosts.append((address, frame))
                 elif isinstance(said, m.Reply):
                     self.replies.append(said.body)
 
