@@ -85,7 +85,7 @@ def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
             {
                 "run": run.number,
                 "environment": run.asked.environment,
-                "agents": run.names,
+                "agents": run.asked.names or [instance.agent for instance in run.agents],
                 "state": run.machine.state,
                 "finished": run.finished,
                 "playing": run.running,

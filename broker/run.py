@@ -129,11 +129,6 @@ class Run:
         """Return the mode of each of its agents."""
         return self.asked.modes or [self.rules.mode] * len(self.agents)
 
-    @property
-    def names(self) -> list[str]:
-        """What each of its agents is called."""
-        return self.asked.names or [instance.agent for instance in self.agents]
-
     def instances(self) -> set[Instance]:
         """Return its agents and their substitutes, each once."""
         return {*self.agents, *self.substitutes}

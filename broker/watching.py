@@ -208,7 +208,8 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
     for view in turn.seats:
         rewards[view.seat] = view.reward
     seen = turn.seats if episode.spec.perfect_information else []
-    names = run.names
+    names = run.asked.names
+    sitting = [sitter.instance.agent for sitter in play.match.sitters]
     return m.WatchedTurn(
         run=run.number,
         match=episode.match,
@@ -219,7 +220,7 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
         actions=episode.history[-1] if episode.history else [],
         rewards=rewards,
         observations=[(view.seat, view.observation) for view in seen],
-        agents=[names[place] for place in run.schedule.seating(episode.index)],
+        agents=[names[n] for n in run.schedule.seating(episode.index)] if names else sitting,
         terminated=turn.terminated,
         truncated=turn.truncated,
         outcome=turn.outcome if ending is None else ending.outcome,
