@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from dovetail.broker.access import Access
+from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -40,7 +41,7 @@ def read(path: Path) -> Access:
     try:
         access = msgspec.convert(table, Access)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, Access, table, path)) from None
+        raise DovetailError(explained(error, Access, table, Source(path))) from None
     wrong = problem(access)
     if wrong:
         raise DovetailError(f"{path}: {wrong}")

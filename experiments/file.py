@@ -8,14 +8,16 @@ from __future__ import annotations
 import copy
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.statistics.sprt import Sprt
-from dovetail.peer.wording import explained
+from dovetail.peer.source import Source, Step
+from dovetail.peer.wording import explained, meant
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, ClockRule, Mode
 from dovetail.protocol.ready import ready
@@ -56,6 +58,10 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     while it thinks."""
 
 
+class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
+    """``clock``: a key that the contract does not know is a mistake in a file."""
+
+
 Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
 """``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
 
@@ -90,7 +96,7 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Seats move on by one each episode."""
     seed: int | None = None
     """Derived from the experiment's seed and the name if not given."""
-    clock: ClockRule = ClockRule()
+    clock: ClockPart = ClockPart()
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
@@ -171,7 +177,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cap: float | None = None
     """In games of one seat, the return at which an episode is stopped: truncated episodes reached at least theirs."""
     concurrency: Positive = 1
-    clock: ClockRule = ClockRule()
+    clock: ClockPart = ClockPart()
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
@@ -263,7 +269,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Snapshots that stay in the pool; the oldest leave it."""
     concurrency: Positive = 1
     rotate: bool = True
-    clock: ClockRule = ClockRule()
+    clock: ClockPart = ClockPart()
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
@@ -355,6 +361,23 @@ APART = ("seeds", "repeats", "sweep", "report")
 """Keys that say how often an experiment is played; ``sweep`` reads them."""
 
 
+class Mistake(DovetailError):
+    """A mistake in an experiment file; ``steps`` is its place, which ``located`` puts before it."""
+
+    def __init__(self, message: str, *steps: Step) -> None:
+        super().__init__(message)
+        self.steps = steps
+
+
+@contextmanager
+def located(source: Source) -> Iterator[None]:
+    """Say of each mistake where the file has it."""
+    try:
+        yield
+    except Mistake as error:
+        raise DovetailError(f"{source.at(*error.steps)}: {error}") from None
+
+
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
     """Return the experiment in a file, with some of its keys overridden, without its seeds and sweep.
 
@@ -365,7 +388,8 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
         DovetailError: the file cannot be read or is not an experiment; one line says what and where.
     """
     found = table(path, overrides or {})
-    return made(path, {key: each for key, each in found.items() if key not in APART}, {})
+    source = Source(path, tuple(overrides or ()))
+    return made(source, {key: each for key, each in found.items() if key not in APART}, {})
 
 
 def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -386,16 +410,17 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DovetailError(f"{path} is not valid TOML: {error}") from None
-    for key, value in overrides.items():
-        _override(found, key, value)
+    with located(Source(path, tuple(overrides))):
+        for key, value in overrides.items():
+            _override(found, key, value)
     return found
 
 
-def made(path: Path, table: Mapping[str, Any], settings: Mapping[str, Any]) -> ExperimentFile:
+def made(source: Source, table: Mapping[str, Any], settings: Mapping[str, Any]) -> ExperimentFile:
     """Return the experiment that tables describe, with some keys set.
 
     Args:
-        path: where they are from, for errors.
+        source: where they are from, for errors.
         table: the tables; they stay as they are.
         settings: values by key, as of ``read``.
 
@@ -403,76 +428,132 @@ def made(path: Path, table: Mapping[str, Any], settings: Mapping[str, Any]) -> E
         DovetailError: they do not describe an experiment.
     """
     table = copy.deepcopy(dict(table))
-    for key, value in settings.items():
-        _override(table, key, value)
-    try:
-        file = msgspec.convert(table, ExperimentFile)
-    except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, ExperimentFile, table, path)) from None
-    if not (file.phases or file.tournaments or file.leagues or file.evaluations):
-        raise DovetailError(
-            f"{path}: there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or "
-            "[[tournaments]]"
-        )
-    for what, seated in _seated(file):
-        for name in seated:
-            if name not in file.agents:
-                raise DovetailError(
-                    f"{path}: {what!r} seats {name!r}, but there is no [agents.{name}]; "
-                    f"there are {', '.join(file.agents)}"
-                )
-    for problem in _problems(file):
-        raise DovetailError(f"{path}: {problem}")
-    if file.environment.hosted and file.environment.command is not None:
-        raise DovetailError(
-            f"{path}: [environment] has a command, which cannot be hosted; remove `hosted`"
-        )
-    for name, agent in file.agents.items():
-        if agent.hosted and agent.command is not None:
-            raise DovetailError(
-                f"{path}: [agents.{name}] has a command, which cannot be hosted; remove `hosted`"
-            )
-        if agent.register and agent.command is not None:
-            raise DovetailError(
-                f"{path}: [agents.{name}] has a command; put --register into it instead of `register`"
-            )
-    names = [part.name for part in (*file.parts(), *file.leagues, *file.tournaments)]
-    for name in names:
-        if names.count(name) > 1:
-            raise DovetailError(
-                f"{path}: two phases, evaluations or tournaments are called {name!r}"
-            )
+    with located(source):
+        for key, value in settings.items():
+            _override(table, key, value)
+        try:
+            file = msgspec.convert(table, ExperimentFile)
+        except msgspec.ValidationError as error:
+            raise DovetailError(explained(error, ExperimentFile, table, source, APART)) from None
+        for mistake in _mistakes(file):
+            raise mistake
     return file
 
 
-def _seated(file: ExperimentFile) -> Iterator[tuple[str, list[str]]]:
+def place_of(file: ExperimentFile, part: PlayPart) -> tuple[Step, ...]:
+    """Return the place in a file of what a stage is played for."""
+    if isinstance(part, Pairing):
+        return _numbered("tournaments", file.tournaments, part.tournament)
+    if isinstance(part, Block):
+        return _numbered("leagues", file.leagues, part.league)
+    if isinstance(part, Phase):
+        return _numbered("phases", file.phases, part.name)
+    return _numbered("evaluations", file.evaluations, part.name)
+
+
+def _numbered(kind: str, parts: Sequence[_Named], name: str) -> tuple[Step, ...]:
+    return (kind, next(number for number, each in enumerate(parts) if each.name == name))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
+    if not (file.phases or file.tournaments or file.leagues or file.evaluations):
+        yield Mistake(
+            "there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or [[tournaments]]"
+        )
+    for what, seated, *steps in _seated(file):
+        for name in seated:
+            if name not in file.agents:
+                hint = meant(name, file.agents) or f"; there are {', '.join(file.agents)}"
+                yield Mistake(
+                    f"{what!r} seats {name!r}, but there is no [agents.{name}]{hint}", *steps
+                )
+    yield from _contradictions(file)
+    if file.environment.hosted and file.environment.command is not None:
+        yield Mistake(
+            "[environment] has a command, which cannot be hosted; remove `hosted`",
+            "environment",
+            "hosted",
+        )
+    for name, agent in file.agents.items():
+        if agent.hosted and agent.command is not None:
+            yield Mistake(
+                f"[agents.{name}] has a command, which cannot be hosted; remove `hosted`",
+                "agents",
+                name,
+                "hosted",
+            )
+        if agent.register and agent.command is not None:
+            yield Mistake(
+                f"[agents.{name}] has a command; put --register into it instead of `register`",
+                "agents",
+                name,
+                "register",
+            )
+    names: set[str] = set()
+    for kind in ("phases", "evaluations", "leagues", "tournaments"):
+        for number, part in enumerate(getattr(file, kind)):
+            if part.name in names:
+                yield Mistake(
+                    f"two phases, evaluations, leagues or tournaments are called {part.name!r}; "
+                    "rename one",
+                    kind,
+                    number,
+                    "name",
+                )
+            names.add(part.name)
+
+
+def _seated(file: ExperimentFile) -> Iterator[tuple[Any, ...]]:
+    """Yield what seats agents: its name, the agents, and the place of their names."""
     for part in file.parts():
-        yield part.name, part.taking_part()
-    for league in file.leagues:
-        yield league.name, [league.learner, *league.pool]
-    for tournament in file.tournaments:
-        yield tournament.name, [base(name) for name in tournament.players]
+        yield part.name, part.seats, *place_of(file, part), "seats"
+        if part.substitute is not None:
+            yield part.name, [part.substitute], *place_of(file, part), "substitute"
+    for number, league in enumerate(file.leagues):
+        yield league.name, [league.learner], "leagues", number, "learner"
+        yield league.name, league.pool, "leagues", number, "pool"
+    for number, tournament in enumerate(file.tournaments):
+        players = [base(name) for name in tournament.players]
+        yield tournament.name, players, "tournaments", number, "players"
 
 
-def _problems(file: ExperimentFile) -> Iterator[str]:
+def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
     learners = {league.learner for league in file.leagues}
-    for phase in file.phases:
+    for number, phase in enumerate(file.phases):
         for name in phase.frozen:
             if name not in phase.seats:
-                yield f"{phase.name!r} freezes {name!r}, who has no seat in it"
-    for tournament in file.tournaments:
+                text = f"{phase.name!r} freezes {name!r}, who has no seat in it"
+                yield Mistake(f"{text}{meant(name, phase.seats)}", "phases", number, "frozen")
+    for number, tournament in enumerate(file.tournaments):
         if problem := tournament.problem():
-            yield f"{tournament.name!r}: {problem}"
+            yield Mistake(f"{tournament.name!r}: {problem}", "tournaments", number)
         for name in tournament.players:
             if "@" in name and base(name) not in learners:
-                yield f"{tournament.name!r}: {name!r} is a snapshot, but no league trains {base(name)!r}"
+                yield Mistake(
+                    f"{tournament.name!r}: {name!r} is a snapshot, but no league trains {base(name)!r}",
+                    "tournaments",
+                    number,
+                    "players",
+                )
 
 
 def _override(table: Any, key: str, value: Any) -> None:
     *path, last = key.split(".")
+    done: list[str] = []
     try:
         for part in path:
             table = table[int(part)] if isinstance(table, list) else table.setdefault(part, {})
+            done.append(part)
         table[int(last) if isinstance(table, list) else last] = value
     except (ValueError, IndexError, TypeError, AttributeError):
-        raise DovetailError(f"--set {key}: there is no such place in the file") from None
+        there = (
+            f"; {'.'.join(done)} has {len(table)}, counted from 0"
+            if isinstance(table, list)
+            else ""
+        )
+        raise Mistake(f"there is no such place in the file{there}", *path, last) from None

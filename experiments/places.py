@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from dovetail.experiments.checking import named
 from dovetail.experiments.client import Experiment, Run
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, Mistake
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.results import RunOptions
@@ -25,6 +26,7 @@ from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
 from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
+from dovetail.peer.source import Step
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT
@@ -60,6 +62,8 @@ class Place:
     """Equal places that play with this one: the other shards."""
     shards: Shards | None = None
     """This one and the others, if there are any."""
+    ended: Callable[[], Mapping[str, str]] = dict
+    """The processes that have ended, by name, and how."""
 
     def run(self, agents: Sequence[int | str], **options: Unpack[RunOptions]) -> Run | DealtRun:
         """Play episodes, in all shards; arguments as of ``Experiment.run``."""
@@ -85,7 +89,7 @@ class Place:
             states: initial states of agents, by name.
 
         Raises:
-            DovetailError: an agent refuses its parameters or its state.
+            Mistake: an agent refuses its parameters or its state.
         """
         offers = {each["name"]: each for each in self.experiment.catalogue()["agents"]}
         seated: dict[str, int | str] = {}
@@ -94,9 +98,12 @@ class Place:
             offered = offered_name(part.type)
             if offers[offered].get("instance"):
                 if name in states or part.parameters:
-                    raise DovetailError(
+                    raise Mistake(
                         f"[agents.{name}]: {offered!r} is a program that is one agent; it takes "
-                        "no parameters and no state from here"
+                        "no parameters and no state from here",
+                        "agents",
+                        name,
+                        "parameters" if part.parameters else "state",
                     )
                 seated[name] = offered
                 continue
@@ -107,7 +114,7 @@ class Place:
         """Create an agent of the file, from a state if one is given; return its number.
 
         Raises:
-            DovetailError: it refuses its parameters or its state.
+            Mistake: it refuses its parameters or its state.
         """
         numbers = [each._create(file, name, state) for each in (self, *self.others)]
         if self.shards is not None:
@@ -126,7 +133,9 @@ class Place:
             )
         except DovetailError as error:
             began = f" (state {part.state})" if part.state and state is not None else ""
-            raise DovetailError(f"[agents.{name}]: {error}{began}{self._traceback(name)}") from None
+            text = f"[agents.{name}]: {error}{began}{self._traceback(name)}"
+            at = ("state",) if began else ("parameters", *named(str(error), part.parameters))
+            raise Mistake(text, "agents", name, *at) from None
 
 
 @contextmanager
@@ -248,25 +257,44 @@ def _started(
             more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
             processes.start("environment", ["env", name, *at, "--name", "environment", *more])
         else:
-            processes.command("environment", file.environment.command)
+            with _for("environment", "command"):
+                processes.command("environment", file.environment.command)
         peers: dict[str, str | None] = {}
         for name in file.used():
             part = file.agents[name]
             process = f"agent-{name}"
             if part.command is not None:
-                processes.command(process, part.command)
+                with _for("agents", name, "command"):
+                    processes.command(process, part.command)
                 peers[name] = None
                 continue
             if part.hosted:
                 peers[name] = AGENTS
                 continue
-            plugins.find("agent", part.type)  # reports the problem sooner and more precisely
             more = [word for each in part.register for word in ("--register", each)]
             processes.start(process, ["agent", part.type, *at, "--name", process, *more])
             peers[name] = process
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
-        yield Place(experiment, environment, peers, processes.check, about, pids, logs)
+        yield Place(
+            experiment,
+            environment,
+            peers,
+            processes.check,
+            about,
+            pids,
+            logs,
+            ended=processes.ended,
+        )
+
+
+@contextmanager
+def _for(*steps: Step) -> Iterator[None]:
+    """Say for which place of the file something fails."""
+    try:
+        yield
+    except DovetailError as error:
+        raise Mistake(str(error), *steps) from None
 
 
 def _hosted(file: ExperimentFile) -> list[str]:
@@ -278,7 +306,6 @@ def _hosted(file: ExperimentFile) -> list[str]:
             words += ["--set", f"{key}={json.dumps(value)}"]
     parts = [file.agents[name] for name in file.used() if file.agents[name].hosted]
     for kind in dict.fromkeys(part.type for part in parts):
-        plugins.find("agent", kind)  # reports the problem sooner and more precisely
         words += ["--agent", kind]
     for each in dict.fromkeys(each for part in parts for each in part.register):
         words += ["--register", each]
@@ -295,9 +322,12 @@ def at_broker(
     """Use a broker at which the environment and the agent types are already on offer."""
     for name in file.used():
         if file.agents[name].register:
-            raise DovetailError(
+            raise Mistake(
                 f"[agents.{name}]: at a running broker, agents use what was registered where they "
-                "are served (`dovetail agent --register`); remove `register`"
+                "are served (`dovetail agent --register`); remove `register`",
+                "agents",
+                name,
+                "register",
             )
     with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
@@ -310,8 +340,10 @@ def at_broker(
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other processes."""
     if file.environment.command is not None:
-        raise DovetailError(
-            "[environment]: a program started by command cannot play in process; remove --in-process"
+        raise Mistake(
+            "[environment]: a program started by command cannot play in process; remove --in-process",
+            "environment",
+            "command",
         )
     name, given = file.environment.name, file.environment.configuration
     environment = preset(plugins.find("environment", name), given, f"environment {name}")
@@ -319,12 +351,16 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
     for name in file.used():
         part = file.agents[name]
         if part.command is not None:
-            raise DovetailError(
-                f"[agents.{name}]: a program started by command cannot play in process; remove --in-process"
+            raise Mistake(
+                f"[agents.{name}]: a program started by command cannot play in process; remove --in-process",
+                "agents",
+                name,
+                "command",
             )
         kinds[part.type] = plugins.find("agent", part.type)
         for each in part.register:
-            plugins.register(each)
+            with _for("agents", name, "register"):
+                plugins.register(each)
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
         yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
 
@@ -352,7 +388,23 @@ def _appear(file: ExperimentFile, place: Place, timeout: float | None) -> None:
         place: where.
         timeout: seconds after which this raises; None to wait as long as the programs live, and to
             say periodically for what.
+
+    Raises:
+        Mistake: a program of the file has ended.
+        DovetailError: the broker has, or something is not there in time.
     """
+    try:
+        _wait(file, place, timeout)
+    except DovetailError as error:
+        for name in place.ended():
+            if name != "broker":
+                _, _, agent = name.partition("-")
+                steps = ("agents", agent) if agent else ("environment",)
+                raise Mistake(str(error), *steps) from None
+        raise
+
+
+def _wait(file: ExperimentFile, place: Place, timeout: float | None) -> None:
     began = time.monotonic()
     said = SILENT
     while missing := _missing(file, place):

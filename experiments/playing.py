@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.experiments import openings
+from dovetail.experiments.checking import named
 from dovetail.experiments.client import Run
 from dovetail.experiments.extending import Key
-from dovetail.experiments.file import Block, ExperimentFile, Pairing, base
+from dovetail.experiments.file import Block, ExperimentFile, Mistake, Pairing, base, place_of
 from dovetail.experiments.formats.leagues import snapshot
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.openings import Book
@@ -212,9 +213,21 @@ class Playing:
             )
         except DovetailError as error:
             self._place.check()  # a program's failure explains more than its consequences
-            raise DovetailError(f"{part.name}: {_advice(stage, str(error))}") from None
+            raise self._failure(stage, str(error)) from None
         job.more = self._place.hint()
         return True
+
+    def _failure(self, stage: Stage, error: str, more: str = "") -> DovetailError:
+        """Return why a run failed, with its place in the file if that is to blame."""
+        text = f"{stage.part.name}: {error}"
+        if " seats as configured" in error:
+            if isinstance(stage.part, Pairing):
+                text += f"; set `seats` of the tournament {stage.part.tournament!r}"
+            return Mistake(text, *place_of(self._file, stage.part), "seats")
+        option = named(error, self._file.environment.configuration)
+        if option:
+            return Mistake(text, "environment", "configuration", *option)
+        return DovetailError(f"{text}{more}")
 
     def _poll(self, job: _Job, display: Display, timeout: float) -> bool:
         """Take results of a stage; return whether there were any."""
@@ -224,8 +237,7 @@ class Playing:
             results = job.run.poll(timeout)
         except DovetailError as error:
             self._place.check()  # a program's failure explains more than its consequences
-            why = _advice(job.stage, str(error))
-            raise DovetailError(f"{job.stage.part.name}: {why}{job.more}") from None
+            raise self._failure(job.stage, str(error), job.more) from None
         if results is None:
             job.run = None
             return True
@@ -245,11 +257,13 @@ class Playing:
         lost = [each for each in job.episodes if _failed(each)]
         if lost:
             self._place.check()
-            raise DovetailError(
+            text = (
                 f"{stage.part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
                 f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}"
-                f"{self._place.hint()}"
             )
+            if lost[0].message.startswith("opening, "):
+                raise Mistake(text, *place_of(self._file, stage.part), "openings")
+            raise DovetailError(f"{text}{self._place.hint()}")
         saved = {}
         for name in stage.learners:
             number = self._seats[name]
@@ -291,7 +305,11 @@ class Playing:
         if isinstance(part.openings, list):
             return openings.given(part.openings)
         if isinstance(part.openings, str) and part.openings != "auto":
-            return openings.read(Path(part.openings))
+            try:
+                return openings.read(Path(part.openings))
+            except DovetailError as error:
+                place = place_of(self._file, part)
+                raise Mistake(f"{part.name}: {error}", *place, "openings") from None
         plies = None if isinstance(part.openings, str) else part.openings
         seed = part.openings_seed if isinstance(part, Pairing) else self._file.play_seed(part)
         count = max(1, stage.episodes // part.round)
@@ -339,10 +357,3 @@ def _repeats(job: _Job) -> bool:
     found = games(job.counted, len(part.seats), rotate=part.rotate)
     known = [game for game in found if game.digest]
     return len(known) == TRIAL * part.round and len({g.signature for g in known}) == part.round
-
-
-def _advice(stage: Stage, error: str) -> str:
-    """Return an error of a tournament with the key to change, if it has another number of seats."""
-    if isinstance(stage.part, Pairing) and " seats as configured" in error:
-        return f"{error}; set `seats` of the tournament {stage.part.tournament!r}"
-    return error

@@ -12,8 +12,9 @@ import msgspec
 from rich.console import Console
 
 from dovetail.experiments import places, report, reporting, sweep
+from dovetail.experiments.checking import check
 from dovetail.experiments.extending import Key, taken_over
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, Mistake, located
 from dovetail.experiments.numbers import encoded, numbers
 from dovetail.experiments.output import write
 from dovetail.experiments.places import Place
@@ -25,6 +26,7 @@ from dovetail.experiments.shards import refusal
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan
 from dovetail.peer.link import GIVE_UP
+from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
 
 
@@ -118,6 +120,8 @@ def execute(
         )
     options = Options(connect, token, in_process, give_up, shards)
     options.sharded(plan.base)
+    if connect is None:
+        check(plan)
     folder = prepared(out, plan)
     url = store or f"sqlite:///{folder / FILE}"
     results = Store(url)
@@ -132,7 +136,7 @@ def execute(
                 results.keep(execution, name, state)
     finally:
         results.close()
-    done = play(plan.base, execution, folder, url, options, rows)
+    done = play(plan.base, plan.source, execution, folder, url, options, rows)
     told(folder, url)
     return done
 
@@ -165,6 +169,7 @@ def begin(results: Store, file: ExperimentFile, resume: bool) -> int:
 
 def play(
     file: ExperimentFile,
+    source: Source,
     execution: int,
     folder: Path,
     url: str,
@@ -175,6 +180,7 @@ def play(
 
     Args:
         file: what is played.
+        source: where it was written, for errors.
         execution: its number in the store.
         folder: for journal, logs, summary and plots.
         url: of the store.
@@ -196,7 +202,7 @@ def play(
         else:
             place = places.own_processes(file, journal, folder / "logs", options.give_up)
         console = Console(highlight=False)
-        with place as there:
+        with located(source), place as there:
             console.print(there.about, soft_wrap=True)
             try:
                 states = _states(file) | results.saved(execution)
@@ -223,5 +229,5 @@ def _states(file: ExperimentFile) -> dict[str, bytes]:
             try:
                 states[name] = read_state(path)
             except DovetailError as error:
-                raise DovetailError(f"[agents.{name}]: {error}") from None
+                raise Mistake(f"[agents.{name}]: {error}", "agents", name, "state") from None
     return states

@@ -11,7 +11,8 @@ import json
 import math
 import random
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,9 +20,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments import file as files
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, Mistake, located
 from dovetail.peer.extras import needed
-from dovetail.peer.wording import explained
+from dovetail.peer.source import Source
+from dovetail.peer.wording import explained, meant
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
@@ -123,7 +125,7 @@ class Trial:
 class Plan:
     """What a file asks for."""
 
-    path: Path
+    source: Source
     table: dict[str, Any]
     """The file without the keys that are read here."""
     seeds: list[int]
@@ -157,13 +159,20 @@ class Plan:
         variant = label(settings)
         made = []
         for number, seed in enumerate(self.seeds, first):
-            try:
-                file = files.made(self.path, self.table, {**settings, "seed": seed})
-            except DovetailError as error:
-                where = f" (with {variant})" if variant else ""
-                raise DovetailError(f"{error}{where}") from None
+            with self.trying(settings):
+                file = files.made(self.source, self.table, {**settings, "seed": seed})
             made.append(Trial(number, variant, dict(settings), file))
         return made
+
+    @contextmanager
+    def trying(self, settings: Mapping[str, Any]) -> Iterator[None]:
+        """Say of errors with which values of the sweep they appear."""
+        try:
+            yield
+        except DovetailError as error:
+            if not settings:
+                raise
+            raise DovetailError(f"{error} (with {label(settings)})") from None
 
     def proposals(self) -> list[dict[str, Any]]:
         """Return the sets of values of a grid or a random search; one empty set without a sweep."""
@@ -185,6 +194,20 @@ class Plan:
             for _ in range(sweep.trials)
         ]
 
+    def corners(self) -> list[dict[str, Any]]:
+        """Return sets that have every value and every end of a range once, to check them before playing."""
+        if self.sweep is None:
+            return [{}]
+        parameters = self.sweep.parameters
+        ends = [v if isinstance(v, list) else [v.low, v.high] for v in parameters.values()]
+        return [
+            {
+                key: each[min(number, len(each) - 1)]
+                for key, each in zip(parameters, ends, strict=True)
+            }
+            for number in range(max(len(each) for each in ends))
+        ]
+
     @property
     def search_seed(self) -> int:
         """The seed of a random search."""
@@ -200,25 +223,33 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     """
     table = files.table(path, overrides or {})
     own = {key: table.pop(key) for key in KEYS if key in table}
+    source = Source(path, tuple(overrides or ()))
     try:
         keys = msgspec.convert(own, Keys)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, Keys, own, path)) from None
+        raise DovetailError(explained(error, Keys, own, source)) from None
+    base = files.made(source, table, {})
+    with located(source):
+        seeds = _seeds(keys, base)
+        if keys.sweep is not None:
+            _check(keys.sweep, base)
+            source = replace(source, swept=tuple(keys.sweep.parameters))
+    plan = Plan(source, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
+    for values in plan.corners():
+        plan.trials(values, 1)
+    return plan
+
+
+def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
     if keys.seeds is not None and keys.repeats is not None:
-        raise DovetailError(f"{path}: seeds and repeats exclude each other; remove one")
-    base = files.made(path, table, {})
-    seeds = keys.seeds or [base.seed]
+        raise Mistake("seeds and repeats exclude each other; remove one", "repeats")
     if keys.repeats is not None:
-        seeds = [base.seed, *(derive(base.seed, "repeat", n) for n in range(1, keys.repeats))]
+        return [base.seed, *(derive(base.seed, "repeat", n) for n in range(1, keys.repeats))]
+    seeds = keys.seeds or [base.seed]
     for seed in seeds:
         if seeds.count(seed) > 1:
-            raise DovetailError(f"{path}: seeds has {seed} twice; equal seeds give equal runs")
-    plan = Plan(path, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
-    if keys.sweep is not None:
-        _check(path, keys.sweep, base)
-        for values in _corners(keys.sweep):
-            plan.trials(values, 1)
-    return plan
+            raise Mistake(f"seeds has {seed} twice; equal seeds give equal runs", "seeds")
+    return seeds
 
 
 def optuna_search(
@@ -284,44 +315,57 @@ def exact(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _check(path: Path, sweep: SweepPart, base: ExperimentFile) -> None:
+def _check(sweep: SweepPart, base: ExperimentFile) -> None:
     if not sweep.parameters:
-        raise DovetailError(f"{path}: [sweep.parameters] is empty; name a key and its values")
+        raise Mistake(
+            "[sweep.parameters] is empty; name a key and its values", "sweep", "parameters"
+        )
     for key, values in sweep.parameters.items():
         if key.partition(".")[0] in (*KEYS, "seed", "name"):
-            raise DovetailError(f"{path}: [sweep.parameters] cannot change {key!r}")
+            raise Mistake(f"[sweep.parameters] cannot change {key!r}", "sweep", "parameters", key)
         if sweep.method == "grid" and isinstance(values, Range):
-            raise DovetailError(
-                f"{path}: a grid needs the values of {key!r} as a list; a range needs "
-                'method = "random" or "optuna"'
+            raise Mistake(
+                f"a grid needs the values of {key!r} as a list; a range needs "
+                'method = "random" or "optuna"',
+                "sweep",
+                "parameters",
+                key,
             )
     if sweep.method != "optuna":
         if sweep.objective is not None:
-            raise DovetailError(f'{path}: [sweep] objective needs method = "optuna"')
+            raise Mistake('[sweep] objective needs method = "optuna"', "sweep", "objective")
         return
     if sweep.objective is None:
-        raise DovetailError(
-            f'{path}: [sweep] method = "optuna" needs objective = {{ evaluation = "NAME", agent = "NAME" }}'
+        raise Mistake(
+            '[sweep] method = "optuna" needs objective = { evaluation = "NAME", agent = "NAME" }',
+            "sweep",
+            "method",
         )
     found = {each.name: each for each in base.evaluations}
     aim = sweep.objective
-    if aim.evaluation not in found or aim.agent not in found[aim.evaluation].seats:
-        raise DovetailError(
-            f"{path}: [sweep] objective: no evaluation {aim.evaluation!r} seats {aim.agent!r}"
+    if aim.evaluation not in found:
+        hint = meant(aim.evaluation, found) or f"; there are {', '.join(map(repr, found))}"
+        raise Mistake(
+            f"[sweep] objective: there is no evaluation {aim.evaluation!r}{hint}",
+            "sweep",
+            "objective",
+            "evaluation",
+        )
+    seats = found[aim.evaluation].seats
+    if aim.agent not in seats:
+        hint = meant(aim.agent, seats) or f"; it seats {', '.join(seats)}"
+        raise Mistake(
+            f"[sweep] objective: the evaluation {aim.evaluation!r} does not seat {aim.agent!r}{hint}",
+            "sweep",
+            "objective",
+            "agent",
         )
     learners = base.learners()
     if learners and aim.agent not in learners:
-        raise DovetailError(
-            f"{path}: [sweep] objective: {aim.agent!r} does not learn; "
-            f"name an agent that does: {', '.join(learners)}"
+        raise Mistake(
+            f"[sweep] objective: {aim.agent!r} does not learn; "
+            f"name an agent that does: {', '.join(learners)}",
+            "sweep",
+            "objective",
+            "agent",
         )
-
-
-def _corners(sweep: SweepPart) -> Iterator[dict[str, Any]]:
-    """Yield sets that have every value and every end of a range once, to check them before playing."""
-    ends = [v if isinstance(v, list) else [v.low, v.high] for v in sweep.parameters.values()]
-    for number in range(max(len(each) for each in ends)):
-        yield {
-            key: each[min(number, len(each) - 1)]
-            for key, each in zip(sweep.parameters, ends, strict=True)
-        }

@@ -20,12 +20,14 @@ import msgspec
 from rich.console import Console
 
 from dovetail.experiments import numbers, output, over_seeds, runner, sweep
+from dovetail.experiments.checking import check
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.progress import duration
 from dovetail.experiments.records import FILE, Records
 from dovetail.experiments.runner import Execution, Options
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan, Trial
+from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
 
 
@@ -88,6 +90,8 @@ def execute(
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
     if jobs > 1 and options.sharded(plan.base) > 1:
         raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
+    if options.connect is None:
+        check(plan)
     folder = runner.prepared(out, plan)
     url = store or f"sqlite:///{folder / FILE}"
     return _All(plan, folder, url, resume, jobs, options).play()
@@ -197,7 +201,14 @@ class _All:
         if not todo:
             return
         tasks = [
-            _Task(trial, execution, self._folder_of(trial), self._url, self._options)
+            _Task(
+                trial,
+                self._plan.source,
+                execution,
+                self._folder_of(trial),
+                self._url,
+                self._options,
+            )
             for trial, execution in todo
         ]
         if self._jobs == 1:
@@ -259,13 +270,16 @@ class _All:
 @dataclass(frozen=True, slots=True)
 class _Task:
     trial: Trial
+    source: Source
     execution: int
     folder: Path
     url: str
     options: Options
 
     def play(self) -> Execution:
-        return runner.play(self.trial.file, self.execution, self.folder, self.url, self.options)
+        return runner.play(
+            self.trial.file, self.source, self.execution, self.folder, self.url, self.options
+        )
 
     def quietly(self) -> float:
         """Play in a worker, with what is shown in a file; return the seconds that it took."""

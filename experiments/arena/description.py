@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from dovetail.experiments.file import table
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import ClockRule
@@ -146,7 +147,7 @@ def read(path: Path) -> Arena:
     try:
         arena = msgspec.convert(found, Arena)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, Arena, found, path)) from None
+        raise DovetailError(explained(error, Arena, found, Source(path))) from None
     _dated(path, arena.seasons)
     ladders = [each.name for each in arena.ladders]
     for name in ladders:

@@ -125,6 +125,17 @@ def test_optuna_learns_from_results_and_repeats_itself(small: Path) -> None:
             {"sweep.parameters": {"agnets.one": [1]}},
             "has no key 'agnets'; did you mean 'agents'",
         ),
+        (
+            {"hidden": '[1]\n"agents.onne.parameters.hidden" = [2]'},
+            {},
+            "small.toml, line 44: [agents.onne] needs 'type'; did you mean 'one'?",
+        ),
+        (
+            {"hidden": '[1]\n"phases.3.episodes" = [2]'},
+            {},
+            "small.toml, line 44: there is no such place in the file; phases has 1, counted from 0",
+        ),
+        ({"more": "[report]\nlevl = 1"}, {}, "line 42: report has no key 'levl'; did you mean"),
     ],
 )
 def test_a_wrong_sweep_costs_one_line(

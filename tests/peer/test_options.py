@@ -35,13 +35,13 @@ def test_options_are_read_with_their_defaults() -> None:
             {"row": 8},
             "environment board has no option 'row'; did you mean 'rows'? it has first, rates, rows",
         ),
-        ({"rows": "8"}, "environment board, option 'rows': Expected `int`, got `str`"),
-        ({"rows": 3}, "environment board, option 'rows': Expected `int` >= 4, not 3"),
+        ({"rows": "8"}, "environment board, option 'rows': it must be an integer, not '8'"),
+        ({"rows": 3}, "environment board, option 'rows': it must be an integer >= 4, not 3"),
         (
             {"first": "z"},
-            "environment board, option 'first': Invalid enum value 'z'; it can be 'o', 'x'",
+            "environment board, option 'first': it must be one of x, o, not 'z'",
         ),
-        ({"rates": [1, "a"]}, "environment board, option 'rates[1]': Expected `float`, got `str`"),
+        ({"rates": [1, "a"]}, "environment board, option 'rates[1]': it must be a number, not 'a'"),
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, object], said: str) -> None:
@@ -58,8 +58,13 @@ class Needy(Struct):
 def test_what_is_missing_or_one_of_several_kinds_is_named() -> None:
     with pytest.raises(DovetailError, match=r"^agent needy needs its option 'path'$"):
         options.read(Needy, {}, "agent needy")
-    with pytest.raises(DovetailError, match=r"it can be 'half', of type integer$"):
-        options.read(Needy, {"path": "x", "size": "no"}, "agent needy")
+    for given, said in (("haf", "'haf'; did you mean 'half'?"), (1.5, "1.5")):
+        with pytest.raises(DovetailError) as caught:
+            options.read(Needy, {"path": "x", "size": given}, "agent needy")
+        wanted = {"'half'", "an integer"}
+        text = str(caught.value).removeprefix("agent needy, option 'size': it must be ")
+        assert set(text.partition(", not ")[0].split(" or ")) == wanted
+        assert text.partition(", not ")[2] == said
 
 
 def test_an_owner_without_options_says_so() -> None:

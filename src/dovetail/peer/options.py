@@ -6,15 +6,14 @@ One struct gives the check (``read``) and the description for people and other l
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
 import threading
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from dovetail.peer.wording import meant, problem
 from dovetail.protocol.errors import DovetailError
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -23,45 +22,45 @@ _first = threading.Lock()
 """As of ``dovetail.protocol.ready``, for types that are not known before."""
 
 
+class WrongOption(DovetailError):
+    """An option is unknown, missing or wrong; ``option`` is its name, empty if none of them is wrong by itself."""
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
 def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     """Return ``options`` as ``struct``.
 
     Raises:
-        DovetailError: an option is unknown, of the wrong type or out of range; one line says which.
+        WrongOption: an option is unknown, of the wrong type or out of range; one line says which.
     """
-    known = {field.encode_name for field in msgspec.structs.fields(struct)}
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for name in options:
-        if name not in known:
-            allowed = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            close = difflib.get_close_matches(name, known, 1)
-            meant = f"did you mean {close[0]!r}? " if close else ""
-            raise DovetailError(f"{owner} has no option {name!r}; {meant}{allowed}")
+        if name not in fields:
+            allowed = f"it has {', '.join(sorted(fields))}" if fields else "it has none"
+            hint = meant(name, fields)
+            raise WrongOption(
+                f"{owner} has no option {name!r}{f'{hint} ' if hint else '; '}{allowed}", name
+            )
+    for name, field in fields.items():
+        if field.required and name not in options:
+            raise WrongOption(f"{owner} needs its option {name!r}")
     try:
         with _first:
             return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
-        raise DovetailError(f"{owner}{_problem(str(error), struct, options)}") from None
-
-
-def _problem(text: str, struct: type[msgspec.Struct], options: dict[str, Any]) -> str:
-    """Turn msgspec's error into one line, with the permitted values where they are known."""
-    missing = re.match(r"Object missing required field `(.*?)`$", text)
-    if missing is not None:
-        return f" needs its option {missing.group(1)!r}"
-    where = re.search(r" - at `\$\.?(.*)`$", text)
-    if where is None:
-        return f": {text}"
-    what, path = text[: where.start()], where.group(1)
-    option = re.split(r"[.\[]", path)[0]
-    if "enum value" in what:
-        schema = describe(struct).get(option, {})
-        forms = schema.get("anyOf", [schema])
-        values = [repr(each) for form in forms for each in form.get("enum", ())]
-        types = [f"of type {form['type']}" for form in forms if "type" in form]
-        what += f"; it can be {', '.join(values + types)}"
-    elif path in options and ("<" in what or ">" in what):
-        what += f", not {options[path]!r}"
-    return f", option {path!r}: {what}"
+        with _first:
+            found = problem(error, struct, options)
+        if not found.steps:
+            raise WrongOption(f"{owner}{found.text}") from None
+        name = str(found.steps[0])
+        rest = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in found.subject[1:])
+        it = "" if found.text.startswith(":") else ": it"
+        raise WrongOption(
+            f"{owner}, option {name + ''.join(rest)!r}{it}{found.text}", name
+        ) from None
 
 
 def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:

@@ -1,15 +1,18 @@
-"""Says what is wrong with a file in the words of its reader: where, in which line, what was meant."""
+"""Says what is wrong with a file or an option in the words of its reader: where, what was expected, what was meant."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, get_args, get_origin
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
+
+from dovetail.peer.source import Source, Step
 
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*?)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
@@ -25,10 +28,34 @@ _WORDS = {
     "object": "a table",
     "null": "nothing",
 }
+_NAMES = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+    NoneType: "nothing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a validator complains about."""
+
+    steps: tuple[Step, ...]
+    """Where: keys of tables and indices of lists."""
+    subject: tuple[Step, ...]
+    """What the sentence is about: the same, or the table that has or lacks a key."""
+    text: str
+    """The rest of the sentence, such as ``must be an integer, not 'five'``."""
 
 
 def explained(
-    error: msgspec.ValidationError, kind: type[Struct], table: Mapping[str, Any], path: Path
+    error: msgspec.ValidationError,
+    kind: type[Struct],
+    table: Mapping[str, Any],
+    source: Source,
+    more: Iterable[str] = (),
 ) -> str:
     """Return a validator's error in one line: the file, its line, the place, what was expected.
 
@@ -36,81 +63,104 @@ def explained(
         error: of ``msgspec.convert(table, kind)``.
         kind: what the table should have been.
         table: the file.
-        path: of the file, to find the line.
+        source: where it is from, to find the line.
+        more: keys that the file may have beside those of ``kind``.
     """
+    found = problem(error, kind, table, more)
+    return f"{source.at(*found.steps)}: {_dotted(found.subject, 'the file')}{found.text}"
+
+
+def problem(
+    error: msgspec.ValidationError,
+    kind: type[Struct],
+    table: Mapping[str, Any],
+    more: Iterable[str] = (),
+) -> Problem:
+    """Return what an error of ``msgspec.convert(table, kind)`` says; ``more`` as of ``explained``."""
     text = str(error)
     found = _PLACE.search(text)
-    steps = _steps(found[1] if found else "")
     what = text[: found.start()] if found else text
-    steps = _named(steps, table, kind)
-    fields = _fields(kind, steps, table)
+    steps = _named(_steps(found[1] if found else ""), table, kind)
     unknown, missing, expected = (each.search(what) for each in (_UNKNOWN, _MISSING, _EXPECTED))
     if unknown is not None:
-        close = difflib.get_close_matches(unknown[1], fields, 1)
-        meant = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(fields)}"
-        steps = [*steps, unknown[1]]
-        said = f"{_dotted(steps[:-1], 'the file')} has no key {unknown[1]!r}{meant}"
-    elif missing is not None:
-        said = f"{_dotted(steps, 'the file')} needs {missing[1]!r}"
-    elif expected is not None:
+        fields = _fields(kind, steps) if steps else [*_fields(kind, steps), *more]
+        hint = meant(unknown[1], fields) or f"; there are {', '.join(fields)}"
+        return Problem((*steps, unknown[1]), steps, f" has no key {unknown[1]!r}{hint}")
+    if missing is not None:
+        return Problem(steps, steps, f" needs {missing[1]!r}{_neighbour(steps, table, kind)}")
+    value = _value(table, steps)
+    options = _options(kind, steps)
+    if expected is not None:
         kinds, condition, got = expected.groups()
-        value = _value(table, steps)
-        wanted = " or ".join(_WORDS.get(each, each) for each in kinds.split(" | "))
-        more = f" {condition.replace('that', 'that').strip()}" if condition else ""
-        shown = f", not {value!r}" if value is not None else f", not {_WORDS.get(got, got)}"
-        said = (
-            f"{_dotted(steps, 'the file')} must be {wanted}{more}{shown if len(shown) < 80 else ''}"
-        )
-    else:
-        value = _value(table, steps)
-        tail = f", not {value!r}" if what.startswith("Invalid enum") else ""
-        options = _options(kind, steps, table)
-        if what.startswith("Invalid enum") and options:
-            close = difflib.get_close_matches(str(value), options, 1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            said = f"{_dotted(steps, 'the file')} must be one of {', '.join(options)}{tail}{meant}"
+        names = kinds.split(" | ")
+        if names == ["str"] and options:
+            wanted = f"one of {', '.join(options)}"
         else:
-            said = f"{_dotted(steps, 'the file')}: {what}{tail}"
-    line = _line(path, steps)
-    return f"{path}{f', line {line}' if line else ''}: {said}"
+            wanted = " or ".join(
+                quoted
+                for each in names
+                for quoted in (
+                    map(repr, options) if each == "str" and options else [_WORDS.get(each, each)]
+                )
+            )
+        shown = f", not {value!r}" if value is not None else f", not {_WORDS.get(got, got)}"
+        said = f" must be {wanted}{f' {condition}' if condition else ''}"
+        return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}")
+    if what.startswith("Invalid enum") and options:
+        found_types = [get_origin(each) or each for each in _unfolded(_type(kind, steps))]
+        others = [_NAMES[each] for each in found_types if each in _NAMES]
+        if others:
+            said = " or ".join([*map(repr, options), *others])
+        else:
+            said = f"one of {', '.join(options)}"
+        return Problem(steps, steps, f" must be {said}, not {value!r}{meant(str(value), options)}")
+    return Problem(steps, steps, f": {what}")
 
 
-def _steps(place: str) -> list[str | int]:
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'hidden'?`` if a known name is close; empty if none is.
+
+    >>> meant("hiden", ["epsilon", "hidden"])
+    "; did you mean 'hidden'?"
+    """
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _neighbour(steps: tuple[Step, ...], table: Mapping[str, Any], kind: type[Struct]) -> str:
+    """Return which of the other names in a free table was meant, if one is close."""
+    if not steps or get_origin(_type(kind, steps[:-1])) is not dict:
+        return ""
+    others = [each for each in _value(table, steps[:-1]) if each != steps[-1]]
+    return meant(str(steps[-1]), others)
+
+
+def _steps(place: str) -> list[Step]:
     parts = re.findall(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]", place)
     return [int(number) if number.isdecimal() else name or number for name, number in parts]
 
 
-def _named(steps: list[str | int], table: Mapping[str, Any], kind: type[Struct]) -> list[str | int]:
+def _named(steps: list[Step], table: Mapping[str, Any], kind: type[Struct]) -> tuple[Step, ...]:
     """Put names in place of the ``...`` that the validator says for keys of a free table."""
-    done: list[str | int] = []
+    done: tuple[Step, ...] = ()
     for step in steps:
         if step == "...":
-            inside = _value(table, done)
-            rest = steps[len(done) + 1 :]
-            guess = next(
-                (
-                    key
-                    for key, each in (inside or {}).items()
-                    if _wrong(kind, [*done, key], each, rest)
-                ),
-                None,
-            )
-            done.append(guess if guess is not None else "...")
-        else:
-            done.append(step)
+            inside = _value(table, done) or {}
+            wrong = (key for key, each in inside.items() if _wrong(kind, (*done, key), each))
+            step = next(wrong, step)
+        done = (*done, step)
     return done
 
 
-def _wrong(kind: type[Struct], steps: list[str | int], value: Any, rest: list[str | int]) -> bool:
-    target = _type(kind, steps)
+def _wrong(kind: type[Struct], steps: tuple[Step, ...], value: Any) -> bool:
     try:
-        msgspec.convert(value, target)
+        msgspec.convert(value, _type(kind, steps))
     except msgspec.ValidationError:
         return True
     return False
 
 
-def _type(kind: Any, steps: list[str | int]) -> Any:
+def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
     """Return the annotation at a place."""
     for step in steps:
         for each in _unfolded(kind):
@@ -134,33 +184,28 @@ def _unfolded(kind: Any) -> list[Any]:
     """Return the alternatives of an annotation."""
     if hasattr(kind, "__metadata__"):
         return _unfolded(kind.__origin__)
-    import types
-    import typing
-
-    if isinstance(kind, types.UnionType) or get_origin(kind) is typing.Union:
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
         return [each for part in get_args(kind) for each in _unfolded(part)]
     return [kind]
 
 
-def _fields(kind: type[Struct], steps: list[str | int], table: Mapping[str, Any]) -> list[str]:
+def _fields(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
     for each in _unfolded(_type(kind, steps)):
         if isinstance(each, type) and issubclass(each, Struct):
             return [field.encode_name for field in msgspec.structs.fields(each)]
     return []
 
 
-def _options(kind: type[Struct], steps: list[str | int], table: Mapping[str, Any]) -> list[str]:
-    import typing
-
+def _options(kind: type[Struct], steps: tuple[Step, ...]) -> list[str]:
     return [
         str(option)
         for each in _unfolded(_type(kind, steps))
-        if get_origin(each) is typing.Literal
+        if get_origin(each) is Literal
         for option in get_args(each)
     ]
 
 
-def _value(table: Any, steps: list[str | int]) -> Any:
+def _value(table: Any, steps: tuple[Step, ...]) -> Any:
     for step in steps:
         try:
             table = table[step]
@@ -169,7 +214,7 @@ def _value(table: Any, steps: list[str | int]) -> Any:
     return table
 
 
-def _dotted(steps: list[str | int], none: str) -> str:
+def _dotted(steps: tuple[Step, ...], none: str) -> str:
     """Return a place as the file writes it: ``[[phases]] number 1, episodes``."""
     if not steps:
         return none
@@ -187,37 +232,3 @@ def _dotted(steps: list[str | int], none: str) -> str:
     if rest:
         words.append(".".join(map(str, rest)))
     return ", ".join(words)
-
-
-def _line(path: Path, steps: list[str | int]) -> int | None:
-    """Return the line of a key in a TOML file, as far as headers and ``key =`` tell; None if they do not."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    names = [str(step) for step in steps if not isinstance(step, int)]
-    numbers: dict[str, int] = {}
-    prefix: list[str] = []
-    index: int | None = None
-    best: tuple[int, int] | None = None
-    wanted = next((step for step in steps if isinstance(step, int)), None)
-    for number, line in enumerate(lines, 1):
-        bare = line.split("#", 1)[0].strip()
-        header = re.fullmatch(r"\[(\[)?\s*(.+?)\s*\](\])?", bare)
-        if header:
-            prefix = [part.strip().strip("\"'") for part in header[2].split(".")]
-            index = None
-            if header[1]:
-                index = numbers[header[2]] = numbers.get(header[2], -1) + 1
-            key: list[str] = []
-        else:
-            assigned = re.match(r"([A-Za-z0-9_.\"'-]+)\s*=", bare)
-            if not assigned:
-                continue
-            key = [part.strip("\"'") for part in assigned[1].split(".")]
-        place = [*prefix, *key]
-        if index is not None and wanted is not None and index != wanted:
-            continue
-        if place and names[: len(place)] == place and (best is None or len(place) > best[0]):
-            best = len(place), number
-    return None if best is None else best[1]

@@ -1,0 +1,61 @@
+"""Options of an experiment file, checked before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.experiments.file import ExperimentFile, Mistake, located
+from dovetail.experiments.sweep import Plan
+from dovetail.peer import options, plugins
+from dovetail.peer.source import Step
+from dovetail.protocol.errors import DovetailError
+
+
+def check(plan: Plan) -> None:
+    """Check what a plan sets in each environment and agent that is written in Python and on this machine.
+
+    Raises:
+        DovetailError: a name or an option is wrong; one line says where and what.
+    """
+    for values in plan.corners():
+        with plan.trying(values), located(plan.source):
+            _check(plan.trials(values, 1)[0].file)
+
+
+def _check(file: ExperimentFile) -> None:
+    environment = file.environment
+    if environment.command is None:
+        kind = _found("environment", environment.name, "environment", "name")
+        owner = f"environment {environment.name}"
+        _read(kind.Configuration, environment.configuration, owner, "environment", "configuration")
+    for name in file.used():
+        part = file.agents[name]
+        if part.command is not None:
+            continue
+        at = ("agents", name)
+        try:
+            kind = _found("agent", part.type, *at, "type")
+            _read(kind.Parameters, part.parameters, f"agent {part.type}", *at, "parameters")
+        except Mistake as error:
+            raise Mistake(f"[agents.{name}]: {error}", *error.steps) from None
+
+
+def _found(kind: plugins.Kind, name: str, *steps: Step) -> type[Any]:
+    try:
+        return plugins.find(kind, name)
+    except DovetailError as error:
+        raise Mistake(str(error), *steps) from None
+
+
+def _read(struct: type[Any], given: dict[str, Any], owner: str, *steps: Step) -> None:
+    try:
+        options.read(struct, given, owner)
+    except options.WrongOption as error:
+        raise Mistake(str(error), *steps, error.option) from None
+
+
+def named(error: str, given: Mapping[str, Any]) -> tuple[Step, ...]:
+    """Return the option that an error of another program names, as the last step of its place."""
+    found = [name for name in given if repr(name) in error]
+    return tuple(sorted(found, key=lambda name: error.index(repr(name)))[:1])

@@ -1,0 +1,89 @@
+"""Where a file says something, for errors: its line, or the option of the command line that overrides it."""
+
+from __future__ import annotations
+
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Step = str | int
+"""A key of a table, or an index of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A TOML file with what was put into it from elsewhere."""
+
+    path: Path
+    overrides: tuple[str, ...] = ()
+    """Keys that the command line set, such as ``agents.first.parameters.hidden``."""
+    swept: tuple[str, ...] = ()
+    """Keys whose values are from the file's ``[sweep.parameters]``."""
+
+    def at(self, *steps: Step) -> str:
+        """Return the file and what is nearest to a place in it: its line, or ``--set KEY``."""
+        key = self._setter(self.swept, steps)
+        if key is not None:
+            steps = ("sweep", "parameters", key)
+        key = self._setter(self.overrides, steps)
+        if key is not None:
+            return f"{self.path}, --set {key}"
+        number = self._line(steps)
+        return f"{self.path}, line {number}" if number else str(self.path)
+
+    def _setter(self, keys: Iterable[str], steps: tuple[Step, ...]) -> str | None:
+        """Return the key that set a place, or made it although the file does not have it."""
+        place = ".".join(map(str, steps))
+        for key in keys:
+            if f"{place}.".startswith(f"{key}."):
+                return key
+            if key.startswith(f"{place}.") and _depth(self._table(), steps) < len(steps):
+                return key
+        return None
+
+    def _line(self, steps: tuple[Step, ...]) -> int | None:
+        """Return the line from which on the file has a place, or as much of it as it ever has."""
+        deepest = _depth(self._table(), steps)
+        if not deepest:
+            return None
+        lines = self._text().splitlines()
+        return 1 + bisect_left(
+            range(1, len(lines) + 1),
+            deepest,
+            key=lambda number: _depth(_parsed(lines, number), steps),
+        )
+
+    def _text(self) -> str:
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def _table(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self._text())
+        except tomllib.TOMLDecodeError:
+            return {}  # JSON, or changed since
+
+
+def _parsed(lines: list[str], number: int) -> dict[str, Any]:
+    """Return what the first lines of a file say, to the end of the statement that the last one is part of."""
+    for end in range(number, len(lines) + 1):
+        try:
+            return tomllib.loads("\n".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            pass
+    return {}
+
+
+def _depth(table: Any, steps: tuple[Step, ...]) -> int:
+    """Return how many steps of a place exist."""
+    for number, step in enumerate(steps):
+        try:
+            table = table[step]
+        except (LookupError, TypeError):
+            return number
+    return len(steps)

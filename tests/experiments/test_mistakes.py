@@ -1,0 +1,164 @@
+"""Mistakes in experiment files that the file's form does not show: options, programs, positions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.experiments import places, runner, sweep, trials
+from dovetail.experiments.checking import check
+from dovetail.experiments.file import located
+from dovetail.protocol.errors import DovetailError
+
+
+def test_the_files_of_the_project_name_options_that_exist() -> None:
+    files = Path(__file__).parents[2] / "experiments" / "files"
+    for path in files.glob("connect_four_*.toml"):
+        check(sweep.read(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (
+            "parameters = { hidden = 8 }",
+            "parameters = { hiden = 8 }",
+            "line 11: [agents.one]: agent td has no option 'hiden'; did you mean 'hidden'? it has",
+        ),
+        (
+            'type = "td"\nparameters = { hidden = 8 }',
+            'type = "td"\n[agents.one.parameters]\ntraces = "dutch"\nhidden = "haf"',
+            "line 13: [agents.one]: agent td, option 'hidden': it must be 'half' or an integer, "
+            "not 'haf'; did you mean 'half'?",
+        ),
+        (
+            "rows = 4",
+            "rowz = 4",
+            "line 7: environment connect_four has no option 'rowz'; did you mean 'rows'?",
+        ),
+        (
+            "rows = 4",
+            "rows = -4",
+            "line 7: environment connect_four, option 'rows': it must be an integer >= ",
+        ),
+        ('"connect_four"', '"conect_four"', "line 6: no environment 'conect_four'; did you mean"),
+        ('type = "td"', 'type = "tdd"', "line 10: [agents.one]: no agent 'tdd'; did you mean"),
+    ],
+)
+def test_an_option_is_wrong(small: Path, old: str, new: str, complaint: str) -> None:
+    small.write_text(small.read_text().replace(old, new, 1))
+    with pytest.raises(DovetailError) as caught:
+        check(sweep.read(small))
+    assert str(caught.value).startswith(f"{small}, {complaint}")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_option_is_wrong_on_the_command_line(small: Path) -> None:
+    key = "agents.two.parameters.hiden"
+    with pytest.raises(DovetailError) as caught:
+        check(sweep.read(small, {key: 8}))
+    assert str(caught.value).startswith(
+        f"{small}, --set {key}: [agents.two]: agent td has no option 'hiden'; did you mean 'hidden'?"
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_last_value_of_a_sweep_is_wrong(small: Path, tmp_path: Path, jobs: int) -> None:
+    """It is found before the first value is played."""
+    begin = len(small.read_text().splitlines())
+    small.write_text(
+        f'{small.read_text()}\n[sweep.parameters]\n"agents.one.parameters.epsilon" = [0.1, 0.2, 2.0]\n'
+    )
+    with pytest.raises(DovetailError) as caught:
+        trials.execute(small, out=tmp_path, jobs=jobs)
+    assert str(caught.value) == (
+        f"{small}, line {begin + 3}: [agents.one]: agent td, option 'epsilon': it must be a number "
+        "<= 1.0, not 2.0 (with epsilon=2)"
+    )
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (
+            "connect = 3",
+            "connect = 9",
+            "line 7: one: the run failed: environment connect_four, option 'connect': 9 in a row",
+        ),
+        (
+            'seats = ["one", "two"]\nepisodes = 50\nevaluate_every = 20',
+            'seats = ["one", "two", "dice"]',
+            "line 22: play: the run failed: connect_four has 2 seats as configured",
+        ),
+        (
+            "evaluate_every = 20",
+            "openings = [[9]]",
+            "line 24: play: 50 of 50 episodes could not be played, such as number 0: opening, turn 0",
+        ),
+        (
+            "evaluate_every = 20",
+            'openings = "no.txt"',
+            "line 24: play: cannot read the openings no.txt: No such file",
+        ),
+        (
+            'type = "random"',
+            'type = "random"\nstate = "no.state"',
+            "line 19: [agents.dice]: cannot",
+        ),
+        ('type = "random"', 'type = "random"\nregister = ["x"]', "line 19: 'x' cannot be regist"),
+        (
+            'type = "random"',
+            'type = "random"\ncommand = ["x"]',
+            "line 19: [agents.dice]: a program",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_found_in_the_file(
+    small: Path, tmp_path: Path, old: str, new: str, complaint: str
+) -> None:
+    small.write_text(small.read_text().replace(old, new, 1))
+    with pytest.raises(DovetailError) as caught:
+        runner.execute(small, out=tmp_path, in_process=True)
+    assert str(caught.value).startswith(f"{small}, {complaint}")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_only_the_agent_can_check(small: Path) -> None:
+    """The option that its answer names is found in the file."""
+    more = '[agents.dice.parameters]\nencoder = "byte"'
+    small.write_text(small.read_text().replace('type = "random"', f'type = "q-learning"\n{more}'))
+    plan = sweep.read(small)
+    check(plan)
+    with (
+        places.in_this_program(plan.base) as place,
+        pytest.raises(DovetailError) as caught,
+        located(plan.source),
+    ):
+        place.seat(plan.base, {})
+    assert str(caught.value).startswith(
+        f"{small}, line 20: [agents.dice]: agent q-learning, option 'encoder': no encoder 'byte'; did"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ('command = ["./nothing"]', "line 19: cannot start agent-dice: ./nothing: No such file"),
+        (
+            'register = ["x"]',
+            "line 17: the process of agent-dice ended with code 2: --register: 'x'",
+        ),
+    ],
+)
+def test_a_program_that_does_not_start(small: Path, more: str, complaint: str) -> None:
+    small.write_text(small.read_text().replace('type = "random"', f'type = "random"\n{more}'))
+    plan = sweep.read(small)
+    with (
+        pytest.raises(DovetailError) as caught,
+        located(plan.source),
+        places.own_processes(plan.base),
+    ):
+        pass
+    assert str(caught.value).startswith(f"{small}, {complaint}")
