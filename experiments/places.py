@@ -123,6 +123,14 @@ class Place:
 
     def _create(self, file: ExperimentFile, name: str, state: bytes | None) -> int:
         part = file.agents[name]
+        log.info(
+            "[agents.%s]: %s with seed %d, options %s, %s",
+            name,
+            part.type,
+            file.agent_seed(name),
+            json.dumps(part.parameters),
+            "untrained" if state is None else f"from a state of {len(state):,} bytes",
+        )
         try:
             return self.experiment.create(
                 offered_name(part.type),

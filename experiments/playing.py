@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from dovetail.experiments.statistics.units import games
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
+
+log = logging.getLogger("dovetail")
 
 TRIAL = 2
 """Rounds after which it is known whether the players are deterministic."""
@@ -190,6 +193,14 @@ class Playing:
             options["seeds"] = job.book.of(first, count, part.round)
         if part.substitute is not None:
             options["substitutes"] = [self._seat(part.substitute)]
+        log.info(
+            "%s: %d episodes from number %d with seed %d%s",
+            part.name,
+            count,
+            first,
+            self._file.play_seed(part),
+            f" and {len(job.book.lines)} openings" if job.book is not None else "",
+        )
         self._place.check()
         try:
             job.run = self._place.run(
@@ -244,6 +255,7 @@ class Playing:
         for episode in results:
             self._store.add(job.row, episode)
             display.advance(job.stage, episode)
+            log.info("%s: %s", job.stage.part.name, _said(episode))
         job.episodes += results
         if job.stopping is not None and results and not job.stopped:
             job.stopping.take(results)
@@ -269,6 +281,7 @@ class Playing:
             number = self._seats[name]
             if isinstance(number, int):
                 saved[name] = self._place.experiment.save(number)
+                log.info("%s: %s is a state of %d bytes", stage.part.name, name, len(saved[name]))
         part = stage.part
         if isinstance(part, Block) and part.last and part.seats[0] in saved:
             learner = part.seats[0]
@@ -325,6 +338,16 @@ class Playing:
                 seed=seed,
             )
         return found
+
+
+def _said(episode: Episode) -> str:
+    """Return how an episode ended."""
+    points = episode.outcome or [seat.total for seat in episode.seats]
+    ended = f"episode {episode.index} with seed {episode.seed} {episode.reason} after {episode.turns} turns"
+    result = ", ".join(
+        f"{seat.agent} {point:g}" for seat, point in zip(episode.seats, points, strict=True)
+    )
+    return ": ".join(each for each in (ended, result, episode.message) if each)
 
 
 def counted(stage: Stage, episodes: list[Episode]) -> list[Episode]:

@@ -180,6 +180,12 @@ class Processes:
         """Return the process numbers by name."""
         return {name: process.pid for name, process in self._running.items()}
 
+    def commands(self) -> dict[str, list[str]]:
+        """Return the words with which each was started, by name."""
+        return {
+            name: [str(word) for word in process.args] for name, process in self._running.items()
+        }  # type: ignore[union-attr]
+
     def stop(self) -> None:
         """Stop all, in reverse order of their start."""
         running = list(reversed(self._running.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import multiprocessing
 import os
 import signal
@@ -231,7 +232,10 @@ class _All:
         began = time.monotonic()
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(
-            min(self._jobs, len(tasks)), context, _work, (os.getpid(),)
+            min(self._jobs, len(tasks)),
+            context,
+            _work,
+            (os.getpid(), logging.getLogger("dovetail").level),
         ) as workers:
             try:
                 running: dict[Future[float], _Task] = {
@@ -284,6 +288,11 @@ class _Task:
     def quietly(self) -> float:
         """Play in a worker, with what is shown in a file; return the seconds that it took."""
         began = time.monotonic()
+        logging.basicConfig(
+            stream=sys.stderr,
+            format=f"dovetail: trial {self.trial.number}: %(message)s",
+            force=True,
+        )
         with (
             open(self.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,
             contextlib.redirect_stdout(out),
@@ -305,8 +314,14 @@ class _Worker:
     busy = False
 
 
-def _work(parent: int) -> None:
-    """Prepare a worker: it ends with its parent, and stops its programs before it does."""
+def _work(parent: int, level: int) -> None:
+    """Prepare a worker: it ends with its parent, and stops its programs before it does.
+
+    Args:
+        parent: the number of that process.
+        level: what the parent logs.
+    """
+    logging.getLogger("dovetail").setLevel(level)
     _Worker.parent = parent
 
     def stop(number: int, frame: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -195,7 +196,10 @@ def dovetail(
     def call(*arguments: str) -> Answer:
         monkeypatch.setattr(sys, "argv", ["dovetail", *arguments])
         capsys.readouterr()
-        code = main()
+        try:
+            code = main()
+        finally:
+            logging.getLogger("dovetail").setLevel(logging.NOTSET)  # as a new process has it
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
 

@@ -54,7 +54,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["agent", f"{HERE / 'count_up.py'}:First", "--as-one", "--set", "x"], "KEY=VALUE"),
         (
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bias=9"],
-            "option 'bias': Expected `int` <= 3",
+            "option 'bias': it must be an integer <= 3",
         ),
         (
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
@@ -216,6 +216,28 @@ evaluations = [{ name = "all", seats = ["a", "a"], episodes = 2 }]
     assert [row["games"] for row in found["stages"]] == [2, 2]
     quiet = dovetail("run", "two.toml", "--in-process", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
+def test_run_logs_what_happens(dovetail: Any, tmp_path: Path) -> None:
+    Path(tmp_path, "two.toml").write_text(
+        """
+name = "two"
+environment = { name = "connect_four", configuration = { rows = 4, columns = 4, connect = 3 } }
+agents.a = { type = "random", seed = 7 }
+phases = [{ name = "first", seats = ["a", "a"], episodes = 3, seed = 9 }]
+"""
+    )
+    shown = dovetail("run", "two.toml", "--in-process", "--quiet", "-v")
+    assert (shown.code, shown.out) == (0, "")
+    lines = shown.err.splitlines()
+    assert lines[0] == "dovetail: [agents.a]: random with seed 7, options {}, untrained"
+    assert lines[1] == "dovetail: first: 3 episodes from number 0 with seed 9"
+    ended = [line for line in lines if line.startswith("dovetail: first: episode ")]
+    assert len(ended) == 3
+    for number, line in enumerate(ended):
+        assert line.startswith(f"dovetail: first: episode {number} with seed ")
+        assert " terminated after " in line
+    assert "dovetail: first: a is a state of 0 bytes" in lines
 
 
 def test_built_in_names_are_those_that_brokers_are_told() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +15,7 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments.openings import draw
 from dovetail.experiments.results import Results, RunOptions
-from dovetail.protocol.messages import Run
+from dovetail.protocol.messages import Episode, Run, SeatResult
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
@@ -57,6 +59,39 @@ def test_results_show_themselves_and_become_frames() -> None:
         assert Results().rows() == []
         assert "<table>" in Results()._repr_html_()
         assert repr(experiment) == "<Experiment with 0 runs in progress>"
+
+
+class Frame:
+    """Stands in for polars' frame, since polars takes 180 MB; keeps what it is made of."""
+
+    def __init__(
+        self, data: Any, schema: Any = None, infer_schema_length: int | None = 100
+    ) -> None:
+        self.data, self.schema, self.length = data, schema, infer_schema_length
+
+
+def test_results_become_a_polars_frame_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows count for the types: a measurement may appear late, and a score may be missing at first."""
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=Frame))
+    late = msgspec.convert({"agent": "td", "instance": 1, "measures": {"loss": 0.5}}, SeatResult)
+    early = SeatResult("td", 1, total=1.0)
+    results = Results(
+        Episode(1, number, 7, 3, "terminated", [seat]) for number, seat in enumerate([early, late])
+    )
+    frame: Any = results.polars()
+    assert frame.length is None
+    assert [row["episode"] for row in frame.data] == [0, 1]
+    assert [row.get("loss") for row in frame.data] == [None, 0.5]
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_frame_needs_its_package(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DovetailError) as caught:
+        getattr(Results(), package)()
+    assert str(caught.value) == (
+        f"{package} is not installed; install it with: pip install 'dovetail[{package}]'"
+    )
 
 
 def test_a_run_that_ended_by_itself_can_be_ended() -> None:

@@ -276,7 +276,7 @@ def test_opponents_have_parameters_and_instances_stay() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"configuration": {"rows": "many"}}, "Expected `int`, got `str`"),
+        ({"configuration": {"rows": "many"}}, "it must be an integer, not 'many'"),
         ({"against": "nothing"}, "no agent 'nothing'"),
         ({"seat": 2}, "seat 2 does not exist: with 1 opponents the seats are 0 to 1"),
         ({"against": [First, First]}, "connect_four has 2 seats as configured"),

@@ -104,7 +104,10 @@ def run(
         bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what happens on stderr.")
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Log programs, agents, runs and every episode on stderr."
+        ),
     ] = False,
 ) -> None:
     """Run an experiment file: start the programs it names, play, report, stop them all.
@@ -120,7 +123,8 @@ def run(
     from dovetail.experiments.runner import Options
     from dovetail.experiments.trials import execute
 
-    log_to_stderr(logging.INFO if verbose else logging.WARNING)
+    log_to_stderr()
+    logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
     try:
         with _silent(json_ or quiet):
