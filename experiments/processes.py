@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -18,6 +20,8 @@ from types import TracebackType
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
+
+log = logging.getLogger("dovetail")
 
 READY = 30.0
 """Seconds within which a broker must listen."""
@@ -131,12 +135,12 @@ class Processes:
             DovetailError: it cannot be started.
         """
         words = [word.replace("{address}", self.address) for word in command]
-        with open(self._log(name), "wb") as log:
+        with open(self._log(name), "wb") as output:
             try:
                 self._running[name] = subprocess.Popen(
                     words,
                     stdin=subprocess.DEVNULL,
-                    stdout=log,
+                    stdout=output,
                     stderr=subprocess.STDOUT,
                     env={
                         **keys.without(os.environ),
@@ -151,6 +155,7 @@ class Processes:
                 )
             except OSError as error:
                 raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
+        log.info("%s: process %d, %s", name, self._running[name].pid, shlex.join(words))
 
     def check(self) -> None:
         """Check that all are still running.
@@ -179,12 +184,6 @@ class Processes:
     def pids(self) -> dict[str, int]:
         """Return the process numbers by name."""
         return {name: process.pid for name, process in self._running.items()}
-
-    def commands(self) -> dict[str, list[str]]:
-        """Return the words with which each was started, by name."""
-        return {
-            name: [str(word) for word in process.args] for name, process in self._running.items()
-        }  # type: ignore[union-attr]
 
     def stop(self) -> None:
         """Stop all, in reverse order of their start."""
