@@ -181,7 +181,9 @@ def test_an_experiment_begins_with_the_state_of_another(
     begun = {**none, "phases.0.mode": "evaluate", "agents.one.state": f"{out}:one"}
     execute(path, out=tmp_path, in_process=True, overrides=begun)
     wrong = {**begun, "agents.two.state": f"{out}:dice"}
-    with pytest.raises(DovetailError, match=r"^\[agents.two\]: .* has no state of 'dice'"):
+    with pytest.raises(
+        DovetailError, match=r"--set agents.two.state: \[agents.two\]: .* has no state of 'dice'"
+    ):
         execute(path, out=tmp_path, in_process=True, overrides=wrong)
 
 
