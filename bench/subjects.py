@@ -89,6 +89,7 @@ def shards(count: str) -> Iterator[Measurement]:
     """So many brokers with their peers, a core each; ``SHARD_MATCHES`` at once in each."""
     from dovetail.experiments import places
     from dovetail.experiments.file import made
+    from dovetail.peer.source import Source
 
     trivial = rows.TRIVIAL
     table = {
@@ -97,7 +98,7 @@ def shards(count: str) -> Iterator[Measurement]:
         "agents": {name: {"type": trivial.agent} for name in ("one", "other")},
         "evaluations": [{"name": "bench", "seats": ["one", "other"]}],
     }
-    file = made(Path("bench"), table, {})
+    file = made(Source(Path("bench")), table, {})
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         with places.in_shards(file, int(count), at / "bench.journal", at / "logs") as place:
