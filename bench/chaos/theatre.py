@@ -287,6 +287,8 @@ class Theatre:
         """
         chance = random.Random(seed)
         experiment = self.experiment
+        self._supervise()
+        experiment.expect(["connect_four"], self._offers, timeout=PATIENCE)  # after other schedules
         agents = [
             experiment.create(offer, seed=number, timeout=PATIENCE)
             for number, offer in enumerate(self._offers, 1)

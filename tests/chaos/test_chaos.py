@@ -24,13 +24,15 @@ def forker() -> Iterator[Forker]:
 
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_under_twenty_quick_schedules(tmp_path: Path, forker: Forker) -> None:
-    """Short times, programs that are forked, and that take over from one another by their names."""
+    """Short faults, and long times for coming back; programs are forked and replaced by their names."""
 
     def popen(command: Sequence[str], **more: Any) -> Forked:
         return forker.popen(["dovetail", *command[3:]], **more)  # for python -m dovetail
 
     happened: list[str] = []
-    theatre = Theatre(tmp_path, happened.append, pace=0.15, named=True, popen=popen)
+    theatre = Theatre(
+        tmp_path, happened.append, 60.0, grace=30.0, pace=0.15, named=True, popen=popen
+    )
     try:
         for seed in range(100, 120):
             assert theatre.play(seed, 10, faults=3) == undisturbed(seed, 10), seed
