@@ -26,6 +26,10 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import AnyRecord
 
 
+LOOK = 0.25
+"""Simulated seconds between looks at whether connections are silent."""
+
+
 class Program(Protocol):
     """What runs at the far end of a simulated connection."""
 
@@ -92,6 +96,8 @@ class Simulator:
         """The length of the journal at the time of the snapshot."""
         self._began = 0.0
         """The core's time at the snapshot."""
+        self._look = 0.0
+        """When to look next for connections that are silent."""
         self._lag = 0.0
         """How far the core's clock is behind: the time in which the broker did not run."""
         self._down = 0.0
@@ -248,6 +254,9 @@ class Simulator:
         return self.now - self._lag
 
     def _reconnect_silent(self) -> None:
+        if self.now < self._look:
+            return
+        self._look = self.now + LOOK
         for wire in self._wires:
             awake = wire.alive and self.now >= wire.asleep
             if awake and wire.connection and wire.session.silent(self.now):
