@@ -25,7 +25,6 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import AnyRecord
 
-
 LOOK = 0.25
 """Simulated seconds between looks at whether connections are silent."""
 
