@@ -175,7 +175,7 @@ def measure(
                     rates.failed[name] = str(error)
                     rates.free.pop(name, None)
                     rates.pinned.pop(name, None)
-                    del running[name]
+                    running.pop(name).close()  # what it still does would slow the others
                     tell(f"{name}: {error}")
 
         each(lambda _, driven: driven.ready())
