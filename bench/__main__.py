@@ -67,10 +67,11 @@ def main(
     found: list[Result] = []
     begun = time.monotonic()
     with trees(chosen) as there:
-        for number, (name, group) in enumerate(chosen.items()):
+        to_do = sum(group.bursts for group in chosen.values())
+        for name, group in chosen.items():
             now = time.monotonic()
-            left = begun + 60 * minutes - now
-            until = now + left / (len(chosen) - number)
+            until = now + (begun + 60 * minutes - now) * group.bursts / to_do
+            to_do -= group.bursts
 
             def tell(text: str, name: str = name) -> None:
                 console.print(f"  {name}: {text}", style="dim", markup=False)

@@ -54,6 +54,11 @@ class Group:
     """Whether to measure them with all their processes on one core, too."""
     note: str = field(default="", kw_only=True)
 
+    @property
+    def bursts(self) -> int:
+        """How many bursts a round has."""
+        return len(self.subjects) * (1 + self.pin)
+
 
 def _against_base(count: int, bar: float) -> Group:
     return Group(
