@@ -101,7 +101,9 @@ def test_the_interval_of_the_mean_covers(n: int, expected: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "of_mean", "of_iqm"), [(3, 74, 74), (5, 83, 90), (10, 91, 94)])
+@pytest.mark.parametrize(
+    ("n", "of_mean", "of_iqm"), [(3, 74, 74), (5, 83, 90), (10, 91, 94), (20, 91, 93)]
+)
 def test_a_bootstrap_of_few_runs_is_too_narrow(n: int, of_mean: int, of_iqm: int) -> None:
     """Which is why there is none below ``FEW``, and one below ``ENOUGH`` is called approximate."""
     rng = np.random.default_rng(n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from statistics import NormalDist
 from typing import Any
@@ -311,6 +312,26 @@ def test_an_interval_that_is_looked_at_often_holds_only_if_it_is_made_for_it() -
             missed[kind] += any(not each.low <= truth <= each.high for each in looks)
     assert missed[at_any_time] <= 19
     assert missed[interval] > 30
+
+
+def test_an_interval_that_is_looked_at_after_each_pair_misses_still_more_often() -> None:
+    """From the tenth pair on, 37 of 100 cups of 500 pairs."""
+    rng = np.random.default_rng(3)
+    truth = true_score(50.0)
+    missed = {at_any_time: 0, interval: 0}
+    for _ in range(200):
+        cells = Counter(pairs(rng, 50.0, 9))
+        open_still = set(missed)
+        for score in pairs(rng, 50.0, 491):
+            cells[score] += 1
+            sample = Sample.of([cells[each / 4] for each in range(5)])
+            for kind in list(open_still):
+                found = kind(sample)
+                if not found.low <= truth <= found.high:
+                    missed[kind] += 1
+                    open_still.remove(kind)
+    assert missed[at_any_time] <= 19
+    assert missed[interval] / 2 == pytest.approx(37, abs=10)
 
 
 def test_points_of_four_seats_are_counted_by_openings() -> None:

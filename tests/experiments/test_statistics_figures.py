@@ -120,6 +120,8 @@ def test_parts_count_by_their_weight() -> None:
 def test_an_interval_that_may_be_looked_at_at_any_time() -> None:
     found = at_any_time(Sample.of((1, 5, 30, 14, 4)))
     assert (found.low, found.high) == pytest.approx((0.4835909, 0.6527727), abs=5e-8)
+    once = interval(Sample.of((1, 5, 30, 14, 4)))
+    assert 1.5 <= (found.high - found.low) / (once.high - once.low) <= 1.65
     assert not at_any_time(Sample.of((0, 0, 9, 0, 0))).known
 
 
