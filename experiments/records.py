@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 import re
@@ -24,6 +23,7 @@ import sqlalchemy as sa
 from dovetail.experiments import database
 from dovetail.experiments import schema as s
 from dovetail.peer.extras import needed
+from dovetail.peer.wording import among
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -239,15 +239,14 @@ class Records:
         there = ", ".join(dict.fromkeys(f"{each.agent}@{each.execution}" for each in found))
         which = agent if execution is None else f"{agent}@{execution}"
         raise DovetailError(
-            f"{self.url} has no state of {which!r}{_meant(agent, [e.agent for e in found])}; "
-            f"it has {there or 'none'}"
+            f"{self.url} has no state of {which!r}"
+            + among(agent, [each.agent for each in found], f"it has {there or 'none'}")
         )
 
     def _table(self, name: str) -> sa.Table:
         if name not in self._tables:
-            raise DovetailError(
-                f"there is no table {name!r}{_meant(name, TABLES)}; there are {', '.join(TABLES)}"
-            )
+            there = f"there are {', '.join(TABLES)}"
+            raise DovetailError(f"there is no table {name!r}{among(name, TABLES, there)}")
         return self._tables[name]
 
     def _column(self, table: sa.Table, name: str) -> sa.ColumnElement[Any]:
@@ -256,8 +255,8 @@ class Records:
         if name not in table.columns:
             names = [each.name for each in table.columns]
             raise DovetailError(
-                f"the table {table.name} has no column {name!r}{_meant(name, names)}; "
-                f"it has {', '.join(names)}"
+                f"the table {table.name} has no column {name!r}"
+                + among(name, names, f"it has {', '.join(names)}")
             )
         return table.columns[name]
 
@@ -323,11 +322,6 @@ def _part(file: str, agent: str) -> dict[str, Any]:
     except (msgspec.DecodeError, LookupError, TypeError):
         return {}
     return found
-
-
-def _meant(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, list(dict.fromkeys(names)), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _exists(url: str) -> bool:

@@ -161,7 +161,7 @@ def test_a_state_is_named_by_experiment_and_agent(
     (tmp_path / "a.state").write_bytes(b"bytes")
     assert read_state(str(tmp_path / "a.state")) == b"bytes"
     for text, complaint in (
-        (f"{out}:on", r"no state of 'on'; did you mean 'one'\?; it has one@1, two@1"),
+        (f"{out}:on", r"no state of 'on'; did you mean 'one'\? it has one@1, two@1"),
         (f"{out}:one@7", "no state of 'one@7'"),
         (f"{out}:one@x", "after @ comes the number"),
         (str(out / "results.sqlite"), "is a record, not a state; write .*:AGENT"),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dovetail.peer.wording import meant, problem
+from dovetail.peer.wording import among, problem
 from dovetail.protocol.errors import DovetailError
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -40,10 +40,7 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
     for name in options:
         if name not in fields:
             allowed = f"it has {', '.join(sorted(fields))}" if fields else "it has none"
-            hint = meant(name, fields)
-            raise WrongOption(
-                f"{owner} has no option {name!r}{f'{hint} ' if hint else '; '}{allowed}", name
-            )
+            raise WrongOption(f"{owner} has no option {name!r}{among(name, fields, allowed)}", name)
     for name, field in fields.items():
         if field.required and name not in options:
             raise WrongOption(f"{owner} needs its option {name!r}")

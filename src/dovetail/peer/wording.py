@@ -127,6 +127,15 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def among(name: str, known: Iterable[str], there: str) -> str:
+    """Return what was meant, if that is close, and what there is.
+
+    >>> among("hiden", ["epsilon", "hidden"], "it has epsilon, hidden")
+    "; did you mean 'hidden'? it has epsilon, hidden"
+    """
+    return f"{meant(name, known) or ';'} {there}"
+
+
 def _neighbour(steps: tuple[Step, ...], table: Mapping[str, Any], kind: type[Struct]) -> str:
     """Return which of the other names in a free table was meant, if one is close."""
     if not steps or get_origin(_type(kind, steps[:-1])) is not dict:
