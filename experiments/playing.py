@@ -235,6 +235,9 @@ class Playing:
             if isinstance(stage.part, Pairing):
                 text += f"; set `seats` of the tournament {stage.part.tournament!r}"
             return Mistake(text, *place_of(self._file, stage.part), "seats")
+        if "the run allows no lookahead" in error:
+            text += "; or set `lookahead = true` here"
+            return Mistake(text, *place_of(self._file, stage.part))
         option = named(error, self._file.environment.configuration)
         if option:
             return Mistake(text, "environment", "configuration", *option)

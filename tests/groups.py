@@ -58,6 +58,7 @@ PLACES = {
     "tests/experiments/arena/test_store.py": "fast",
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_formats.py": "fast",
+    "tests/experiments/test_mistakes.py": "processes",
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
     "tests/experiments/test_shards.py": "processes",

@@ -123,6 +123,7 @@ def test_what_cannot_be_played_is_found_in_the_file(
         runner.execute(small, out=tmp_path, in_process=True)
     assert str(caught.value).startswith(f"{small}, {complaint}")
     assert "\n" not in str(caught.value)
+    assert "lookahead" not in complaint or "set `lookahead = true` here" in str(caught.value)
 
 
 def test_what_only_the_agent_can_check(small: Path) -> None:
