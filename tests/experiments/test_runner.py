@@ -76,6 +76,8 @@ def test_the_same_results_everywhere(
     assert account(other) != account(own)
 
 
+SLOW = 120.0
+"""Seconds within which programs come up on a busy machine."""
 FLEETING = """
 import os
 from dovetail import Agent
@@ -110,11 +112,11 @@ phases = [
     )
     with Processes() as processes:
         at = ["--connect", processes.address]
-        processes.start("environment", ["env", "connect_four", *at])
-        processes.start("agents", ["agent", "random", *at])
-        processes.start("fleeting", ["agent", f"{tmp_path / 'fleeting.py'}:Fleeting", *at])
-        with Experiment.connect(processes.address) as experiment:
-            experiment.expect(["connect_four"], ["random", "fleeting"], timeout=60.0)
+        with Experiment.connect(processes.address, wait=SLOW) as experiment:
+            processes.start("environment", ["env", "connect_four", *at])
+            processes.start("agents", ["agent", "random", *at])
+            processes.start("fleeting", ["agent", f"{tmp_path / 'fleeting.py'}:Fleeting", *at])
+            experiment.expect(["connect_four"], ["random", "fleeting"], timeout=SLOW)
         execution = execute(path, out=tmp_path / "out", connect=processes.address)
     [played] = execution.played
     assert [each.index for each in played.episodes] == [0, 1]
