@@ -429,9 +429,9 @@ def test_a_peer_that_returns_with_its_token_goes_on_where_it_was(
 def test_a_substitute_plays_for_an_agent_whose_program_leaves(
     experiment: Experiment, raw: Raw
 ) -> None:
-    raw.say(hello("agent", name="fleeting", offers=[m.Offer("fleeting", instance=True)]))
-    raw.hear("welcome")
     player, spare = experiment.create("player"), experiment.create("recorder")
+    raw.say(hello("agent", name="fleeting", offers=[m.Offer("fleeting", instance=True)]))
+    raw.hear("welcome")  # it answers no ping, and has to owe a decision soon
     run = experiment.run("count", ["fleeting", player], episodes=3, seed=1, substitutes=[spare])
     episode = raw.hear("start")["episode"]
     raw.say(m.Action(episode, 0, 0, 0))
