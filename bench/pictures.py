@@ -30,6 +30,8 @@ SHOTS: list[tuple[str, str, str, int, Any]] = [
     ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 800}),
 ]
 """Name, game, opponent, decisions before the picture, and the size of the window."""
+SETTLED = 300
+"""Milliseconds in which pieces have slid to their places."""
 ARENA = """
 name = "Course 2027"
 seed = 1
@@ -188,6 +190,7 @@ def main() -> None:
             page.fill("input[name='seed']", "2")
             page.click("button.main")
             took += play(page, decisions)
+            page.wait_for_timeout(SETTLED)
             page.screenshot(path=str(IMAGES / f"page_{name}.png"))
             context.close()
         thoughts(browser, url)

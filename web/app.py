@@ -308,7 +308,8 @@ class Page:
         try:
             return Response(await asyncio.to_thread(play), media_type="application/json")
         except (DovetailError, OSError) as error:
-            raise HTTPException(404, str(error)) from None
+            why = encode({"problem": f"This episode cannot be replayed: {error}."})
+            return Response(why, 404, media_type="application/json")
 
     def _played(self, record: EpisodeRecord) -> tuple[list[dict[str, Any]], str]:
         """Return a recorded game's positions, and why there are no more of them.

@@ -97,7 +97,8 @@ class People:
                 agents.append(made)
                 if isinstance(made, int):
                     table.instances.append(made)
-            run = plan.run(agents, line, clock=plan.clock, answer_timeout=None, label="page")
+            more = {"clock": plan.clock, "answer_timeout": None, "label": "page"}
+            run = plan.run(agents, line, names=plan.names, **more)
 
             def named(number: int) -> None:
                 table.run = number

@@ -293,8 +293,8 @@ class Dominion(Environment):
         caption = "the game is over"
         if not game.over:
             caption = (
-                f"{game.phase} phase of player {game.seat + 1}: "
-                f"{game.actions} actions, {game.buys} buys, {game.coins} coins"
+                f"{game.phase} phase of player {game.seat + 1}: {_count(game.actions, 'action')}, "
+                f"{_count(game.buys, 'buy')}, {_count(game.coins, 'coin')}"
             )
         seats, zones = [], [Zone("supply", "Supply")]
         for owner, player in enumerate(game.players):
@@ -355,11 +355,15 @@ def _counts(pile: list[int]) -> list[int]:
     return found
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def _rules(kind: int) -> str:
     """Return what a card does, for a person who does not know it."""
     card = CARDS[kind]
     found = [
-        f"+{count} {word}{'s' * (count > 1)}"
+        f"+{_count(count, word)}"
         for count, word in (
             *((card.cards, "card"), (card.actions, "action"), (card.buys, "buy")),
             (card.coins, "coin"),

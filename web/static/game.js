@@ -40,7 +40,7 @@ function status(position, scene) {
   if (broker) return broker;
   if (problem) return problem;
   if (!position) return done ? "The game is over." : "Waiting for the first position.";
-  const caption = scene?.caption ? ` ${scene.caption}.` : "";
+  const told = scene?.caption ?? "", caption = told ? ` ${told[0].toUpperCase()}${told.slice(1)}.` : "";
   const end = game?.result ?? (position.reason ? position : null);
   if (end && at === null) {
     const won = end.outcome ?? position.outcome;
@@ -378,8 +378,11 @@ of("svg").addEventListener("click", () => {
 
 if (kind === "replay") {
   const answer = await fetch(`/replay/${key}/positions`);
-  if (!answer.ok) { of("status").textContent = "This episode cannot be replayed."; } else {
-    const found = await answer.json();
+  const found = await answer.json();
+  if (!answer.ok) {
+    of("status").textContent = found.problem;
+    of("aside").hidden = true;
+  } else {
     game = { ...found.game, first: 0, over: true, result: null };
     for (const position of found.positions) { turns.set(position.turn, position); log(position); }
     newest = found.positions[found.positions.length - 1] ?? null;
