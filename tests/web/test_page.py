@@ -53,6 +53,7 @@ def test_a_game_played_by_keyboard_and_by_name(page: Any, url: str) -> None:
     page.wait_for_selector("#log li[data-turn='1']")
     assert page.inner_text("#log li[data-turn='1']").endswith("Person 1: column 1")
     page.wait_for_selector("#game[data-waiting=true]")
+    page.wait_for_selector(".target:focus", state="attached")  # one need not go to the board again
     page.fill("#move", "nowhere")
     page.keyboard.press("Enter")
     assert "No legal move" in page.inner_text("#say")

@@ -203,6 +203,11 @@ function why() {
   return who ? `It is not your turn: ${who} is to act.` : "It is not your turn.";
 }
 
+/** Whether the person plays by the keyboard, so that the focus stays on the board from turn to turn. */
+let keys = false;
+of("board").addEventListener("keydown", () => { keys = true; });
+document.addEventListener("pointerdown", () => { keys = false; });
+
 /** Of which episode and seat it is known whether the board is turned. */
 let faced = "", turn = false;
 /** The scene that was drawn last. @type {Scene | null | undefined} */
@@ -237,7 +242,9 @@ function show() {
     if (drawable) {
       const svg = draw(scene, playing ? { play, say, step, ask: buttons, seat: own, names, hinted } : { say, why, thoughts: considered });
       svg.toggleAttribute("data-turned", turn);
+      const left = of("board").contains(document.activeElement) || document.activeElement === document.body;
       of("board").replaceChildren(svg);
+      if (playing && keys && left) /** @type {SVGElement | null} */ (svg.querySelector(".target"))?.focus();
       slide(svg, scene, last);
     } else of("board").replaceChildren();
     last = scene;

@@ -10,7 +10,7 @@ live({ about: "now" }, ({ now }) => {
   of("problem").textContent = now.problem;
   const count = now.counters ?? {};
   of("counts").textContent = `${now.environments.length} kinds of games and ${now.agents.length} kinds of agents on offer; ${count.episodes ?? 0} episodes with ${count.turns ?? 0} turns; ${now.rate.toFixed(1)} games per second; ${count.refused ?? 0} messages refused, ${count.ignored ?? 0} came too late.`;
-  table(of("runs"), ["Run", "Game", "Agents", "State", "Finished"], now.runs.map((run) => [run.run, run.environment, run.agents.join(", "), run.state, `${run.finished} of ${run.episodes}`]));
+  table(of("runs"), ["Run", "Game", "Agents", "State", "Finished"], now.runs.map((run) => [run.run, run.environment.slice(0, 100), run.agents.map((name) => name.slice(0, 100)).join(", "), run.state, `${run.finished} of ${run.episodes}`]));
   table(of("peers"), ["Name", "Role", "State", "Software"], now.peers.map((peer) => [peer.name.slice(0, 100), peer.role, peer.state, peer.software.slice(0, 100)]));
   of("none").hidden = now.games.length > 0;
   boards(now.games);
