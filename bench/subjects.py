@@ -121,7 +121,11 @@ def shards(count: str) -> Iterator[Measurement]:
 
             def burst(seconds: float) -> float:
                 nonlocal rate
-                rate = play(max(SHARD_MATCHES, int(seconds * (rate or play(1_000)) / 42)))
+                try:
+                    rate = play(max(SHARD_MATCHES, int(seconds * (rate or play(1_000)) / 42)))
+                except DovetailError:
+                    place.check()  # a program's failure explains more than its consequences
+                    raise
                 return rate
 
             yield burst
