@@ -89,8 +89,8 @@ def shards(count: str) -> Iterator[Measurement]:
     """So many brokers with their peers, a core each; ``SHARD_MATCHES`` at once in each."""
     from dovetail.experiments import places
     from dovetail.experiments.file import made
-    from dovetail.protocol.errors import DovetailError
     from dovetail.peer.source import Source
+    from dovetail.protocol.errors import DovetailError
 
     trivial = rows.TRIVIAL
     table = {
