@@ -86,7 +86,7 @@ def _observe(address: str, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
-    """So many brokers with their peers, a core each; ``SHARD_MATCHES`` at once in each."""
+    """So many brokers with their peers, a core each; three times as long, as beginning and end of a run count."""
     from dovetail.experiments import places
     from dovetail.experiments.file import made
     from dovetail.peer.source import Source
@@ -123,7 +123,7 @@ def shards(count: str) -> Iterator[Measurement]:
             def burst(seconds: float) -> float:
                 nonlocal rate
                 try:
-                    rate = play(max(SHARD_MATCHES, int(seconds * (rate or play(1_000)) / 42)))
+                    rate = play(max(SHARD_MATCHES, int(3 * seconds * (rate or play(1_000)) / 42)))
                 except DovetailError:
                     place.check()  # a program's failure explains more than its consequences
                     raise

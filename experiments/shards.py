@@ -152,7 +152,8 @@ class DealtRun:
         is decided early; and they shrink with what is left, so that the shards end together.
         """
         concurrency = self._options.get("concurrency", 1)
-        least = min(concurrency, -(-self._total // len(self._shards)))
+        # Each chunk opens its own matches, so it should have several episodes for each of them.
+        least = min(4 * concurrency, -(-self._total // (2 * len(self._shards))))
         while (left := self._total - self._dealt) > 0:
             shard = min(self._shards, key=lambda each: each.owed)
             if shard.owed >= concurrency:
