@@ -35,8 +35,8 @@ class Table:
     now: float = 0.0
     taken: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
-    functions: int = 0
-    """Of Python, called by the core."""
+    functions: int = field(default=0, compare=False)
+    """Of Python, called by the core; the collector of garbage adds one now and then."""
     replies: list[Any] = field(default_factory=list, compare=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +124,8 @@ def played(browsers: int) -> Table:
 
 def test_nearly_every_turn_of_a_fast_game_costs_the_broker_nothing_more() -> None:
     alone, one, hundred = played(0), played(1), played(100)
-    assert hundred == one  # the count of everything
+    assert hundred == one  # the count of every message
+    assert abs(hundred.functions - one.functions) < 0.001 * one.functions
     assert one.taken == alone.taken  # no program says more for being looked at
     shown = one.sent["WatchedTurn"]
     told = sum(one.sent.values()) - sum(alone.sent.values()) - shown

@@ -1,5 +1,6 @@
 package dev.dovetail;
 
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -26,7 +27,7 @@ final class Link implements AutoCloseable {
 
     private final Broker broker;
     private final Session session;
-    private final ZContext context = new ZContext(1);
+    private final ZContext context = context();
     private final Key key;
     private final Handshakes handshakes;
     private final ReentrantLock lock = new ReentrantLock();
@@ -82,6 +83,17 @@ final class Link implements AutoCloseable {
         Thread keeper = new Thread(this::keep, "dovetail-link");
         keeper.setDaemon(true);
         keeper.start();
+    }
+
+    /** Returns a context that is quiet about commands to a socket that has just closed, which JeroMQ prints. */
+    private static ZContext context() {
+        ZContext made = new ZContext(1);
+        made.setNotificationExceptionHandler((thread, error) -> {
+            if (!(error.getCause() instanceof ClosedChannelException)) {
+                error.printStackTrace();
+            }
+        });
+        return made;
     }
 
     private void keep() {
