@@ -24,7 +24,7 @@ from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code, DovetailError, ProtocolError
+from dovetail.protocol.errors import DovetailError, ProtocolError, Refused
 from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
@@ -324,7 +324,7 @@ class AgentHost:
         text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         self._fail(seq, "crashed", text, out)
 
-    def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
+    def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
         self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
 
     def _end(self, message: m.End) -> None:
@@ -438,7 +438,7 @@ class AgentHost:
         try:
             actions = group.steps(message)
         except Exception as error:
-            code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            code = "invalid" if isinstance(error, ProtocolError) else "crashed"
             self._fail(message.seq, code, describe(error, agent_name(group.agent)), out)
             return
         out.append(actions)
@@ -501,8 +501,10 @@ class AgentHost:
         self._instances.clear()
 
 
-def _code(error: Exception) -> Code:
+def _code(error: Exception) -> str:
     """Return whether a program says that it cannot, or tried and failed."""
+    if isinstance(error, Refused):
+        return error.code
     return "unavailable" if isinstance(error, DovetailError) else "crashed"
 
 

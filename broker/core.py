@@ -192,7 +192,7 @@ class Core:
             case None:
                 self.tables.ignore(peer)
             case m.Open() | m.Init() as asked:
-                self.runs.refused(asked, error.message, now)
+                self.runs.refused(asked, error, now)
             case (
                 m.EnvironmentStart() | m.EnvironmentStep() | m.AgentStart() | m.AgentStep() as asked
             ):

@@ -163,7 +163,7 @@ class Requests:
             return
         if not play.episode.rules.lookahead:
             text = "this run allows no lookahead; its field `lookahead` would"
-            peer.refuse(asked.id, "unavailable", text)
+            peer.refuse(asked.id, "lookahead", text)
             return
         passed = m.EnvironmentLookahead(
             self._tables.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed

@@ -85,14 +85,15 @@ class Runs:
             self._tables.ignore(peer)
             return
         run = self._runs[match.run]
-        wrong = match.opened(spec)
+        wrong, code = match.opened(spec), "invalid"
         if not wrong and spec.seats != len(run.agents):
             wrong = (
                 f"{run.asked.environment} has {spec.seats} seats as configured, "
                 f"and the run names {len(run.agents)} agents"
             )
+            code = "seats"
         if wrong:
-            self.finish(run, "failed", wrong, now)
+            self.finish(run, "failed", wrong, now, code=code)
             return
         if not match.slots:
             run.idle.append(match)
@@ -104,14 +105,14 @@ class Runs:
                 self.matches.open(run, now)
         self.advance(run, now)
 
-    def refused(self, asked: m.Open | m.Init, text: str, now: float) -> None:
+    def refused(self, asked: m.Open | m.Init, error: m.Error, now: float) -> None:
         """Take the word of a program that it cannot play a match."""
         match = self.matches.get(asked.match)
         assert match is not None  # a match that is closed awaits nothing
         run = self._runs[match.run]
         if isinstance(asked, m.Open):
             if match.moving:
-                self._replace(run, match, text, now)
+                self._replace(run, match, error.message, now)
                 return
             match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
@@ -119,7 +120,7 @@ class Runs:
         if isinstance(asked, m.Init):  # a substitute has no place to blame
             numbers = [agent.number for agent in run.agents]
             blame = numbers.index(asked.instance) if asked.instance in numbers else None
-        self.finish(run, "failed", text, now, blame=blame)
+        self.finish(run, "failed", error.message, now, blame=blame, code=error.code)
 
     def _overdue(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
@@ -128,7 +129,7 @@ class Runs:
             return
         patience = run.rules.answer_timeout
         text = f"environment {match.environment.name} did not open within {patience} s"
-        self.finish(run, "failed", text, now)
+        self.finish(run, "failed", text, now, code="timeout")
 
     def _close(self, run: Run, match: Match) -> None:
         """Close a match that plays nothing."""
@@ -196,11 +197,12 @@ class Runs:
         now: float,
         ending: Callable[[Play | Slot], Ending] | None = None,
         blame: int | None = None,
+        code: str = "unavailable",
     ) -> None:
         """End a run: its episodes in progress, its matches, its experiment's wait.
 
         ``ending`` says how its episodes end, if they are not just cancelled with it; ``blame`` is the
-        place of the agent that ended it.
+        place of the agent that ended it, and ``code`` that of the error if it failed.
         """
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)
@@ -217,6 +219,8 @@ class Runs:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
         done = m.Done(run.number, run.finished, reason, message, blame=blame)
+        if reason == "failed":
+            done.code = code
         self._watching.tell(run, done)
         self._watching.over(run)
         run.experiment.outbox.deliver(replace(done))

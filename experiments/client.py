@@ -64,6 +64,14 @@ class Connection(Protocol):
         ...
 
 
+class RunFailed(DovetailError):
+    """A run that ended early; ``code`` is one of SPEC.md's error codes, or one of a later version."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Run:
     """A run in progress: iterate over it for the results, in the order in which episodes end."""
 
@@ -120,7 +128,7 @@ class Run:
         if self.done is None:
             return []
         if self.done.reason == "failed":
-            raise DovetailError(f"the run failed: {self.done.message}")
+            raise RunFailed(self.done.code, f"the run failed: {self.done.message}")
         if self.done.reason not in ("finished", self._asked_for):
             why = f": {self.done.message}" if self.done.message else ""
             raise DovetailError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.experiments import openings
 from dovetail.experiments.checking import named
-from dovetail.experiments.client import Run
+from dovetail.experiments.client import Run, RunFailed
 from dovetail.experiments.extending import Key
 from dovetail.experiments.file import Block, ExperimentFile, Mistake, Pairing, base, place_of
 from dovetail.experiments.formats.leagues import snapshot
@@ -224,21 +224,22 @@ class Playing:
             )
         except DovetailError as error:
             self._place.check()  # a program's failure explains more than its consequences
-            raise self._failure(stage, str(error)) from None
+            raise self._failure(stage, error) from None
         job.more = self._place.hint()
         return True
 
-    def _failure(self, stage: Stage, error: str, more: str = "") -> DovetailError:
+    def _failure(self, stage: Stage, error: DovetailError, more: str = "") -> DovetailError:
         """Return why a run failed, with its place in the file if that is to blame."""
         text = f"{stage.part.name}: {error}"
-        if " seats as configured" in error:
+        code = error.code if isinstance(error, RunFailed) else ""
+        if code == "seats":
             if isinstance(stage.part, Pairing):
                 text += f"; set `seats` of the tournament {stage.part.tournament!r}"
             return Mistake(text, *place_of(self._file, stage.part), "seats")
-        if "the run allows no lookahead" in error:
+        if code == "lookahead":
             text += "; or set `lookahead = true` here"
             return Mistake(text, *place_of(self._file, stage.part))
-        option = named(error, self._file.environment.configuration)
+        option = named(str(error), self._file.environment.configuration)
         if option:
             return Mistake(text, "environment", "configuration", *option)
         return DovetailError(f"{text}{more}")
@@ -251,7 +252,7 @@ class Playing:
             results = job.run.poll(timeout)
         except DovetailError as error:
             self._place.check()  # a program's failure explains more than its consequences
-            raise self._failure(job.stage, str(error), job.more) from None
+            raise self._failure(job.stage, error, job.more) from None
         if results is None:
             job.run = None
             return True

@@ -1276,6 +1276,8 @@ class Done(Message):
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     blame: Natural | None = None
     """If the run failed because an agent refused to play or left: its place in ``agents``."""
+    code: str = ""
+    """If the run failed: the code of the error that says why."""
 
 
 class WatchedTurn(Message, tag="turn"):

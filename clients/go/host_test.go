@@ -448,12 +448,28 @@ func TestSession(t *testing.T) {
 	_, out, _ = s.Receive([][]byte{bad}, now)
 	want(t, hear(t, out, "code", "id", "answers"), "error code=malformed id=4")
 	var refused *RefusedError
-	if _, _, err = s.Receive([][]byte{mustEncode(&Error{Code: CodeAccess, Message: "no"})}, now); !errors.As(err, &refused) {
+	revoked := mustEncode(&Error{Code: CodeAccess, Message: "no"})
+	if _, _, err = s.Receive([][]byte{revoked}, now); !errors.As(err, &refused) {
 		t.Errorf("refused with %v", err)
+	}
+	later := now
+	for _, wait := range []time.Duration{4, 8, 16, 16} {
+		_, _ = s.Greet(later)
+		// Four heartbeats of 2 s are the least.
+		if wait = max(wait, 8) * time.Second; s.Silent(later.Add(wait)) || !s.Silent(later.Add(wait+1)) {
+			t.Errorf("a hello is not said again after %v", wait)
+		}
+		later = later.Add(wait)
 	}
 	take(&Welcome{Session: "other", Name: "n", Heartbeat: 2, Limits: Limits{Frame: 200, Depth: 40, Elements: 100}})
 	if in, _ = take(&AgentMessage{Body: make([]byte, 200)}, &AgentMessage{Body: deep(36)}); len(in) != 1 {
 		t.Errorf("%d of two frames were read, of which one is larger than the broker's limit", len(in))
+	}
+	if in, _ = take(&Error{Code: CodeAccess, Message: "not yours", ID: Ptr(int64(3))}); len(in) != 1 {
+		t.Error("an error for a request did not arrive")
+	}
+	if _, _, err = s.Receive([][]byte{revoked, mustEncode(&Bye{})}, now); !errors.As(err, &refused) || s.Departed {
+		t.Errorf("sent away with %v", err)
 	}
 	if hello, _ := s.Greet(now); true {
 		want(t, hear(t, [][]byte{hello}, "resume", "seen", "name"), "hello resume=other") // nor the name that it was given

@@ -13,8 +13,14 @@ type Session struct {
 	hello   Hello // with the highest number of a frame that has arrived
 	decoder *Decoder
 	heard   time.Time
-	greeted bool // a hello is under way
+	answer  time.Duration // to wait for the answer to hello; 0 if none is under way
 }
+
+// For how long a hello may be without an answer at first, and at most; each time it is twice as long.
+const (
+	firstAnswer = 4 * time.Second
+	lastAnswer  = 16 * time.Second
+)
 
 // NewSession returns the session of a peer; nothing has been said yet.
 func NewSession(hello Hello) *Session {
@@ -24,7 +30,7 @@ func NewSession(hello Hello) *Session {
 // Greet returns the frame of a hello, which asks for the session that there was.
 func (s *Session) Greet(now time.Time) ([]byte, error) {
 	s.heard = now
-	s.greeted = true
+	s.answer = min(max(2*s.answer, firstAnswer), lastAnswer)
 	s.hello.Resume = nil
 	if s.Welcome != nil {
 		s.hello.Resume = &s.Welcome.Session
@@ -53,18 +59,19 @@ func (s *Session) Receive(frames [][]byte, now time.Time) (messages []Message, a
 			continue
 		case *Welcome:
 			again := s.Welcome != nil && s.Welcome.Session == m.Session && !m.Resumed
-			if s.greeted, s.Departed = false, false; again {
+			if s.answer, s.Departed = 0, false; again {
 				continue // the answer to a hello that was said twice
 			}
 			if s.Welcome, s.decoder.Limits = m, m.Limits; !m.Resumed {
 				s.hello.Seen = 0
 			}
 		case *Error:
-			if s.greeted && s.refuses(m) {
+			if s.answer > 0 && s.refuses(m) || expels(m) {
+				s.answer = 0
 				return messages, answers, &RefusedError{m.Code, "the broker refuses: " + m.Message}
 			}
 			if m.Code == CodeHelloFirst {
-				if !s.greeted {
+				if s.answer == 0 {
 					hello, _ := s.Greet(now) // it could travel before
 					answers = append(answers, hello)
 				}
@@ -87,8 +94,11 @@ func (s *Session) refuses(m *Error) bool {
 	return false
 }
 
-// Silent says whether the broker has been silent for so long that the peer must reconnect.
-func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > s.patience() }
+// expels says whether an error is that this peer may not stay, because its key was revoked, for instance.
+func expels(m *Error) bool { return m.Code == CodeAccess && m.ID == nil && m.Answers == nil }
+
+// Silent says whether the broker has been silent for so long that the peer must say hello again.
+func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > max(s.patience(), s.answer) }
 
 // patience is the silence that means nothing yet.
 func (s *Session) patience() time.Duration {

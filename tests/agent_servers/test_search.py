@@ -30,6 +30,7 @@ from dovetail.env_servers.connect_four import Configuration, ConnectFour
 from dovetail.env_servers.dots import Configuration as DotsOptions
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.rlgame import RLGame
+from dovetail.experiments.client import RunFailed
 
 
 class Tree(Environment):
@@ -444,8 +445,9 @@ def test_limits_leave_an_action() -> None:
 
 
 def test_a_game_that_can_neither_be_placed_nor_asked_is_refused_in_one_line() -> None:
-    with pytest.raises(DovetailError) as caught:
+    with pytest.raises(RunFailed) as caught:
         games("alpha-beta", {}, RLGame, 1)
+    assert caught.value.code == "lookahead"
     assert "alpha-beta cannot search rlgame: the run allows no lookahead" in str(caught.value)
     assert "cannot be placed" in str(caught.value)
     with pytest.raises(DovetailError, match="set `configuration` as the run's"):

@@ -180,31 +180,25 @@ class Crowd:
                 self.say(connection, m.Hello(m.VERSION, role, resume=session))
 
     def books_balance(self) -> None:
+        busy: Counter[int] = Counter()
+        runs: dict[int, set[int]] = {}
+        for run in self.core.runs:
+            for play in run.playing.values():
+                busy.update({sitter.instance.number for sitter in play.match.sitters})
+            for number in {agent.number for agent in run.agents}:
+                busy[number] += sum(int(stack.live.sum()) for stack in run.stacks.values())
+                runs.setdefault(number, set()).add(run.number)
         for instance in self.core.instances:
-            playing = {
-                play.episode.number
-                for run in self.core.runs
-                for play in run.playing.values()
-                for sitter in play.match.sitters
-                if sitter.instance is instance
-            }
-            stacked = sum(
-                int(stack.live.sum())
-                for run in self.core.runs
-                if instance in run.agents
-                for stack in run.stacks.values()
-            )
-            assert instance.busy == len(playing) + stacked
-            runs = {run.number for run in self.core.runs if instance in run.agents}
-            assert instance.runs == runs
+            assert instance.busy == busy[instance.number]
+            assert instance.runs == runs.get(instance.number, set())
         for run in self.core.runs:
             for match in run.matches.values():
-                busy = match.machine.state in ("transition", "decision")
+                playing = match.machine.state in ("transition", "decision")
                 if match.slots:
                     stack: Any = run.stacks.get(match)
-                    assert busy == (stack is not None and bool(stack.live.any()))
+                    assert playing == (stack is not None and bool(stack.live.any()))
                     continue
-                assert busy == (match in run.playing)
+                assert playing == (match in run.playing)
                 assert (match.machine.state == "idle") == (match in run.idle)
 
     def over(self) -> None:

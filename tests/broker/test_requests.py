@@ -558,7 +558,7 @@ def test_a_run_without_lookahead_refuses_it() -> None:
     agent = table.agents[0]
     agent.hears(m.Init)
     agent.says(m.AgentLookahead(1, agent.hears(m.AgentStart).episode, 0, 0, [[[0]]]))
-    agent.hears(m.Error, id=1, code="unavailable")
+    agent.hears(m.Error, id=1, code="lookahead")
 
 
 def test_a_watcher_may_stop_watching() -> None:

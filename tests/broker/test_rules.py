@@ -311,7 +311,9 @@ def test_a_refused_seat_fails_the_run() -> None:
     table.agents[1].says(m.Error("unavailable", "I play chess only", answers=init.seq))  # type: ignore[attr-defined]
     over(table, reason="cancelled", blame=None, outcome=None)
     table.environment.hears(m.Close)
-    table.experiment.hears(m.Done, reason="failed", message="I play chess only")
+    table.experiment.hears(
+        m.Done, reason="failed", message="I play chess only", code="unavailable"
+    )
     for agent in table.agents:
         agent.hears(m.Leave)
 
@@ -401,7 +403,7 @@ def test_a_game_that_is_refused_or_has_other_seats_fails_the_run() -> None:
     table = Conversation()
     table.spec.seats = 3
     table.opens()
-    assert "3 seats" in table.experiment.hears(m.Done, reason="failed").message
+    assert "3 seats" in table.experiment.hears(m.Done, reason="failed", code="seats").message
     table.environment.hears(m.Close)
     table = Conversation()
     table.spec.action_spaces = []

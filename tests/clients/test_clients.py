@@ -133,7 +133,7 @@ def python_line(address: str, key: Path | None) -> str:
 
 @each_language
 def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a good key it plays; without one it says the same line as Python's client, and ends."""
+    """With a good key it plays until it is revoked; without one it says the line of Python's client, and ends."""
     for name in (keys.FILE, keys.SERVER):
         monkeypatch.delenv(name, raising=False)
     server = keys.make()
@@ -183,9 +183,14 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
                 agents = [experiment.create(name, seed=seed) for seed in (1, 2)]
                 (episode,) = experiment.run("connect_four", agents, seed=3).wait()
                 assert (episode.reason, episode.blame) == ("terminated", None)
+            assert agent.poll() is None
+            entries[0] += "revoked = true\n"
+            (tmp_path / "access.toml").write_text("".join(entries))
+            lines = agent.communicate(timeout=KIT)[1].splitlines()
         finally:
-            agent.terminate()
-            assert agent.communicate(timeout=KIT)[1] == ""
+            agent.kill()
+        assert agent.returncode == 1
+        assert lines[-1].removeprefix("Error: ") == "the broker refuses: the key 'good' was revoked"
         cases = [(guarded, each) for each in refused.values()]
         for address, path in [*cases, (unguarded, good)]:
             variables = {} if path is None else {keys.FILE: str(path)}

@@ -172,14 +172,39 @@ def test_silence_is_measured_from_the_last_frame(session: Session) -> None:
     assert session.silent(14.1)
 
 
-def test_silence_before_the_welcome_is_short(session: Session) -> None:
-    session.greet(5.0)
-    assert not session.silent(7.0)
-    assert session.silent(7.1)
+@pytest.mark.rule("S4.6")
+def test_a_hello_is_said_again_after_longer_and_longer_waits(session: Session) -> None:
+    said = 0.0
+    for wait in (4.0, 8.0, 16.0, 16.0):
+        session.greet(said)
+        assert not session.silent(said + wait)
+        said += wait + 0.1
+        assert session.silent(said)
 
 
-def test_a_greeting_begins_the_silence_anew(session: Session) -> None:
-    welcome(session, heartbeat=0.1)
-    assert session.silent(2.1)
-    session.greet(2.1)
-    assert not session.silent(4.0)
+@pytest.mark.rule("S4.11")
+def test_a_hello_that_resumes_is_waited_for_as_long(session: Session) -> None:
+    for begun in (0.0, 100.0):  # a welcome ends the growth
+        welcome(session, resumed=begun > 0, heartbeat=0.1)
+        session.heard = begun
+        assert session.silent(begun + 2.1)
+        session.greet(begun + 2.1)
+        assert not session.silent(begun + 6.1)
+        session.greet(begun + 6.2)
+        assert not session.silent(begun + 14.1)
+    welcome(session, resumed=True, heartbeat=30.0)
+    session.greet(200.0)
+    assert not session.silent(320.0)
+
+
+@pytest.mark.rule("S13.6")
+def test_a_peer_that_is_sent_away_hears_why(session: Session) -> None:
+    welcome(session)
+    with pytest.raises(DovetailError, match="the broker refuses: the key was revoked"):
+        session.receive(frames(m.Error("access", "the key was revoked"), m.Bye()), 1.0)
+
+
+def test_a_request_without_permission_ends_nothing(session: Session) -> None:
+    welcome(session)
+    for error in (m.Error("access", "not yours", id=3), m.Error("access", "not yours", answers=3)):
+        assert session.receive(frames(error), 1.0) == ([error], [])

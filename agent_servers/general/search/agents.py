@@ -17,7 +17,7 @@ from dovetail.agent_servers.general.search.tree import LocalRules, Node, Search,
 from dovetail.env_servers.environment import Environment
 from dovetail.peer import options
 from dovetail.peer.registry import registered
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.seeds import derive
 
 
@@ -77,9 +77,8 @@ class Searcher(Agent[S]):
                 problem = str(error)
         if source == "rules" or not seat.lookahead:
             why = f"; rules: {problem}" if problem else ""
-            raise DovetailError(
-                f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
-            )
+            text = f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
+            raise Refused("lookahead", text)
         return None
 
     def step(self, decision: Decision) -> Any:

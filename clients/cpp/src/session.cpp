@@ -16,6 +16,14 @@ bool is_final(const std::string& code) {
            code == name_of(Code::name_taken);
 }
 
+/// Whether an error says that this peer may not stay, because its key was revoked, for instance.
+bool expels(const messages::Error& error) {
+    return error.code == name_of(Code::access) && !error.id && !error.answers;
+}
+
+/// Seconds that a `hello` may be without an answer at first, and at most; each time it is twice as long.
+constexpr double kFirstAnswer = 4, kLastAnswer = 16;
+
 }  // namespace
 
 Session::Session(messages::Hello hello) : hello_(std::move(hello)), decoder_(hello_.role) {
@@ -25,7 +33,7 @@ Session::Session(messages::Hello hello) : hello_(std::move(hello)), decoder_(hel
 
 Frame Session::greet(double now) {
     heard_ = now;
-    greeted_ = true;
+    answer_ = std::clamp(2 * answer_, kFirstAnswer, kLastAnswer);
     hello_.resume.reset();
     if (welcome_) hello_.resume = welcome_->session;
     hello_.seen = seen_;
@@ -50,7 +58,7 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     }
     if (std::holds_alternative<messages::Pong>(message)) return std::nullopt;
     if (const auto* welcome = std::get_if<messages::Welcome>(&message)) {
-        greeted_ = false;
+        answer_ = 0;
         const bool same = welcome_ && welcome_->session == welcome->session;
         if (same && !welcome->resumed) return std::nullopt;  // the answer to a hello that was said twice
         if (!welcome->resumed) seen_ = 0;
@@ -64,11 +72,13 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
     }
     if (const auto* error = std::get_if<messages::Error>(&message)) {
         if (error->code == name_of(Code::hello_first)) {
-            if (!greeted_) out.push_back(greet(now));
+            if (answer_ == 0) out.push_back(greet(now));
             return std::nullopt;
         }
-        if (greeted_ && is_final(error->code))
+        if ((answer_ > 0 && is_final(error->code)) || expels(*error)) {
+            answer_ = 0;
             throw Error("the broker refuses: " + utf8::line(error->message));
+        }
     }
     std::visit([&](const auto& each) { seen_ = std::max(seen_, hosting::seq_of(each)); }, message);
     return message;
@@ -79,7 +89,7 @@ double Session::patience() const {
 }
 
 bool Session::silent(double now) const {
-    return now - heard_ > patience();
+    return now - heard_ > std::max(patience(), answer_);
 }
 
 }  // namespace dovetail

@@ -98,7 +98,7 @@ TEST_CASE("hello-first is answered by one hello") {
 }
 
 TEST_CASE("a refusal is final in answer to hello only") {
-    const Map error{{"type", "error"}, {"code", "access"}, {"message", "no"}};
+    const Map error{{"type", "error"}, {"code", "name-taken"}, {"message", "no"}};
     Peer p = peer();
     p.session.greet(0);
     CHECK_THROWS_WITH_AS(p.hear(error), "the broker refuses: no", Error);
@@ -106,17 +106,37 @@ TEST_CASE("a refusal is final in answer to hello only") {
     CHECK(p.hear(error));
 }
 
+TEST_CASE("a peer whose key is revoked hears why") {
+    Map error{{"type", "error"}, {"code", "access"}, {"message", "the key was revoked"}};
+    Peer p = peer();
+    p.session.greet(0);
+    p.hear(kWelcome);
+    CHECK_THROWS_WITH_AS(p.hear(error), "the broker refuses: the key was revoked", Error);
+    error["id"] = 3;
+    CHECK(p.hear(error));
+}
+
 TEST_CASE("silence is four heartbeats, two seconds at least") {
     Peer p = peer();
     p.session.greet(0);
-    CHECK_FALSE(p.session.silent(1.9));
-    CHECK(p.session.silent(2.1));
+    double said = 0;
+    for (const double wait : {4.0, 8.0, 16.0, 16.0}) {  // for the answer to hello
+        CHECK_FALSE(p.session.silent(said + wait));
+        said += wait + 0.1;
+        CHECK(p.session.silent(said));
+        p.session.greet(said);
+    }
     Map welcome = kWelcome;
     welcome["heartbeat"] = 1.0;
-    p.time = 10;
+    p.time = 100;
     p.hear(welcome);
-    CHECK_FALSE(p.session.silent(13.9));
-    CHECK(p.session.silent(14.1));
+    CHECK_FALSE(p.session.silent(103.9));
+    CHECK(p.session.silent(104.1));
+    welcome["heartbeat"] = 0.1;
+    welcome["resumed"] = true;
+    p.hear(welcome);
+    CHECK_FALSE(p.session.silent(101.9));
+    CHECK(p.session.silent(102.1));
 }
 
 TEST_CASE("goodbye") {

@@ -11,6 +11,10 @@ use crate::messages::{
     self, read, Asked, Code, Hello, Incoming, Limits, Pong, Received, ToAll, Welcome, VERSION,
 };
 
+/// How long a `hello` may be without an answer at first, and at most; each time it is twice as long.
+const FIRST_ANSWER: Duration = Duration::from_secs(4);
+const LAST_ANSWER: Duration = Duration::from_secs(16);
+
 /// What a session passes to its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<I> {
@@ -151,7 +155,8 @@ pub struct Session<I> {
     /// The largest frames that are read.
     limits: Limits,
     departed: bool,
-    greeted: bool,
+    /// How long to wait for the answer to `hello`; nothing if none is under way.
+    answer: Option<Duration>,
     heard: Option<Instant>,
     role: std::marker::PhantomData<fn() -> I>,
 }
@@ -167,7 +172,7 @@ impl<I: Incoming> Session<I> {
             welcome: None,
             limits: Limits::default(),
             departed: false,
-            greeted: false,
+            answer: None,
             heard: None,
             role: std::marker::PhantomData,
         }
@@ -178,7 +183,8 @@ impl<I: Incoming> Session<I> {
     /// It is the first frame of every new connection.
     pub fn greet(&mut self, now: Instant, out: &mut Outbox) {
         self.heard = Some(now);
-        self.greeted = true;
+        let wait = self.answer.map_or(FIRST_ANSWER, |wait| 2 * wait);
+        self.answer = Some(wait.min(LAST_ANSWER));
         self.hello.resume = self.welcome.as_ref().map(|each| each.session.clone());
         self.hello.seen = out.seen;
         out.send(&self.hello);
@@ -230,7 +236,7 @@ impl<I: Incoming> Session<I> {
                 });
             }
             ToAll::Welcome(welcome) => {
-                self.greeted = false;
+                self.answer = None;
                 let known = self.welcome.as_ref();
                 // The answer to a `hello` that was said twice comes twice.
                 if welcome.resumed || known.is_none_or(|each| each.session != welcome.session) {
@@ -248,7 +254,8 @@ impl<I: Incoming> Session<I> {
             }
             ToAll::Bye(_) => self.departed = true,
             ToAll::Error(error) => {
-                if self.greeted && self.is_final(&error) {
+                if self.answer.is_some() && self.is_final(&error) || expels(&error) {
+                    self.answer = None;
                     let text = format!("the broker refuses: {}", error.message);
                     return Err(Error::Connection(text));
                 }
@@ -256,7 +263,7 @@ impl<I: Incoming> Session<I> {
                     if out.is_new(error.seq) {
                         events.push(Event::Error(error));
                     }
-                } else if !self.greeted {
+                } else if self.answer.is_none() {
                     // One that was said before the `hello` under way arrived asks for nothing.
                     self.greet(now, out);
                 }
@@ -284,12 +291,13 @@ impl<I: Incoming> Session<I> {
         })
     }
 
-    /// Whether the broker has been silent for so long that the peer must reconnect.
+    /// Whether the broker has been silent for so long that the peer must say `hello` again.
     ///
     /// To be asked only when everything that came has been taken in.
     pub fn silent(&self, now: Instant) -> bool {
+        let patience = self.patience().max(self.answer.unwrap_or_default());
         self.heard
-            .is_some_and(|heard| now.duration_since(heard) > self.patience())
+            .is_some_and(|heard| now.duration_since(heard) > patience)
     }
 
     /// The broker's last answer to `hello`; nothing before the first.
@@ -301,4 +309,9 @@ impl<I: Incoming> Session<I> {
     pub fn departed(&self) -> bool {
         self.departed
     }
+}
+
+/// Whether an error says that this peer may not stay, because its key was revoked, for instance.
+fn expels(error: &messages::Error) -> bool {
+    error.is(Code::Access) && error.id.is_none() && error.answers.is_none()
 }

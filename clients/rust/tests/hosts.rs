@@ -500,6 +500,36 @@ fn a_session_asks_for_itself_again() {
         .session
         .receive([refused], peer.now, &mut Vec::new(), &mut peer.out);
     assert!(refused.unwrap_err().to_string().contains("not you"));
+    let back = Welcome {
+        heartbeat: 0.1,
+        resumed: true,
+        ..Welcome::default()
+    };
+    peer.hear(&[back.encode()]);
+    let mut said = peer.now;
+    for wait in [4, 8, 16, 16].map(Duration::from_secs) {
+        peer.session.greet(said, &mut peer.out);
+        said += wait;
+        assert!(!peer.session.silent(said), "{wait:?}");
+        assert!(peer.session.silent(said + Duration::from_nanos(1)));
+    }
+}
+
+#[test]
+fn a_peer_whose_key_is_revoked_hears_why() {
+    let mut peer = agents();
+    let mut hear = |error: Error| {
+        let frames = [error.encode(), Bye::default().encode()];
+        peer.session
+            .receive(frames, peer.now, &mut Vec::new(), &mut peer.out)
+    };
+    let error = |id| Error {
+        id,
+        ..Error::to(Asked::default(), Code::Access, "the key was revoked")
+    };
+    assert!(hear(error(Some(3))).is_ok());
+    let away = hear(error(None)).unwrap_err().to_string();
+    assert_eq!(away, "the broker refuses: the key was revoked");
 }
 
 fn environments() -> Peer<EnvironmentHost> {

@@ -409,6 +409,23 @@ test("a session greets, answers pings, refuses bad frames and greets again", () 
   );
   const refusal = encode({ type: "error", code: "access", message: "no" });
   assert.throws(() => session.receive([refusal], 3), Refused);
+  let now = 10;
+  for (const wait of [4, 8, 16, 16]) {
+    session.greet(now);
+    assert.ok(!session.silent(now + wait));
+    now += wait + 0.1;
+    assert.ok(session.silent(now));
+  }
+});
+
+test("a peer whose key is revoked hears why", () => {
+  const session = new Session("agent", {});
+  session.greet(0);
+  session.receive([encode(welcome(false))], 0);
+  const error = { type: "error", code: "access", message: "the key was revoked" };
+  assert.equal(session.receive([encode({ ...error, id: 3 })], 1).messages.length, 1);
+  const away = [encode(error), encode({ type: "bye" })];
+  assert.throws(() => session.receive(away, 2), { message: "the broker refuses: the key was revoked" });
 });
 
 test("an experiment asks again after resumption, and counts each result once", async () => {

@@ -124,8 +124,10 @@ class Program:
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_BROKER[role])
         self._peer = b""
         self._waiting: deque[Fields] = deque()
-        self._new = False
-        """Whether the program was welcomed to a session of its own, and has said nothing since."""
+        self._unheard = False
+        """Whether the program has said nothing after its ``hello``."""
+        self._since = 0
+        """What had been said when it did."""
         self._pings = itertools.count(1)
         self._ids = itertools.count(1)
         self._socket = self._context.socket(zmq.ROUTER)
@@ -205,12 +207,10 @@ class Program:
                     f"a message that a broker accepts from an {self.role} (S9.1)",
                     f"{error.code}: {error}",
                 ) from None
-            if message["type"] == "hello" and message == self.greeted and self._new:
-                self._peer = peer  # its hello or our welcome may have been slow: say the same again
-                self.send(self.welcome)
+            if message == self.greeted and self._unheard and self._says_hello_again(peer):
                 continue
             if message["type"] != "pong" and message["type"] != "ping":
-                self._new = False
+                self._unheard = False
             if peer != self._peer and message["type"] == "hello":
                 self._peer = peer
                 self._waiting.clear()
@@ -218,6 +218,19 @@ class Program:
                 self.send({"type": "pong", "number": message.get("number", 0)})
             elif peer == self._peer:
                 self._waiting.append(message)
+
+    def _says_hello_again(self, peer: bytes) -> bool:
+        """Say again what the program has missed, if its ``hello`` came again because we were slow (S4.6)."""
+        missed = [each.frames for each in self.said[self._since :] if each.sender == "kit"]
+        if peer != self._peer:
+            self._peer, self._since = peer, len(self.said)
+        elif self.greeted.get("resume"):
+            return False
+        else:
+            del missed[1:]  # the rest will arrive
+        for frames in missed:
+            self.send(*frames)
+        return True
 
     def hear(self, what: str, patience: float | None = None, *, pongs: bool = False) -> Fields:
         """Return the next message, pings and, if not asked for, pongs aside.
@@ -324,6 +337,7 @@ class Program:
             if message["type"] == "hello":
                 self.greeted = message
                 self.first = self.first or message
+                self._unheard, self._since = True, len(self.said)
                 return message
 
     def resumes(self, patience: float | None = None) -> None:
@@ -338,9 +352,6 @@ class Program:
         """Answer a ``hello``."""
         if not resumed:
             self.seq = 0
-        self._new = not self.greeted.get("resume")
-        while self._new and self._waiting and self._waiting[0] == self.greeted:
-            self._waiting.popleft()
         self.welcome = {
             "type": "welcome",
             "session": session or os.urandom(16).hex(),

@@ -19,6 +19,9 @@ FATAL = {"version", "access", "name-taken"}
 UNREADABLE = {"invalid", "malformed", "limit"}
 """Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
+ANSWER, LONGEST = 4.0, 16.0
+"""Seconds for which a ``hello`` may be unanswered at first, and at most: each time twice as long (S4.6)."""
+
 
 class NameTaken(DovetailError):
     """A name that this peer asks for belongs to another, perhaps to one that was just killed."""
@@ -41,12 +44,13 @@ class Session:
         """Whether the broker sent ``bye``."""
         self.heard = 0.0
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
-        self._greeted = False
+        self._unanswered = 0.0
+        """Seconds to wait for the answer to ``hello``; 0 if none is unanswered."""
 
     def greet(self, now: float) -> bytes:
         """Return a ``hello`` frame that asks to resume the previous session, if any."""
         self.heard = now
-        self._greeted = True
+        self._unanswered = min(max(2 * self._unanswered, ANSWER), LONGEST)
         self.hello.resume = None if self.welcome is None else self.welcome.session
         self.hello.seen = self.seen
         return codec.encode(self.hello)
@@ -74,11 +78,12 @@ class Session:
             elif kind is m.Bye:
                 self.departed = True
             elif kind is m.Error and message.code == "hello-first":
-                if not self._greeted:
+                if not self._unanswered:
                     answers.append(self.greet(now))
             elif kind is m.Error and (
-                (self._greeted and self._is_final(message.code)) or _expels(message)
+                (self._unanswered and self._is_final(message.code)) or _expels(message)
             ):
+                self._unanswered = 0.0
                 text = f"the broker refuses: {message.message}"
                 raise NameTaken(text) if self._may_inherit(message.code) else DovetailError(text)
             else:
@@ -88,7 +93,7 @@ class Session:
 
     def _begins(self, welcome: m.Welcome) -> bool:
         """Process a welcome; return whether it is new, since a repeated ``hello`` gets two."""
-        self._greeted = False
+        self._unanswered = 0.0
         same = self.welcome is not None and self.welcome.session == welcome.session
         if same and not welcome.resumed:
             return False
@@ -108,8 +113,8 @@ class Session:
         return code == "name-taken" and named and self.welcome is None
 
     def silent(self, now: float) -> bool:
-        """Whether the broker has been silent for so long that the peer must reconnect."""
-        return now - self.heard > self.patience
+        """Whether the broker has been silent for so long that the peer must say ``hello`` again."""
+        return now - self.heard > max(self.patience, self._unanswered)
 
     @property
     def patience(self) -> float:

@@ -29,7 +29,7 @@ public:
     std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
 
     /// Whether the broker was silent for so long that the peer must reconnect.
-    /// Before the first `welcome`, say hello again on the same connection.
+    /// Before the first `welcome`, say hello again on the same connection. Waits longer for the answer to each `hello`.
     bool silent(double now) const;
     /// Seconds of silence that are usual.
     double patience() const;
@@ -47,7 +47,7 @@ private:
     Limits limits_;
     std::int64_t seen_ = 0;
     double heard_ = 0;
-    bool greeted_ = false;
+    double answer_ = 0;  // seconds to wait for the answer to a hello; 0 if none is under way
     bool departed_ = false;
 };
 

@@ -21,6 +21,10 @@ const FATAL = new Set(["version", "access", "name-taken"]);
 /** Errors that a peer gets before its first `welcome` only if its `hello` is at fault. */
 const UNREADABLE = new Set(["invalid", "malformed", "limit"]);
 
+/** Seconds that a `hello` may be without an answer at first, and at most; each time it is twice as long. */
+const FIRST_ANSWER = 4;
+const LAST_ANSWER = 16;
+
 /** What some frames resulted in. */
 export interface Received<R extends Role> {
   /** For the role, in order; a `welcome` among them. */
@@ -38,7 +42,8 @@ export class Session<R extends Role = Role> {
   /** The highest `seq` that has arrived. */
   #seen = 0;
   #heard = 0;
-  #greeted = false;
+  /** Seconds to wait for the answer to `hello`; 0 if none is under way. */
+  #answer = 0;
 
   constructor(
     readonly role: R,
@@ -48,7 +53,7 @@ export class Session<R extends Role = Role> {
   /** Return the frame of a `hello` that asks for the session that there was. */
   greet(now: number): Uint8Array {
     this.#heard = now;
-    this.#greeted = true;
+    this.#answer = Math.min(Math.max(2 * this.#answer, FIRST_ANSWER), LAST_ANSWER);
     const { role, identity } = this;
     const resume = this.welcome?.session;
     return encode({
@@ -95,10 +100,11 @@ export class Session<R extends Role = Role> {
         case "error":
           if (message.code === "hello-first") {
             // Frames that were under way before our hello get one each; one hello is enough.
-            if (!this.#greeted) answers.push(this.greet(now));
+            if (!this.#answer) answers.push(this.greet(now));
             break;
           }
-          if (this.#greeted && this.#isFinal(message.code)) {
+          if ((this.#answer && this.#isFinal(message.code)) || expels(message)) {
+            this.#answer = 0;
             throw new Refused(message.code, `the broker refuses: ${message.message}`);
           }
           messages.push(message);
@@ -112,7 +118,7 @@ export class Session<R extends Role = Role> {
 
   /** Take a welcome; return whether it is news: the one for a `hello` that was said twice comes twice. */
   #begins(welcome: Welcome): boolean {
-    this.#greeted = false;
+    this.#answer = 0;
     if (!welcome.resumed && welcome.session === this.welcome?.session) return false;
     if (!welcome.resumed) this.#seen = 0;
     this.welcome = welcome;
@@ -129,10 +135,15 @@ export class Session<R extends Role = Role> {
     return Math.max(4 * (this.welcome?.heartbeat ?? 0), 2);
   }
 
-  /** Whether the broker has been silent for so long that the peer must reconnect. */
+  /** Whether the broker has been silent for so long that the peer must say `hello` again. */
   silent(now: number): boolean {
-    return now - this.#heard > this.patience;
+    return now - this.#heard > Math.max(this.patience, this.#answer);
   }
+}
+
+/** Whether an error says that this peer may not stay, because its key was revoked, for instance. */
+function expels({ code, id, answers }: Failure): boolean {
+  return code === "access" && (id ?? null) === null && (answers ?? null) === null;
 }
 
 /** Return the number of a frame that cannot be read as a message, so that the refusal answers it. */

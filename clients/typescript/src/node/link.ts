@@ -126,7 +126,9 @@ export class Link<R extends Role> {
       this.#warned = true;
       warn(`${what}; waiting${limit < Infinity ? ` up to ${limit} s` : ""} for it`);
     }
-    if (this.#dealer?.ready && session.silent(now)) this.#dealer.open();
+    if (!this.#dealer?.ready || !session.silent(now)) return;
+    if (absent) this.#dealer.send([session.greet(now)]); // on the connection on which its turn may come
+    else this.#dealer.open();
   }
 
   #fail(error: unknown): void {

@@ -28,6 +28,11 @@ final class Session {
 
     private static final long PATIENCE = 2_000_000_000L;
 
+    /** For how long a {@code hello} may be without an answer at first, and at most; each time it is twice as long. */
+    private static final long FIRST_ANSWER = 4_000_000_000L;
+
+    private static final long LAST_ANSWER = 16_000_000_000L;
+
     private final Role role;
     private final String name;
     private final List<Offer> offers;
@@ -35,7 +40,9 @@ final class Session {
     private final Encoder encoder = new Encoder();
     private final Decoder decoder = new Decoder();
     private Welcome welcome;
-    private boolean greeted;
+    /** For how long to wait for the answer to {@code hello}; 0 if none is under way. */
+    private long answer;
+
     private boolean departed;
     private int lost;
     private long heard;
@@ -67,7 +74,7 @@ final class Session {
     /** The frame of a {@code hello}, asking for the session that there was. */
     byte[] greet(long now) {
         heard = now;
-        greeted = true;
+        answer = Math.min(Math.max(2 * answer, FIRST_ANSWER), LAST_ANSWER);
         String resume = welcome == null ? null : welcome.session();
         return encoder.message(Hello.of(Message.VERSION, role)
                 .withName(name)
@@ -105,7 +112,7 @@ final class Session {
             } else if (message instanceof Bye) {
                 departed = true;
             } else if (message instanceof Welcome found) {
-                greeted = false;
+                answer = 0;
                 if (!found.resumed() && welcome != null && welcome.session().equals(found.session())) {
                     continue; // the answer to a hello that was said twice
                 }
@@ -120,10 +127,11 @@ final class Session {
                         .withElements(Math.max(found.limits().elements(), usual.elements())));
                 messages.add(found);
             } else if (message instanceof Error error && error.code().equals(Code.HELLO_FIRST.toWire())) {
-                if (!greeted) { // else the answer to our hello is still to come
+                if (answer == 0) { // else the answer to our hello is still to come
                     answers.add(greet(now));
                 }
-            } else if (message instanceof Error error && greeted && refuses(error)) {
+            } else if (message instanceof Error error && (answer > 0 && refuses(error) || expels(error))) {
+                answer = 0;
                 throw new RefusedException(error.code(), "the broker refuses: " + error.message());
             } else if (!(message instanceof Pong)) {
                 seen = Math.max(seen, message.seq());
@@ -134,6 +142,11 @@ final class Session {
 
     private boolean refuses(Error error) {
         return FINAL.contains(error.code()) || welcome == null && UNREADABLE.contains(error.code());
+    }
+
+    /** Whether an error says that this peer may not stay, because its key was revoked, for instance. */
+    private static boolean expels(Error error) {
+        return error.code().equals(Code.ACCESS.toWire()) && error.id() == null && error.answers() == null;
     }
 
     /** The error for a frame that cannot be read; it answers what the frame asks, which an answer does not. */
@@ -150,8 +163,8 @@ final class Session {
         return welcome == null ? PATIENCE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
     }
 
-    /** Whether the broker has been silent for so long that this peer must reconnect. */
+    /** Whether the broker has been silent for so long that this peer must say {@code hello} again. */
     boolean silent(long now) {
-        return now - heard > patience();
+        return now - heard > Math.max(patience(), answer);
     }
 }

@@ -110,20 +110,40 @@ class SessionTest {
 
     @Test
     void refusalsAreFinalOnlyInAnswerToHello() {
-        byte[] error = Wire.frame("error", "code", "access", "message", "the token is wrong");
+        byte[] error = Wire.frame("error", "code", "name-taken", "message", "choose another name");
         session.greet(0);
         DovetailException refused = assertThrows(DovetailException.class, () -> hear(1, error));
-        assertEquals("the broker refuses: the token is wrong", refused.getMessage());
+        assertEquals("the broker refuses: choose another name", refused.getMessage());
         hear(1, Wire.welcome(false));
         hear(2, error);
         assertEquals(1, messages.size());
     }
 
     @Test
+    void aPeerWhoseKeyIsRevokedHearsWhy() {
+        hear(1, Wire.welcome(false));
+        hear(2, Wire.frame("error", "code", "access", "message", "not yours", "id", 3L));
+        assertEquals(1, messages.size());
+        byte[] error = Wire.frame("error", "code", "access", "message", "the key was revoked");
+        DovetailException refused =
+                assertThrows(DovetailException.class, () -> hear(3, error, Wire.frame("bye", "reason", "revoked")));
+        assertEquals("the broker refuses: the key was revoked", refused.getMessage());
+    }
+
+    @Test
+    void helloIsSaidAgainAfterLongerAndLongerWaits() {
+        long said = 0;
+        for (long wait : new long[] {4, 8, 16, 16}) {
+            session.greet(said);
+            said += wait * SECOND;
+            assertFalse(session.silent(said));
+            assertTrue(session.silent(++said));
+        }
+    }
+
+    @Test
     void silenceIsMeasuredInHeartbeats() {
         session.greet(0);
-        assertFalse(session.silent(2 * SECOND));
-        assertTrue(session.silent(2 * SECOND + 1));
         hear(SECOND, Wire.welcome(false)); // a heartbeat of 1 s
         assertFalse(session.silent(5 * SECOND));
         assertTrue(session.silent(5 * SECOND + 1));
