@@ -137,6 +137,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("rate = 100", "rate = 0", "line 7: [keys.lab], limits.rate must be a number > 0.0, not 0"),
         (f'public = "{ADA}"\n', "", "line 4: [keys.lab] needs 'public'"),
         (ADA, "abc", "[keys.lab], public: 'abc' is not a key; expected 40 characters"),
+        (ADA, "$" + 39 * "a", f"[keys.lab], public: '${39 * 'a'}' is not a key; expected 40"),
         (ADA, BOB, "[keys.lab] and [keys.ada] have the same key"),
         ('"lab" }', '"lap" }', "[pinned], chess: there is no [keys.lap]; did you mean 'lab'?"),
         ("[keys.lab]", '[keys."a\\nb"]', "'a\\nb' is not a name for a key"),

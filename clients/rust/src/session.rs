@@ -11,7 +11,7 @@ use crate::messages::{
     self, read, Asked, Code, Hello, Incoming, Limits, Pong, Received, ToAll, Welcome, VERSION,
 };
 
-/// How long a `hello` may be without an answer at first, and at most; each time it is twice as long.
+/// How long a `hello` may be without an answer at first, and at most; the wait doubles each time.
 const FIRST_ANSWER: Duration = Duration::from_secs(4);
 const LAST_ANSWER: Duration = Duration::from_secs(16);
 

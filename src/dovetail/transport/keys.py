@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def problem(key: str) -> str:
     """Return why a text is not a key; empty if it is one."""
     from zmq.utils import z85
 
-    with contextlib.suppress(ValueError, KeyError):
+    with contextlib.suppress(ValueError, KeyError, struct.error):  # five characters may be too much
         if len(key) == LENGTH and len(z85.decode(key)) == 32:
             return ""
     return f"{key!r} is not a key; expected {LENGTH} characters such as `dovetail keys make` prints"

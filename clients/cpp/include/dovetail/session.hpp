@@ -29,7 +29,7 @@ public:
     std::optional<messages::Incoming> take(std::string_view frame, double now, std::vector<Frame>& out);
 
     /// Whether the broker was silent for so long that the peer must reconnect.
-    /// Before the first `welcome`, say hello again on the same connection. Waits longer for the answer to each `hello`.
+    /// Before the first `welcome`, say hello again on the same connection.
     bool silent(double now) const;
     /// Seconds of silence that are usual.
     double patience() const;
