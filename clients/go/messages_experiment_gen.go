@@ -541,6 +541,8 @@ type Done struct {
 	Seq int64
 	// If the run failed because an agent refused to play or left: its place in `agents`.
 	Blame *int
+	// If the run failed: the code of the error that says why.
+	Code string
 }
 
 func (m *Done) wire(w *wire) {
@@ -552,6 +554,7 @@ func (m *Done) wire(w *wire) {
 	w.check(m.Seq >= 0, "seq", "0 or more")
 	orNil(w, "blame", &m.Blame, integer)
 	w.check(m.Blame == nil || *m.Blame >= 0, "blame", "0 or more")
+	opt(w, "code", &m.Code, "", text)
 }
 
 func (*Done) kind() string { return "done" }

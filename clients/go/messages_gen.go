@@ -32,6 +32,10 @@ const (
 	CodeIllegal = "illegal"
 	// The program that was asked cannot do this, or is gone.
 	CodeUnavailable = "unavailable"
+	// The run names more or fewer agents than its environment has seats.
+	CodeSeats = "seats"
+	// The run does not allow the `lookahead` that the agent asks for or needs.
+	CodeLookahead = "lookahead"
 	// The request was not answered in time.
 	CodeTimeout = "timeout"
 	// The request was given up by its sender.

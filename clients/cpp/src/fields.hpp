@@ -708,6 +708,7 @@ void visit(V& v, M& m, Of<messages::Done>) {
     v.at_least("seq", m.seq, 0);
     v.optional("blame", m.blame);
     v.at_least("blame", m.blame, 0);
+    v.optional("code", m.code);
 }
 
 template <class V, class M>

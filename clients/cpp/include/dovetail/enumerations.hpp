@@ -185,6 +185,10 @@ enum class Code {
     illegal,
     /// The program that was asked cannot do this, or is gone.
     unavailable,
+    /// The run names more or fewer agents than its environment has seats.
+    seats,
+    /// The run does not allow the `lookahead` that the agent asks for or needs.
+    lookahead,
     /// The request was not answered in time.
     timeout,
     /// The request was given up by its sender.
@@ -210,6 +214,8 @@ constexpr void words(Code, Each each) {
     each(Code::unknown, "unknown");
     each(Code::illegal, "illegal");
     each(Code::unavailable, "unavailable");
+    each(Code::seats, "seats");
+    each(Code::lookahead, "lookahead");
     each(Code::timeout, "timeout");
     each(Code::cancelled, "cancelled");
     each(Code::crashed, "crashed");

@@ -1125,6 +1125,8 @@ struct Done {
     std::int64_t seq = 0;
     /// If the run failed because an agent refused to play or left: its place in `agents`. At least 0.
     std::optional<std::int64_t> blame = {};
+    /// If the run failed: the code of the error that says why.
+    std::string code = {};
 };
 
 /// A turn, as watchers may see it. The message `turn`, broker to experiment or observer.

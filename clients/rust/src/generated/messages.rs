@@ -42,6 +42,10 @@ pub enum Code {
     Illegal,
     /// The program that was asked cannot do this, or is gone.
     Unavailable,
+    /// The run names more or fewer agents than its environment has seats.
+    Seats,
+    /// The run does not allow the `lookahead` that the agent asks for or needs.
+    Lookahead,
     /// The request was not answered in time.
     Timeout,
     /// The request was given up by its sender.
@@ -65,6 +69,8 @@ words! { Code;
     Unknown "unknown",
     Illegal "illegal",
     Unavailable "unavailable",
+    Seats "seats",
+    Lookahead "lookahead",
     Timeout "timeout",
     Cancelled "cancelled",
     Crashed "crashed",
@@ -1888,6 +1894,8 @@ pub struct Done {
     pub seq: u64,
     /// If the run failed because an agent refused to play or left: its place in `agents`.
     pub blame: Option<usize>,
+    /// If the run failed: the code of the error that says why.
+    pub code: String,
 }
 
 record! { Done "type" = "done";
@@ -1897,6 +1905,7 @@ record! { Done "type" = "done";
     message "message" = Default::default(),
     seq "seq" = 0,
     blame "blame" = None,
+    code "code" = Default::default(),
 }
 
 /// A turn, as watchers may see it.

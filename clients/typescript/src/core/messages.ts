@@ -141,6 +141,10 @@ export type Code =
   | "illegal"
   /** The program that was asked cannot do this, or is gone. */
   | "unavailable"
+  /** The run names more or fewer agents than its environment has seats. */
+  | "seats"
+  /** The run does not allow the `lookahead` that the agent asks for or needs. */
+  | "lookahead"
   /** The request was not answered in time. */
   | "timeout"
   /** The request was given up by its sender. */
@@ -162,6 +166,8 @@ export const Code = s.oneOf<Code>(
   "unknown",
   "illegal",
   "unavailable",
+  "seats",
+  "lookahead",
   "timeout",
   "cancelled",
   "crashed",
@@ -1889,6 +1895,8 @@ export interface Done {
   seq: number;
   /** If the run failed because an agent refused to play or left: its place in `agents`. */
   blame: number | null;
+  /** If the run failed: the code of the error that says why. */
+  code: string;
 }
 export const Done = message<Done>("done", {
   run: s.required(s.integer),
@@ -1897,6 +1905,7 @@ export const Done = message<Done>("done", {
   message: s.optional(s.text, ""),
   seq: s.optional(s.within(0), 0),
   blame: s.optional(s.nullable(s.within(0)), null),
+  code: s.optional(s.text, ""),
 });
 
 /** A turn, as watchers may see it. */

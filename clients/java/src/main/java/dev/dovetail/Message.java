@@ -277,6 +277,10 @@ public sealed interface Message extends Encodable {
         ILLEGAL("illegal"),
         /** The program that was asked cannot do this, or is gone. */
         UNAVAILABLE("unavailable"),
+        /** The run names more or fewer agents than its environment has seats. */
+        SEATS("seats"),
+        /** The run does not allow the {@code lookahead} that the agent asks for or needs. */
+        LOOKAHEAD("lookahead"),
         /** The request was not answered in time. */
         TIMEOUT("timeout"),
         /** The request was given up by its sender. */
@@ -4038,6 +4042,7 @@ public sealed interface Message extends Encodable {
      * @param message One line for a person, or empty.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param blame If the run failed because an agent refused to play or left: its place in {@code agents}.
+     * @param code If the run failed: the code of the error that says why.
      */
     record Done(
             long run,
@@ -4045,30 +4050,36 @@ public sealed interface Message extends Encodable {
             DoneReason reason,
             String message,
             long seq,
-            Integer blame) implements Message {
+            Integer blame,
+            String code) implements Message {
         /** {@return {@code Done} with defaults in the other fields} */
         public static Done of(long run, long finished) {
-            return new Done(run, finished, DoneReason.FINISHED, "", 0L, null);
+            return new Done(run, finished, DoneReason.FINISHED, "", 0L, null, "");
         }
 
         /** {@return a copy with another {@code reason}} */
         public Done withReason(DoneReason reason) {
-            return new Done(run, finished, reason, message, seq, blame);
+            return new Done(run, finished, reason, message, seq, blame, code);
         }
 
         /** {@return a copy with another {@code message}} */
         public Done withMessage(String message) {
-            return new Done(run, finished, reason, message, seq, blame);
+            return new Done(run, finished, reason, message, seq, blame, code);
         }
 
         /** {@return a copy with another {@code seq}} */
         public Done withSeq(long seq) {
-            return new Done(run, finished, reason, message, seq, blame);
+            return new Done(run, finished, reason, message, seq, blame, code);
         }
 
         /** {@return a copy with another {@code blame}} */
         public Done withBlame(Integer blame) {
-            return new Done(run, finished, reason, message, seq, blame);
+            return new Done(run, finished, reason, message, seq, blame, code);
+        }
+
+        /** {@return a copy with another {@code code}} */
+        public Done withCode(String code) {
+            return new Done(run, finished, reason, message, seq, blame, code);
         }
 
         @Override
@@ -4081,6 +4092,7 @@ public sealed interface Message extends Encodable {
                     .put("message", message, "")
                     .put("seq", seq, 0L)
                     .put("blame", blame, null)
+                    .put("code", code, "")
                     .map();
         }
 
@@ -4092,7 +4104,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("reason", Reader.word(DoneReason.class), DoneReason.FINISHED),
                     fields.optional("message", Reader.TEXT, ""),
                     fields.optional("seq", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("blame", Reader.orNil(Reader.atLeast(Reader.INDEX, 0)), null));
+                    fields.optional("blame", Reader.orNil(Reader.atLeast(Reader.INDEX, 0)), null),
+                    fields.optional("code", Reader.TEXT, ""));
         }
     }
 
