@@ -127,8 +127,8 @@ export class Link<R extends Role> {
       warn(`${what}; waiting${limit < Infinity ? ` up to ${limit} s` : ""} for it`);
     }
     if (!this.#dealer?.ready || !session.silent(now)) return;
-    if (absent)
-      this.#dealer.send([session.greet(now)]); // on the connection on which its turn may come
+    // Before the first welcome on the same connection: another would wait for its turn again.
+    if (absent) this.#dealer.send([session.greet(now)]);
     else this.#dealer.open();
   }
 
