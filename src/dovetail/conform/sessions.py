@@ -58,18 +58,6 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             if len(lines) != 1 or "you may not come in" not in lines[0]:
                 raise Failed("one line with the broker's text on standard error", repr(p.stderr()))
 
-    @case("S13.6")
-    def sent_away(p: Program) -> None:
-        """An `error` `access` that answers nothing, then `bye`: the program shows the text and ends with status 1."""
-        works(p)
-        if role == "experiment":
-            listen(p)
-        text = "the key 'ann' was revoked"
-        p.send({"type": "error", "code": "access", "message": text}, {"type": "bye"})
-        p.exits(1)
-        if role != "experiment" and text not in p.stderr():
-            raise Failed("the broker's text on standard error", repr(p.stderr()))
-
     @case("S4.9")
     def pings_are_answered(p: Program) -> None:
         """A peer must answer each `ping` with a `pong` of the same number."""
@@ -291,6 +279,16 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             works(p)
             p.send(HELLO_FIRST)
             p.resumes()  # of the new session, counting from its beginning
+
+        @case("S13.6")
+        def sent_away(p: Program) -> None:
+            """An `error` `access` that answers nothing, then `bye`: the program shows the text and ends with status 1."""
+            works(p)
+            text = "the key 'ann' was revoked"
+            p.send({"type": "error", "code": "access", "message": text}, {"type": "bye"})
+            p.exits(1)
+            if text not in p.stderr():
+                raise Failed("the broker's text on standard error", repr(p.stderr()))
 
         @case("S4.8")
         def goodbye_of_the_broker(p: Program) -> None:
