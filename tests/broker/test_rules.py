@@ -311,9 +311,7 @@ def test_a_refused_seat_fails_the_run() -> None:
     table.agents[1].says(m.Error("unavailable", "I play chess only", answers=init.seq))  # type: ignore[attr-defined]
     over(table, reason="cancelled", blame=None, outcome=None)
     table.environment.hears(m.Close)
-    table.experiment.hears(
-        m.Done, reason="failed", message="I play chess only", code="unavailable"
-    )
+    table.experiment.hears(m.Done, reason="failed", message="I play chess only", code="unavailable")
     for agent in table.agents:
         agent.hears(m.Leave)
 
