@@ -28,7 +28,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the cl
 
 test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, and check the pages with axe (slow)
 	$(BIN)/python -m pytest -m slow tests/web
+
+studies: $(STAMP) ## run every row of the studies at its small size
+	$(BIN)/dovetail study --all --quick
 
 playthroughs: $(STAMP) ## write tests/playthroughs after a change of rules
 	$(BIN)/python -m tests.playthroughs.record

@@ -50,57 +50,53 @@ def work(name: str, row_key: str, unit: Unit) -> tuple[Result, float]:
 
 
 def run(
-    whole: Study,
-    rows: Sequence[Row],
+    chosen: Sequence[tuple[Study, Sequence[Row]]],
     wanted: SizeName,
     count: int | None = None,
     jobs: int = 1,
     out: Path = OUT,
     told: Callable[[str], None] = print,
-    most: int | None = None,
 ) -> None:
     """Do what is not done yet of some rows.
 
     Args:
-        whole: the study.
-        rows: of it, each with code.
+        chosen: studies, each with those of its rows to run, which have code.
         wanted: the size; a row that does not have it runs at the next smaller one.
         count: seeds; a row's own number if None.
         jobs: processes.
         out: the folder of the results.
         told: called with a line for each piece.
-        most: pieces of each row; None for all.
 
     Raises:
         DovetailError: a row has no code.
     """
-    todo: list[tuple[Row, SizeName, Results, Unit]] = []
-    taken: set[tuple[str, bytes]] = set()
-    for row in rows:
+    todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
+    taken: set[tuple[str, str, bytes]] = set()
+    for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
         if not row.runs:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
         results = Results([file(out, whole.name, row, size)])
-        for unit in results.todo(units(row, size, count)[:most]):
-            piece = (row.shares or row.key, key(unit))
+        for unit in results.todo(units(row, size, count)):
+            piece = (whole.name, row.shares or row.key, key(unit))
             if piece not in taken:
                 taken.add(piece)
-                todo.append((row, size, results, unit))
+                todo.append((whole.name, row, size, results, unit))
 
     def keep(number: int, found: tuple[Result, float]) -> None:
-        row, size, results, unit = todo[number]
+        name, row, size, results, unit = todo[number]
         results.add(unit, *found)
-        told(f"{whole.name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
+        told(f"{name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
 
     if jobs == 1:
-        for number, (row, _, _, unit) in enumerate(todo):
-            keep(number, work(whole.name, row.key, unit))
+        for number, (name, row, _, _, unit) in enumerate(todo):
+            keep(number, work(name, row.key, unit))
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         waiting = {
-            pool.submit(work, whole.name, row.key, unit): number
-            for number, (row, _, _, unit) in enumerate(todo)
+            pool.submit(work, name, row.key, unit): number
+            for number, (name, row, _, _, unit) in enumerate(todo)
         }
         try:
             for each in as_completed(waiting):

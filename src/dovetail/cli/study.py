@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,17 +32,12 @@ def study(
     part: Annotated[
         bool, typer.Option("--part", help="Run at a size between --quick and the study's.")
     ] = False,
-    smoke: Annotated[
-        bool,
-        typer.Option(
-            "--smoke",
-            help="Run one piece of each kind of work at the size of --quick; draw nothing.",
-        ),
-    ] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Trainings of each row, with seeds from 1 on.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; as many as there are cores if not given.")
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Run every study.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the rows and run nothing.")] = False,
     page: Annotated[
@@ -57,30 +53,29 @@ def study(
     """
     from dovetail.experiments.studies import pages, rows, working
 
-    if quick + part + smoke > 1:
-        raise UsageError("--quick, --part and --smoke exclude each other; give one of them")
+    if quick and part:
+        raise UsageError("--quick and --part exclude each other; give one of them")
     if (name is None) == (not all_):
         raise UsageError(f"give a study or --all; the studies are {', '.join(rows.STUDIES)}")
-    names = rows.STUDIES if name is None else (name,)
-    size: rows.SizeName = "quick" if quick or smoke else "part" if part else "study"
-    for each in names:
-        whole = rows.study(each)
-        chosen = [whole.row(row)] if row is not None else list(whole.rows)
-        if listed:
-            show(_listing(whole.name, [pages.find(whole, one) for one in chosen]))
-            continue
-        if page:
-            typer.echo(f"{pages.write(each)} is written")
-            continue
-        able = chosen if row is not None else [one for one in chosen if one.runs]
-        if smoke:  # the first row of each kind of work
-            able = list({one.work: one for one in reversed(able)}.values())[::-1]
-        working.run(
-            *(whole, able, size, seeds, jobs),
-            told=lambda line: typer.echo(line, err=True),
-            most=1 if smoke else None,
-        )
-        for one in () if smoke else able:
+    studies = [rows.study(each) for each in (rows.STUDIES if name is None else (name,))]
+    if page:
+        for whole in studies:
+            typer.echo(f"{pages.write(whole.name)} is written")
+        return
+    size: rows.SizeName = "quick" if quick else "part" if part else "study"
+    chosen = [(whole, whole.rows if row is None else [whole.row(row)]) for whole in studies]
+    if listed:
+        for whole, some in chosen:
+            show(_listing(whole.name, [pages.find(whole, one) for one in some]))
+        return
+    if row is None:
+        chosen = [(whole, [one for one in some if one.runs]) for whole, some in chosen]
+    working.run(
+        *(chosen, size, seeds, jobs or os.cpu_count() or 1),
+        told=lambda line: typer.echo(line, err=True),
+    )
+    for whole, some in chosen:
+        for one in some:
             found = pages.at(whole, one, working.pick(one, size), seeds)
             typer.echo("\n".join(pages.section(whole, found)))
 

@@ -85,15 +85,15 @@ def test_work_that_is_done_is_not_done_again_even_after_a_line_was_cut(
 ) -> None:
     lines: list[str] = []
     row = sums.row("halves")
-    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    working.run([(sums, [row])], "study", out=tmp_path, told=lines.append)
     assert len(lines) == 5
     path = working.file(tmp_path, "sums", row, "study")
     path.write_bytes(path.read_bytes()[:-20])  # a kill in the middle of the last line
     assert len(Results([path]).done(working.units(row, "study"))) == 4
-    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    working.run([(sums, [row])], "study", out=tmp_path, told=lines.append)
     assert len(lines) == 6
     assert "seed=5" in lines[-1]
-    working.run(sums, [row], "study", out=tmp_path, told=lines.append)
+    working.run([(sums, [row])], "study", out=tmp_path, told=lines.append)
     assert len(lines) == 6
     path.write_bytes(path.read_bytes() + b'{"unit": 3}\n')
     with pytest.raises(DovetailError, match="not a result"):
@@ -104,13 +104,13 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     row = sums.row("halves")
     out, kept = tmp_path / "out", tmp_path / "kept"
     assert pages.find(sums, row, out, kept).size is None
-    working.run(sums, [row], "quick", out=out, told=lambda line: None)
+    working.run([(sums, [row])], "quick", out=out, told=lambda line: None)
     found = pages.find(sums, row, out, kept)
     assert (found.size, found.whole, pages.verdict(found)) == ("quick", True, "agrees")
-    working.run(sums, [row], "study", 2, out=out, told=lambda line: None)
+    working.run([(sums, [row])], "study", 2, out=out, told=lambda line: None)
     # Two of five seeds at the study's size do not displace what is complete.
     assert pages.find(sums, row, out, kept).size == "quick"
-    working.run(sums, [row], "study", out=out, told=lambda line: None)
+    working.run([(sums, [row])], "study", out=out, told=lambda line: None)
     text = pages.page(sums, [pages.find(sums, each, out, kept) for each in sums.rows])
     assert "| won | 0.5 | 0.46 | 9 games a seed, 5 seeds |" in text
     assert "45 games, distinct: all." in text
@@ -121,9 +121,9 @@ def test_a_size_follows_the_seeds_that_were_run(sums: Study, tmp_path: Path) -> 
     row = sums.row("halves")
     out, kept = tmp_path / "out", tmp_path / "kept"
     for seeds, quick, whole in ((2, "6 games", "2 seeds"), (7, "21 games", "7 seeds")):
-        working.run(sums, [row], "quick", seeds, out=out, told=lambda line: None)
+        working.run([(sums, [row])], "quick", seeds, out=out, told=lambda line: None)
         assert pages.ran(pages.find(sums, row, out, kept)) == quick
-        working.run(sums, [row], "study", seeds, out=out, told=lambda line: None)
+        working.run([(sums, [row])], "study", seeds, out=out, told=lambda line: None)
         shown = pages.ran(pages.at(sums, row, "study", seeds, out))
         assert shown == f"9 games a seed, {whole}"
     assert pages.ran(pages.find(sums, row, out, kept)) == "9 games a seed, 7 seeds"
@@ -137,7 +137,7 @@ def test_pages_keep_the_results_that_they_rest_on(
     with pytest.raises(DovetailError, match="top of a checkout"):
         pages.write("sums", out, docs)
     docs.mkdir()
-    working.run(sums, [sums.row("halves")], "quick", out=out, told=lambda line: None)
+    working.run([(sums, [sums.row("halves")])], "quick", out=out, told=lambda line: None)
     first = pages.write("sums", out, docs).read_text()
     # Another checkout has no out/, and writes the same page from what was kept.
     assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
