@@ -217,7 +217,7 @@ def as_four_pairs(one: float, two: float) -> list[tuple[int, float]]:
     return [(2 * int(one + two), 4.0)]
 
 
-def tested(
+def decided(
     rng: np.random.Generator, test: Sprt, difference: float, cells: int, counted: Counted
 ) -> tuple[str, int, float]:
     """Return the verdict, the pairs that were played, and the score at the stop."""
@@ -249,12 +249,12 @@ def test_pairs_decide_sooner_than_games_and_repeated_pairs_err(true_elo: float, 
     runs = 100
     errors, lengths = {}, {}
     for name, cells, counted in (("pairs", 5, as_pair), ("games", 3, as_games)):
-        found = [tested(rng, test, difference, cells, counted) for _ in range(runs)]
+        found = [decided(rng, test, difference, cells, counted) for _ in range(runs)]
         errors[name] = sum(verdict == wrong for verdict, _, _ in found)
         lengths[name] = sum(played for _, played, _ in found) / runs
     assert max(errors.values()) <= 11  # more has probability 0.4 % at 5 %
     assert lengths["games"] > 1.15 * lengths["pairs"]
-    repeated = [tested(rng, test, difference, 5, as_four_pairs)[0] for _ in range(runs)]
+    repeated = [decided(rng, test, difference, 5, as_four_pairs)[0] for _ in range(runs)]
     assert repeated.count(wrong) > 20  # about a third
 
 
@@ -263,7 +263,7 @@ def test_the_rating_at_the_stop_of_a_test_is_biased() -> None:
     rng = np.random.default_rng(15)
     test = Sprt(0, 30, model="logistic")
     difference = worth_of(15.0)
-    found = [tested(rng, test, difference, 5, as_pair) for _ in range(150)]
+    found = [decided(rng, test, difference, 5, as_pair) for _ in range(150)]
     won = [elo(score) for verdict, _, score in found if verdict == "H1"]
     assert len(won) > 40
     assert 25 < sum(won) / len(won) < 40
