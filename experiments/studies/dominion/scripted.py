@@ -123,7 +123,7 @@ def _grouped(done: Done) -> dict[tuple[str, str, int], list[Result]]:
 
 def _bots_row(players: int, table: str, printed: Sequence[tuple[float, ...]]) -> Row:
     sizes: dict[Any, Size] = {
-        "quick": Size("{games:,} of 100,000 games a pair", {"games": 200}),
+        "quick": Size("{games:,} of 100,000 games a pair", {"games": 200}, 1),
         "part": Size("{games:,} of 100,000 games a pair", {"games": 10_000}),
         "study": Size("{games:,} games a pair", {"games": 20_000}),
     }

@@ -60,7 +60,7 @@ def _shares(printed: Sequence[tuple[float, ...]], games: int) -> list[tuple[floa
 
 def _self_play_sizes() -> dict[Any, Size]:
     return {
-        "quick": Size("60 of 50,000 games, {seeds}", {"set": 20, "sets": 3}),
+        "quick": Size("60 of 50,000 games, {seeds}", {"set": 20, "sets": 3}, 2),
         "part": Size("1,000 of 50,000 games, {seeds}", {"set": 1_000, "sets": 1}),
         "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
     }
@@ -120,7 +120,7 @@ def _minimax_sizes() -> dict[Any, Size]:
     some = {"first": 1_000, "set": 50, "sets": 1, "control": 1_000, "depth": 5}
     all_ = {"first": 1_000, "set": 500, "sets": 5, "control": 3_500, "depth": 5}
     return {
-        "quick": Size("20 of 1,000, 5 of 2,500 and 20 of 3,500 games, {seeds}", few),
+        "quick": Size("20 of 1,000, 5 of 2,500 and 20 of 3,500 games, {seeds}", few, 2),
         "part": Size("1,000 of 1,000, 50 of 2,500 and 1,000 of 3,500 games, {seeds}", some),
         "study": Size("1,000, 2,500 and 3,500 games, {seeds}", all_),
     }
@@ -400,7 +400,7 @@ STUDY = Study(
             "Minimax of depth 5 on 6 x 6 with the bug of version 1.3",
             "White 1,388, Black 2,612, 8.64 moves (6.4a).",
             {
-                "quick": Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}),
+                "quick": Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}, 2),
                 "part": Size("50 of 4,000 games, {seeds}", {"games": 50, "depth": 5}),
                 "study": Size("4,000 games, {seeds}", {"games": 4_000, "depth": 5}),
             },
@@ -432,7 +432,7 @@ STUDY = Study(
             "Connect Four, self-play, 50,000 games",
             "32,891 to 17,096, 13 draws, 8.02 moves (6.5).",
             {
-                "quick": Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}),
+                "quick": Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}, 2),
                 "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
             },
             partial(_four_units, False),
@@ -451,7 +451,7 @@ STUDY = Study(
             "Connect Four, minimax of depth 3 against a learner, 5,000 games",
             "4,282 to 708, 10 draws, 10.16 moves (6.6).",
             {
-                "quick": Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}),
+                "quick": Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}, 2),
                 "study": Size("5,000 games, {seeds}", {"set": 500, "sets": 10}),
             },
             partial(_four_units, True),

@@ -394,7 +394,9 @@ STUDY = Study(
             "H: units set by hand",
             "about 5,200 rows, the mean of 10 games (figure 4.1).",
             {
-                "quick": Size("{games} games, cut at 20,000 pieces", {"games": 2, "most": 20_000}),
+                "quick": Size(
+                    "{games} games, cut at 20,000 pieces", {"games": 2, "most": 20_000}, 1
+                ),
                 "part": Size(
                     "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
                 ),
@@ -536,7 +538,9 @@ STUDY = Study(
             "Players of the literature",
             "13 players, 30 to 51,000,000 rows (section 3).",
             {
-                "quick": Size("{games} games, cut at 10,000 pieces", {"games": 2, "most": 10_000}),
+                "quick": Size(
+                    "{games} games, cut at 10,000 pieces", {"games": 2, "most": 10_000}, 1
+                ),
                 "part": Size(
                     "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
                 ),
