@@ -31,7 +31,7 @@ KINDS = {
 """What can happen, and how often relative to the others."""
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PATIENCE = 60.0
-"""Seconds after the last fault within which a run must end."""
+"""Seconds after the last fault within which a run must end, or another episode of it."""
 
 Account = tuple[int, int, str, int, list[float], Any, str]
 """Of an episode: index, seed, reason, turns, totals, outcome, digest of the actions."""
@@ -283,7 +283,7 @@ class Theatre:
         The faults come after a time, or when their part of the episodes is over, so that all of them come.
 
         Raises:
-            Chaos: an episode is lost or doubled, or the journal has others.
+            Chaos: the run hangs, an episode is lost or doubled, or the journal has others.
         """
         chance = random.Random(seed)
         experiment = self.experiment
@@ -309,13 +309,13 @@ class Theatre:
                 self._supervise()
                 found = run.poll(0.05)
                 done = found is None
-                results += found or []
+                if found:
+                    results += found
+                    end = time.monotonic() + PATIENCE
             if left and not done:
                 self.happens(chance)
         if not done:
-            raise Chaos(
-                f"{len(results)} of {episodes} episodes {PATIENCE:g} s after the last fault"
-            )
+            raise Chaos(f"no episode for {PATIENCE:g} s after {len(results)} of {episodes}")
         for agent in agents:
             experiment.cleanup(agent, timeout=PATIENCE)
         told = sorted(account(each) for each in results)
