@@ -25,7 +25,8 @@ from dovetail.experiments.instance import Instance
 from dovetail.experiments.results import Results, RunOptions, unplayed
 from dovetail.peer.address import broker
 from dovetail.peer.inbox import Inbox
-from dovetail.peer.link import GIVE_UP, Link
+from dovetail.peer.link import Link
+from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport.keys import Key

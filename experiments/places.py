@@ -18,14 +18,13 @@ from typing import Any, Unpack
 from dovetail.experiments.checking import named
 from dovetail.experiments.client import Experiment, Run
 from dovetail.experiments.file import ExperimentFile, Mistake
-from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.results import RunOptions
 from dovetail.experiments.shards import DealtRun, Shards
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
-from dovetail.peer.link import GIVE_UP
 from dovetail.peer.presets import preset
+from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Step
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import merge
@@ -347,6 +346,8 @@ def at_broker(
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other processes."""
+    from dovetail.experiments.inprocess import InProcess  # the broker, which other places run as a program
+
     if file.environment.command is not None:
         raise Mistake(
             "[environment]: a program started by command cannot play in process; remove --in-process",

@@ -25,7 +25,7 @@ from dovetail.experiments.schedule import Played
 from dovetail.experiments.shards import refusal
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan
-from dovetail.peer.link import GIVE_UP
+from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
 

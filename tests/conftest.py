@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import zmq
+from tests.forking import Forker
 from tests.groups import GROUPS, group
 
 TOP = Path(__file__).resolve().parents[1]
@@ -60,6 +61,14 @@ def _logs() -> Iterator[None]:
     yield
     for each in [each for each in logging.root.handlers if each not in before]:
         logging.root.removeHandler(each)
+
+
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    """Return what forks the command line for the tests of this worker."""
+    forker = Forker("tests.cli.programs")
+    yield forker
+    forker.close()
 
 
 def _refused(what: str, original: Any) -> Any:

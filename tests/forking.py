@@ -65,7 +65,7 @@ class Forked:
         stdin: int,
         stdout: int,
         stderr: int | IO[bytes],
-        cwd: Path = TOP,
+        cwd: Path | None = None,
         text: bool = False,
     ) -> None:
         self.stdin: IO[Any] | None = None
@@ -83,11 +83,13 @@ class Forked:
                     stream = os.fdopen(reading) if text else os.fdopen(reading, "rb", buffering=0)
                     setattr(self, name, stream)
                     theirs.append(writing)
+            elif wanted == subprocess.STDOUT:
+                theirs.append(os.dup(theirs[-1]))
             elif isinstance(wanted, int):
                 theirs.append(os.open(os.devnull, os.O_RDWR))
             else:
                 theirs.append(os.dup(wanted.fileno()))
-        request = json.dumps([list(command), str(cwd), dict(env)]).encode()
+        request = json.dumps([list(command), str(cwd or Path.cwd()), dict(env)]).encode()
         socket.send_fds(control, [request], theirs)
         for each in theirs:
             os.close(each)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dovetail.experiments.statistics.estimates import Estimate
 
@@ -70,6 +69,8 @@ def censored(
 
 
 def _mean(total: float, ended: int, kind: str) -> Estimate:
+    from scipy.optimize import brentq
+
     if ended == 0:
         return Estimate(math.inf, total / NONE, math.inf)
     middle = total / ended

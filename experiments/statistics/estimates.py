@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import special
-
 Z = 1.959964
 """Standard normal quantile of a two-sided 95 % interval."""
 
@@ -37,6 +35,8 @@ def quantile(degrees: float, level: float = 0.95) -> float:
     >>> round(quantile(4), 6)
     2.776445
     """
+    from scipy import special
+
     return float(special.stdtrit(degrees, (1 + level) / 2))
 
 

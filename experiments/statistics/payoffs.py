@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog, minimize
 
 from dovetail.experiments.statistics.ratings import Floats
 
@@ -23,6 +22,8 @@ def nash_averaging(payoffs: Floats) -> tuple[Floats, Floats]:
     Raises:
         ValueError: it is not antisymmetric.
     """
+    from scipy.optimize import linprog, minimize
+
     n = len(payoffs)
     if payoffs.shape != (n, n) or np.abs(payoffs + payoffs.T).max() > 1e-9:
         raise ValueError("Nash averaging needs an antisymmetric table: row i, column j = -(j, i)")

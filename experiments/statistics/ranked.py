@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from dovetail.experiments.statistics.estimates import (
     Estimate,
@@ -68,6 +67,8 @@ class _Model:
 
     def ratings(self, counts: Floats | None = None) -> dict[str, float]:
         """Return the ratings if each unit counts so many times."""
+        from scipy.optimize import minimize
+
         tables = [
             (rows, weights if counts is None else weights * counts[units])
             for rows, units, weights in self.tables

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from dovetail.experiments.statistics.scores import C, expected
 
@@ -90,6 +89,8 @@ class Sprt:
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Return the root between two poles, neither of which belongs to the range."""
+    from scipy.optimize import brentq
+
     width = high - low
     return float(brentq(function, low + 1e-12 * width, high - 1e-12 * width, xtol=1e-14))
 

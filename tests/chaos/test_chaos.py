@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,6 @@ from bench.chaos.theatre import Theatre, undisturbed
 from tests.forking import Forked, Forker
 
 EPISODES = 40
-
-
-@pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    forker = Forker("tests.cli.programs")
-    yield forker
-    forker.close()
 
 
 @pytest.mark.timeout(900)

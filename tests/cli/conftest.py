@@ -149,13 +149,6 @@ class Terminals:
                 program.kill()
 
 
-@pytest.fixture(scope="session")
-def forker() -> Iterator[Forker]:
-    forker = Forker("tests.cli.programs")
-    yield forker
-    forker.close()
-
-
 @pytest.fixture
 def terminals(tmp_path: Path, forker: Forker) -> Iterator[Terminals]:
     found = Terminals(tmp_path, forker)

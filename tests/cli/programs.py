@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from collections.abc import Callable
 
@@ -19,5 +21,9 @@ def dovetail_(*arguments: str) -> int:
     sys.argv = ["dovetail", *arguments]
     return cli.main()
 
+
+for each in ("broker", "env", "agent"):  # Typer imports and builds a command when it is used first
+    with contextlib.redirect_stdout(io.StringIO()):
+        dovetail_(each, "--help")
 
 PROGRAMS: dict[str, Callable[..., int]] = {"dovetail": dovetail_, "experiment": experiment.main}

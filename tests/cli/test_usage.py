@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import dovetail as package
+from dovetail import cli
 from dovetail.broker import core
 from dovetail.cli import experiments as commands
 from dovetail.peer import plugins
@@ -287,14 +290,30 @@ def test_output_that_nobody_reads(tmp_path: Path) -> None:
     assert b"BrokenPipe" not in err
 
 
-def test_little_is_imported_for_an_agent(tmp_path: Path) -> None:
+LARGE = ("matplotlib", "sqlalchemy", "scipy", "numba", "pandas")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "large"),
+    [
+        (["--help"], (*LARGE, "numpy", "zmq")),
+        (["agent", f"{HERE}/count_up.py:First", "--seed", "1"], LARGE),
+    ],
+)
+def test_little_is_imported(tmp_path: Path, arguments: list[str], large: tuple[str, ...]) -> None:
     code = (
-        "import sys; from dovetail.cli import main; sys.argv = ['dovetail', 'agent', "
-        f"{f'{HERE}/count_up.py:First'!r}, '--seed', '1']; main(); "
-        "print([each for each in ('matplotlib', 'sqlalchemy', 'numba', 'pandas') "
-        "if each in sys.modules])"
+        f"import sys; from dovetail.cli import main; sys.argv = ['dovetail', *{arguments}]; main(); "
+        f"print([each for each in {large} if each in sys.modules])"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert found.stdout == "[]\n"
+    assert found.stdout.endswith("[]\n")
+
+
+def test_every_command_is_found_in_its_module() -> None:
+    for home in set(cli.COMMANDS.values()):
+        part = typer.Typer()
+        importlib.import_module(f"dovetail.cli.{home}").add(part)
+        added = typer.main.get_group(part).commands
+        assert set(added) == {name for name, module in cli.COMMANDS.items() if module == home}

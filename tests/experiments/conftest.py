@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.experiments.blank import blank
+from tests.forking import Forked, Forker
 
-from dovetail.experiments import plot
+from dovetail.experiments import plot, processes
 
 SMALL = """
 name = "small"
@@ -59,3 +65,19 @@ def small(tmp_path: Path) -> Path:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the pictures of this process empty."""
     monkeypatch.setattr(plot, "save", blank)
+
+
+@pytest.fixture
+def forked(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the programs that experiments of this process start: importing takes each longer than its part."""
+
+    def popen(
+        command: Sequence[str], *, process_group: int, preexec_fn: Any, **more: Any
+    ) -> subprocess.Popen[bytes] | Forked:
+        if command[:3] != [sys.executable, "-m", "dovetail"]:
+            tied: Any = {"process_group": process_group, "preexec_fn": preexec_fn}
+            return subprocess.Popen(command, **tied, **more)
+        return forker.popen(["dovetail", *command[3:]], **more)
+
+    forking = SimpleNamespace(**{**vars(subprocess), "Popen": popen})
+    monkeypatch.setattr(processes, "subprocess", forking)

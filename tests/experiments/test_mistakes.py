@@ -143,6 +143,7 @@ def test_what_only_the_agent_can_check(small: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [

@@ -38,6 +38,7 @@ def file(tmp_path: Path) -> ExperimentFile:
     return read(tmp_path / "file.toml")
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("where", [places.in_this_program, places.own_processes])
 def test_its_agents_use_it(where: Any, file: ExperimentFile) -> None:
     with where(file) as place:

@@ -43,7 +43,7 @@ def account(execution: Execution) -> list[Any]:
 
 
 @pytest.fixture
-def broker() -> Iterator[str]:
+def broker(forked: None) -> Iterator[str]:
     """A broker with an environment and agents, as somebody else might keep it."""
     with Processes() as processes:
         at = ["--connect", processes.address]
@@ -96,7 +96,7 @@ class Fleeting(Agent):
 """
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "forked")
 def test_a_substitute_plays_for_an_agent_that_dies(tmp_path: Path) -> None:
     (tmp_path / "fleeting.py").write_text(FLEETING)
     path = tmp_path / "one.toml"
@@ -175,6 +175,7 @@ def test_resumed_is_the_same_as_uninterrupted(
         execute(small, out=tmp_path / "broken", in_process=True, resume=True)
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_process_that_dies_ends_the_experiment_with_one_line(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +284,7 @@ def test_a_broker_that_dies_while_it_owes_an_answer_ends_the_run(
     assert (tmp_path / log).read_text().startswith("broker ready at ")
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
     file = read(small)
     with places.own_processes(file, give_up=2.0) as place:
@@ -300,7 +302,7 @@ def test_a_broker_that_hangs_is_given_up(small: Path) -> None:
         ("raise", "could not be played", "the logs of all programs are in {}"),
     ],
 )
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "forked")
 def test_the_logs_stay_and_the_error_says_where(
     tmp_path: Path, stop: str, complaint: str, where: str
 ) -> None:
@@ -408,7 +410,7 @@ def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("in_process", [True, False])
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "forked")
 def test_what_does_not_fit_costs_one_line(
     small: Path, tmp_path: Path, key: str, value: Any, complaint: str, in_process: bool
 ) -> None:
@@ -420,7 +422,7 @@ def test_what_does_not_fit_costs_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "forked")
 def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> None:
     program = tmp_path / "first.py"
     program.write_text(

@@ -124,6 +124,7 @@ def end_of(process: int) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.usefixtures("forked")
 def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
     dealt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

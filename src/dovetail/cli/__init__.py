@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from dovetail._version import __version__, compiled
-from dovetail.cli import (
-    arena,
-    broker,
-    check,
-    conform,
-    engines,
-    experiments,
-    games,
-    ggp,
-    journals,
-    keys,
-    mcp,
-    peers,
-    records,
-    results,
-    rlglue,
-    study,
-    train,
-    watching,
-    web,
-)
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
+
+COMMANDS = {
+    "broker": "broker",
+    **dict.fromkeys(("env", "agent"), "peers"),
+    "play": "games",
+    **dict.fromkeys(("run", "demo", "bench"), "experiments"),
+    "study": "study",
+    **dict.fromkeys(("list", "watch"), "watching"),
+    "replay": "records",
+    "verify": "journals",
+    "rlglue": "rlglue",
+    **dict.fromkeys(("uci", "gtp"), "engines"),
+    **dict.fromkeys(("results", "export", "dataset", "tensorboard", "report"), "results"),
+    "conform": "conform",
+    "mcp": "mcp",
+    "web": "web",
+    "train": "train",
+    "journal": "journals",
+    "keys": "keys",
+    "states": "results",
+    "check": "check",
+    "ggp": "ggp",
+    "arena": "arena",
+}
+"""The module of each command, in the order of the help."""
+
+
+class _Commands(TyperGroup):
+    """Imports and builds the commands of a module when one of them is used: building all takes longer than most run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        # A word that is not a command is compared with all of them.
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                part = typer.Typer()
+                importlib.import_module(f"{__name__}.{COMMANDS[name]}").add(part)
+                self.commands.update(typer.main.get_group(part).commands)
+        return self.commands.get(cmd_name)
+
 
 app = typer.Typer(
     name="dovetail",
+    cls=_Commands,
     help="Connect reinforcement-learning agents, environments and experiments.\n\n"
     "Four terminals: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
     "and `dovetail run FILE`.",
@@ -67,32 +91,6 @@ def options(
 ) -> None:
     """Accept the options that apply to every command."""
     state.debug = debug
-
-
-for module in (
-    *(
-        broker,
-        peers,
-        games,
-        experiments,
-        train,
-        study,
-        watching,
-        records,
-        journals,
-        keys,
-        rlglue,
-        engines,
-        results,
-        conform,
-        check,
-        ggp,
-        mcp,
-        web,
-        arena,
-    ),
-):
-    module.add(app)
 
 
 def main() -> int:

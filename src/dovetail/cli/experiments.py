@@ -27,7 +27,7 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
-from dovetail.peer.link import GIVE_UP
+from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
 RESULTS = "results.json"

@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from dovetail.cli.common import warn
@@ -131,6 +130,8 @@ def export(journal: JournalPath) -> None:
 
     Example: dovetail journal export dovetail.journal > games.jsonl
     """
+    import msgspec
+
     from dovetail.protocol.journal import read
 
     for record in read(journal):
@@ -141,7 +142,9 @@ def export(journal: JournalPath) -> None:
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, msgspec.msgpack.Ext):
+    from msgspec.msgpack import Ext
+
+    if isinstance(value, Ext):
         return {"extension": value.code, "data": bytes(value.data).hex()}
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 

@@ -14,8 +14,6 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.registry import registered
-from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -111,6 +109,9 @@ def replayed(
     Raises:
         DovetailError: the replay differs, and the text says where; or there is no such environment.
     """
+    from dovetail.peer import options
+    from dovetail.peer.registry import registered
+
     # A name typed by the user may be imported; a name in a journal is only looked up.
     try:
         kind = find_environment(name) if name else registered("environment", played.environment)
@@ -121,8 +122,6 @@ def replayed(
             f"{error}; use --env FILE.py:Class for an environment that is not installed"
         ) from None
     result = played.result
-    from dovetail.peer import options
-
     configuration = options.read(
         kind.Configuration, played.configuration, f"environment {played.environment}"
     )
@@ -182,6 +181,8 @@ def _count(turn: Turn, totals: list[float]) -> None:
 
 def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     """Compare the end of a replay with the record."""
+    from dovetail.protocol import codec
+
     result = played.result
     number = len(played.actions)
     if result.digest and result.digest != sha256(codec.encode(played.actions)).hexdigest()[:16]:

@@ -14,7 +14,8 @@ from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
 from dovetail.experiments.client import Experiment
 from dovetail.peer import options, plugins
-from dovetail.peer.link import GIVE_UP, Link
+from dovetail.peer.link import Link
+from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 

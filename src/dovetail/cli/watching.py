@@ -24,7 +24,7 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.peers import table
-from dovetail.peer.link import GIVE_UP
+from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:

@@ -20,9 +20,6 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import WITHOUT, Key, chosen
 
-GIVE_UP = 60.0
-"""Seconds of the broker's silence after which an experiment gives up."""
-
 INHERIT = 3.0
 """Seconds for which a starting peer asks again for a name that is taken.
 

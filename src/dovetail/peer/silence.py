@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+GIVE_UP = 60.0
+"""Seconds of the broker's silence after which an experiment gives up."""
 STEP = 1.0
 """Maximum number of seconds that one check counts.
 
