@@ -160,8 +160,9 @@ def _forked(control: socket.socket) -> list[str] | None:
 
 def main() -> int:
     """Import, fork, and in each program run what was asked for."""
-    programs: dict[str, Callable[..., int]] = importlib.import_module(sys.argv[2]).PROGRAMS
-    command = _forked(socket.socket(fileno=int(sys.argv[1])))
+    _, control, module = sys.argv
+    programs: dict[str, Callable[..., int]] = importlib.import_module(module).PROGRAMS
+    command = _forked(socket.socket(fileno=int(control)))
     return programs[command[0]](*command[1:]) if command else 0
 
 

@@ -374,7 +374,8 @@ def _ends(descriptor: int, timeout: float) -> bool:
 
 
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
-    many = ["--set", "phases.0.episodes=600", "--set", "phases.0.evaluate_every=200"]
+    changes = ("phases.0.episodes=600", "phases.0.evaluate_every=200", "evaluations=[]")
+    many = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     program = subprocess.Popen(
