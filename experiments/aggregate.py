@@ -55,7 +55,9 @@ class Band:
 
 def iqm(values: ArrayLike) -> float:
     """Return the interquartile mean: a quarter is cut at each end, rounded down."""
-    x = np.asarray(values, float).ravel()  # scipy's trim_mean is slow, and a bootstrap calls this often
+    x = np.asarray(
+        values, float
+    ).ravel()  # scipy's trim_mean is slow, and a bootstrap calls this often
     cut = len(x) // 4
     return float(np.partition(x, (cut, len(x) - cut - 1))[cut : len(x) - cut].mean())
 

@@ -346,7 +346,9 @@ def at_broker(
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other processes."""
-    from dovetail.experiments.inprocess import InProcess  # the broker, which other places run as a program
+    from dovetail.experiments.inprocess import (
+        InProcess,  # the broker, which other places run as a program
+    )
 
     if file.environment.command is not None:
         raise Mistake(

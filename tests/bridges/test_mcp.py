@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from dovetail import DovetailError
-from dovetail.bridges.mcp.server import server
 from dovetail.bridges.mcp.table import Refused, Table
 
 DOVETAIL = [sys.executable, "-m", "dovetail"]
@@ -69,6 +67,10 @@ def by_name(seen: dict[str, Any]) -> str:
 
 
 def with_client(table: Table, body: Callable[[Any], Awaitable[Any]], seat: int = 0) -> Any:
+    from mcp import Client
+
+    from dovetail.bridges.mcp.server import server
+
     async def main() -> Any:
         async with Client(server(table, seat)) as client:
             return await body(client)
@@ -220,6 +222,8 @@ def test_a_table_that_cannot_be_laid_is_one_line(arguments: Any, problem: str) -
 
 
 def test_over_stdio() -> None:
+    from mcp import Client, StdioServerParameters
+
     async def main() -> list[dict[str, Any]]:
         command = [*DOVETAIL, "mcp", "--game", "connect_four", "--against", "random", "--seed", "4"]
         there = StdioServerParameters(command=command[0], args=command[1:])
@@ -257,6 +261,8 @@ def running(*arguments: str) -> Iterator[dict[int, str]]:
 
 
 def test_two_clients_over_http_play_each_other_and_a_native_agent() -> None:
+    from mcp import Client
+
     async def main(urls: dict[int, str]) -> list[list[dict[str, Any]]]:
         async def one(seat: int) -> list[dict[str, Any]]:
             async with Client(urls[seat]) as client:

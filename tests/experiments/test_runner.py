@@ -374,7 +374,7 @@ def _ends(descriptor: int, timeout: float) -> bool:
 
 
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
-    changes = ("phases.0.episodes=600", "phases.0.evaluate_every=200", "evaluations=[]")
+    changes = ("phases.0.episodes=400", "phases.0.evaluate_every=200", "evaluations=[]")
     many = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}

@@ -7,7 +7,6 @@ import math
 import choix
 import numpy as np
 import pytest
-from scipy import stats
 
 from dovetail.experiments.statistics.censored import censored
 from dovetail.experiments.statistics.estimates import mean, paired, wilson
@@ -102,6 +101,8 @@ def test_one_pair_has_no_interval() -> None:
 
 def test_parts_count_by_their_weight() -> None:
     one, other = Sample.of((1, 5, 30, 14, 4)), Sample.of((0, 1, 1, 1, 1))
+    from scipy import stats
+
     alone, whole = stratified([(1.0, one)]), interval(one)
     assert (alone.low, alone.high) == pytest.approx((whole.low, whole.high))
     found = stratified([(0.25, one), (0.75, other)])
@@ -351,6 +352,8 @@ def test_a_paired_comparison() -> None:
 
 
 def test_wilson_is_that_of_scipy() -> None:
+    from scipy import stats
+
     found = wilson(90, 100)
     theirs = stats.binomtest(90, 100).proportion_ci(method="wilson")
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-7)

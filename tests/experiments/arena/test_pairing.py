@@ -9,7 +9,6 @@ import statistics
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dovetail.experiments.arena.games import Game, worth
 from dovetail.experiments.arena.pairing import Candidate, choose, round_robin
@@ -69,6 +68,8 @@ def one_game(number: int, chosen: list[int], truth: list[float], rng: random.Ran
 
 @pytest.mark.parametrize(("players", "units", "seats"), [(16, 400, 2), (6, 40, 3)])
 def test_the_intervals_hold_the_known_strengths(players: int, units: int, seats: int) -> None:
+    from scipy import stats
+
     inside, correlations = [], []
     for seed in range(6 if seats == 2 else 1):
         truth, found, live = simulated(players, units, seats, seed, 1.0, 0.1)
