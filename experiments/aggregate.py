@@ -55,9 +55,8 @@ class Band:
 
 def iqm(values: ArrayLike) -> float:
     """Return the interquartile mean: a quarter is cut at each end, rounded down."""
-    x = np.asarray(
-        values, float
-    ).ravel()  # scipy's trim_mean is slow, and a bootstrap calls this often
+    # As scipy's trim_mean, which is slow for a bootstrap.
+    x = np.asarray(values, float).ravel()
     cut = len(x) // 4
     return float(np.partition(x, (cut, len(x) - cut - 1))[cut : len(x) - cut].mean())
 

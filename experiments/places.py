@@ -346,9 +346,8 @@ def at_broker(
 @contextmanager
 def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
     """Use no sockets and no other processes."""
-    from dovetail.experiments.inprocess import (
-        InProcess,  # the broker, which other places run as a program
-    )
+    # It imports the broker, which is a program elsewhere.
+    from dovetail.experiments.inprocess import InProcess
 
     if file.environment.command is not None:
         raise Mistake(

@@ -100,9 +100,9 @@ def test_one_pair_has_no_interval() -> None:
 
 
 def test_parts_count_by_their_weight() -> None:
-    one, other = Sample.of((1, 5, 30, 14, 4)), Sample.of((0, 1, 1, 1, 1))
     from scipy import stats
 
+    one, other = Sample.of((1, 5, 30, 14, 4)), Sample.of((0, 1, 1, 1, 1))
     alone, whole = stratified([(1.0, one)]), interval(one)
     assert (alone.low, alone.high) == pytest.approx((whole.low, whole.high))
     found = stratified([(0.25, one), (0.75, other)])
