@@ -148,7 +148,10 @@ class Page:
         number = request.path_params["episode"]
         game = self.hub.game(number)
         if game is None:
-            raise HTTPException(404, f"There is no game {number} here; it may be too old.")
+            raise HTTPException(
+                404,
+                f"The page does not have game {number}; see Now for the latest games, and Replay for older ones.",
+            )
         return self.shown(request, "game", title=game.environment, about=f"game:{number}")
 
     async def position(self, request: Request) -> Response:
@@ -156,7 +159,7 @@ class Page:
         game = self.hub.game(request.path_params["episode"])
         found = None if game is None else game.position(request.path_params["turn"])
         if found is None:
-            raise HTTPException(404, "That turn is not kept.")
+            raise HTTPException(404, "The page does not have this turn.")
         return Response(found, media_type="application/json")
 
     async def picture(self, request: Request) -> Response:
@@ -191,7 +194,8 @@ class Page:
             400 if problem else 200,
             offer=offer,
             fields=forms.fields(parameters),
-            agents=self._agents(),
+            agents=(agents := self._agents()),
+            opponent="random" if "random" in agents else next(iter(agents), ""),
             given=given or {},
             problem=problem,
             least=min(offer.get("seats") or [1]),
@@ -234,7 +238,7 @@ class Page:
     def _table(self, request: Request) -> Table:
         found = self.hub.people.tables.get(request.path_params["key"])
         if found is None:
-            raise HTTPException(404, "That table is not here; it may be too old.")
+            raise HTTPException(404, "The page does not have this table; begin a new game on Play.")
         return found
 
     async def table(self, request: Request) -> Response:

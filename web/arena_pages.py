@@ -248,7 +248,9 @@ class ArenaPages:
 
     async def wall(self, request: Request) -> Response:
         """What is played now and who leads, for a lecture hall."""
-        return self._shown(request, "wall", ladder=self._of(request))
+        ladder = self._of(request)
+        game = await asyncio.to_thread(lambda: ladder.offered)
+        return self._shown(request, "wall", ladder=ladder, game=game)
 
     async def leaders(self, request: Request) -> Response:
         """The wall's table, as JSON."""

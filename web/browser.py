@@ -98,7 +98,7 @@ class Browser:
         try:
             table, chair = self._sitting()
             if table is None or chair is None:
-                raise DovetailError("You only watch this game")
+                raise DovetailError("You are watching; only those who play can choose")
             await asyncio.to_thread(what, self._hub.people, table, chair)
         except DovetailError as error:
             await self._socket.send_text(encode({"say": str(error)}).decode())
@@ -129,7 +129,7 @@ class Browser:
         kind, _, what = self._about.partition(":")
         if kind == "wall":
             self._look({None})
-            return encode({"now": hub.now(self._known)})
+            return encode({"now": hub.now(self._known, what)})
         if kind == "now":
             self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
             return encode({"now": hub.now(self._known)})
@@ -147,6 +147,7 @@ class Browser:
             "names": [] if table is None else table.plan.names,
             "problem": "" if table is None else table.problem,
             "done": table is not None and table.done,
+            "clock": None if table is None else table.plan.clock.decision,
         }
         position: Any = None
         if game is not None and game.positions:

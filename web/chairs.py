@@ -62,7 +62,7 @@ class Chair:
         if scene is None and legal:
             scene = {"choices": [{"label": str(action)} for action in legal[:1000]]}
         if legal is None:
-            problem = "This game asks for values that cannot be pointed at; play it by a program."
+            problem = "This game's actions cannot be chosen by pointing. Give the seat to an agent."
         clock = decision.clock
         self._show(
             decision.turn,
@@ -174,7 +174,7 @@ class Chairs:
 
             def init(self, seat: Seat) -> None:
                 if self.parameters.chair not in chairs:
-                    raise DovetailError("the page gives out its own seats; open one there")
+                    raise DovetailError("only the page seats people; start a game there")
 
             def step(self, decision: Decision) -> Any:
                 chair = chairs[self.parameters.chair]

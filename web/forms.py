@@ -36,7 +36,7 @@ def fields(parameters: Mapping[str, Any]) -> list[Field]:
 def _field(name: str, schema: Any) -> Field:
     schema = schema if isinstance(schema, dict) else {}
     default = schema.get("default")
-    about = str(schema.get("description", ""))[:300]
+    about = str(schema.get("description", ""))[:300].replace("`", "")
     options = schema.get("enum")
     kind = schema.get("type")
     if isinstance(options, list) and all(isinstance(each, str | int | float) for each in options):

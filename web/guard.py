@@ -65,7 +65,7 @@ class Guard:
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
         host = headers.get(b"host", "")
         if self._hosts and host.rpartition(":")[0] not in self._hosts and host not in self._hosts:
-            return 400, "This page is served under another name."
+            return 400, "This page is served under another name. Start it with --name for this one."
         if scope["type"] == "websocket":
             origin = headers.get(b"origin", "")
             if origin.partition("://")[2] != host:

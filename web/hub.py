@@ -64,7 +64,7 @@ class Hub:
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address = address
         self._token = token
-        self.problem = "connecting"
+        self.problem = f"Connecting to the broker at {address}."
         """Why there is no broker; empty if there is one."""
         self.catalogue: dict[str, Any] = {}
         self.rate = 0.0
@@ -126,16 +126,20 @@ class Hub:
         for each in listeners:
             each()
 
-    def now(self, known: dict[int, int]) -> dict[str, Any]:
+    def now(self, known: dict[int, int], environment: str = "") -> dict[str, Any]:
         """Return what is connected and played.
 
         Args:
             known: by episode, the version of each game that the browser has; brought up to date.  The others
                 come with their position.
+            environment: whose games are shown, and those of which it is not known yet; empty for all.
         """
         found = self.catalogue
         with self._lock:
-            shown = [game for game in reversed(self.games.values()) if game.positions][:MOST_SHOWN]
+            seen = [game for game in reversed(self.games.values()) if game.positions]
+        shown = [g for g in seen if not environment or g.environment in ("", environment)][
+            :MOST_SHOWN
+        ]
         games = []
         for game in shown:
             about = game.about()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dovetail.web.hub import Hub
 
 MOST_TABLES = 200
+BEGIN_SECONDS = 3.0
+"""How long a person waits at the form for the first turn, or for what the game says of its options."""
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
 
@@ -69,6 +71,9 @@ class People:
                 self._clear(each)
         try:
             self._hub.ask(lambda client: self._begin(client, table, []))
+            # A game that has to be compiled takes longer; its own page says then what is wrong.
+            if table.begun.wait(BEGIN_SECONDS) and table.problem:
+                raise DovetailError(table.problem)
         except DovetailError:
             self._clear(table)
             raise
@@ -129,11 +134,11 @@ class People:
         """
         if not table.plan.undo:
             raise DovetailError(
-                "Moves cannot be taken back in a game with a clock or several people"
+                "Moves cannot be taken back where there is a clock or several people play"
             )
         turn = table.decided(chair.seat)
         if turn is None:
-            raise DovetailError("There is no move of yours to take back")
+            raise DovetailError("You have not moved yet")
         line = table.line(turn)
 
         def begin(client: Client) -> None:
@@ -165,7 +170,7 @@ class People:
         """
         decision = chair.decision
         if not table.plan.hints:
-            raise DovetailError("Several people play; this game was started without hints")
+            raise DovetailError("Several people play, and this game was started without hints")
         if decision is None:
             raise DovetailError("Ask for a hint when it is your turn")
         seat, turn, number = decision.seat.seat, decision.turn, chair.number
@@ -330,6 +335,7 @@ class People:
             if table.run == done.run:
                 table.done = True
                 table.problem = done.message if done.reason == "failed" else ""
+                table.begun.set()
                 for each in table.instances:
                     self._hub.later(partial(_clean, instance=each))
                 table.instances.clear()
@@ -338,4 +344,6 @@ class People:
         """End all games: the broker is gone."""
         for table in list(self.tables.values()):
             if not table.done:
-                table.done, table.problem = True, "The broker went away, and the game with it."
+                table.done = True
+                table.problem = "The broker went away, and the game has ended. Begin it again once the broker is back."
+                table.begun.set()

@@ -104,7 +104,10 @@ class ResultPages:
         rows: list[tuple[Section, list[Section | None]]] = []
         for key in keys:
             both = [one.section(key), other.section(key)]
-            rows.append((next(each for each in both if each is not None), both))
+            found = [each for each in both if each is not None]
+            # Trials of one sweep have the same table over seeds.
+            same = key.startswith("seeds") and len(found) == 2 and found[0].sheet == found[1].sheet
+            rows.append((found[0], both[:1] if same else both))
         return self._shown(
             request,
             "execution",

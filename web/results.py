@@ -113,7 +113,7 @@ class Results:
                 file = reporting.file_of(row)
                 played, complete = reporting.replayed(records, file, number)
                 sections = list(_seeds(records, row))
-                sections += _sections(file, played)
+                sections += _sections(file, played) if played else ()
                 kept = state, Execution(row, file, stages, complete, sections)
                 self._made[store, number] = kept
                 while len(self._made) > MOST_KEPT:

@@ -25,6 +25,7 @@ def serve(
     stores: Sequence[str] = (),
     arena: Path | None = None,
     password: str | None = None,
+    names: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page until SIGINT or SIGTERM.
@@ -38,6 +39,7 @@ def serve(
         stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
         arena: the description of the arena that is shown.
         password: that visitors must give.
+        names: under which a proxy serves the page, such as ``play.example.org``.
         ready: called with the page's URL once it can be asked for.
 
     Raises:
@@ -54,7 +56,7 @@ def serve(
     hub = Hub(address, token)
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
-    hosts = LOCAL if password is None else ()
+    hosts = (*LOCAL, *names) if password is None else ()
     app = application(
         hub, journal=journal, stores=stores, arena=arena, hosts=hosts, password=password
     )

@@ -73,6 +73,8 @@ class Table:
     instances: list[int] = field(default_factory=list)
     problem: str = ""
     done: bool = False
+    begun: threading.Event = field(default_factory=threading.Event)
+    """Set at the first turn, or if there is none."""
     again: Table | None = None
     """The game that the same people began afterwards, each one seat further."""
     _acting: list[list[int]] = field(default_factory=list)
@@ -91,6 +93,7 @@ class Table:
             if turn.turn:
                 self._joint.append(dict(turn.actions))
             self._acting.append(list(turn.to_act))
+            self.begun.set()
 
     def line(self, turn: int) -> list[list[Any]]:
         """Return the joint actions up to a turn, as ``run.openings`` has them."""

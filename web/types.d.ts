@@ -162,6 +162,8 @@ interface News {
   names: string[];
   problem: string;
   done: boolean;
+  /** Seconds for a decision; null without a clock. */
+  clock: number | null;
   position: Position | null;
   mine: Mine | null;
   waiting: boolean;

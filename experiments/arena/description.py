@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.file import table
+from dovetail.experiments.places import offered_name
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
@@ -73,6 +74,11 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     uniform: Share = 0.1
     """The share of opponents that are drawn without regard to ratings."""
     baselines: list[Baseline] = []
+
+    @property
+    def offered(self) -> str:
+        """What the program that plays the game calls it."""
+        return self.game if self.command else offered_name(self.game, "environment")
 
     @property
     def players(self) -> int:

@@ -110,6 +110,8 @@ class Referee:
         self._turns: dict[str, int] = {}
         self._trials: dict[int, tuple[float, float]] = {}
         """By player paused for its faults, when its next trial begins, and seconds until the one after."""
+        self._begun: dict[str, int] = {}
+        """By ladder, when its latest unit began, counted in units of all ladders."""
         self._rests: dict[str, float] = {}
         """Until when no unit of a ladder begins, by its name."""
         self._season = store.season()
@@ -278,10 +280,12 @@ class Referee:
 
     def _begin(self) -> None:
         """Begin units while there is room and anyone to play them."""
-        fair = sorted(
-            self._arena.ladders,
-            key=lambda each: sum(m.unit.ladder == each.name for m in self._playing.values()),
-        )
+
+        def turn(ladder: Ladder) -> tuple[int, int]:
+            playing = sum(m.unit.ladder == ladder.name for m in self._playing.values())
+            return playing, self._begun.get(ladder.name, 0)
+
+        fair = sorted(self._arena.ladders, key=turn)
         progress = True
         while progress and len(self._playing) < self._arena.games:
             progress = False
@@ -291,11 +295,12 @@ class Referee:
                 unit = self._next(ladder)
                 if unit is not None:
                     progress = True
+                    self._begun[ladder.name] = max(self._begun.values(), default=0) + 1
                     self._play(ladder, unit)
 
     def _next(self, ladder: Ladder) -> Unit | None:
         """Return a unit to play: one that was interrupted, or a new one."""
-        if _offered(ladder) not in self._games:
+        if ladder.offered not in self._games:
             return None
         if time.monotonic() < self._rests.get(ladder.name, 0.0):
             return None
@@ -388,7 +393,7 @@ class Referee:
             part = f".{place}" if alone else ""
             try:
                 run = self._experiment.run(
-                    _offered(ladder),
+                    ladder.offered,
                     agents,
                     configuration=ladder.configuration,
                     episodes=1 if alone else ladder.seats,
@@ -450,10 +455,6 @@ class Referee:
         self._store.drop(match.unit, why, TRIES)
         self._plan()
         self._rests[match.unit.ladder] = time.monotonic() + REST
-
-
-def _offered(ladder: Ladder) -> str:
-    return ladder.game if ladder.command else offered_name(ladder.game, "environment")
 
 
 def _counted(match: _Match) -> list[Game] | None:

@@ -232,7 +232,7 @@ def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]
     assert "There is no entrant or program &#39;x/&lt;i&gt;&#39;" in failed.text
     assert do("note", "alice", "power failure").status_code == 200
     assert do("final").status_code == 200
-    assert "a round robin of which 1 units are left" in client.get("/arena").text
+    assert "is being played (units left: 1)" in client.get("/arena").text
     assert do("final").status_code == 400
     assert do("season", text="spring").status_code == 200
     assert do("season", text="spring").status_code == 400

@@ -55,6 +55,8 @@ def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:
     hear(playing, 2)
     assert "position" in playing.now(known)["games"][0]
     assert "position" in playing.now({})["games"][0]
+    playing.games[7].environment = "four"
+    assert [len(playing.now({}, name)["games"]) for name in ("four", "five")] == [1, 0]
 
 
 def test_a_game_that_was_seen_in_part_says_so() -> None:

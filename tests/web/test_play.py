@@ -118,7 +118,7 @@ def test_two_people_resign_and_go_to_the_next_game_together(
     assert page.locator("#hint").count() == 0
     page.click("#again")
     page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
-    other.click("text=The next game has begun")
+    other.click("text=Go to it")
     other.wait_for_selector("#game[data-waiting=true]")
     assert other.locator("#seats li:nth-child(1):has-text('you')").count() == 1
     context.close()

@@ -83,6 +83,7 @@ def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
     assert "<td>seed</td><td>5</td><td>6</td>" in text
     for number in (1, 2):
         assert f"/results/0/{number}/curves/curves.svg" in text
+    assert text.count("/seeds-1/seeds.csv") == 1  # the table of both
     (link,) = re.findall('href="(/results/compare.csv[^"]+)"', text)
     differ = table(browser, link.replace("&amp;", "&"))
     assert {"setting": "seed", "first": "5", "second": "6"} in differ
@@ -120,7 +121,8 @@ def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_pat
     app = application(hub, stores=[str(tmp_path / "part.sqlite")])
     with TestClient(app, "http://127.0.0.1") as client:
         text = client.get("/results/0/1").text
-    assert "still running, or was interrupted" in text
+    assert "still running, or was interrupted. Reload this page once" in text
+    assert "All stages" not in text
 
 
 def test_trials_are_shown_over_seeds(browser: TestClient) -> None:

@@ -54,7 +54,10 @@ def broker(folder: Path, address: str) -> Iterator[str]:
 def test_a_broker_that_goes_away_and_comes_back(page: Any, tmp_path: Path) -> None:
     with ExitStack() as stack:
         with broker(tmp_path, "tcp://127.0.0.1:*") as address:
-            _, url = stack.enter_context(web(tmp_path, "--connect", address))
+            options = "--connect", address, "--name", "play.example.org"
+            _, url = stack.enter_context(web(tmp_path, *options))
+            for name, status in (("play.example.org", 200), ("example.org", 400)):
+                assert httpx.get(url, headers={"Host": name}).status_code == status
             page.goto(url)
             page.wait_for_selector("#counts:has-text('0 kinds of games')")
             assert page.inner_text("#problem") == ""

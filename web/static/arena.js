@@ -1,16 +1,16 @@
 // The wall of an arena: the newest games, and who leads.
 import { of } from "./dom.js";
-import { live } from "./live.js";
+import { LOST, live } from "./live.js";
 import { table, wall } from "./wall.js";
 
 const boards = wall(of("games"), false);
 const SHOWN = 9, AGAIN = 3000;
 
-live({ about: "wall" }, ({ now }) => {
+live({ about: `wall:${of("hall").dataset.game}` }, ({ now }) => {
   if (!now) return;
   of("problem").textContent = now.problem;
   boards(now.games, SHOWN);
-}, (lost) => { if (lost) of("problem").textContent = "The page's server does not answer; trying again."; });
+}, (lost) => { if (lost) of("problem").textContent = LOST; });
 
 async function leaders() {
   try {

@@ -1,7 +1,8 @@
 // A game: live, at a table where one plays, or a replay.
 import { above, draw, element, moved, parts, point, sign, slide, turned } from "./board.js";
 import { button, of } from "./dom.js";
-import { live } from "./live.js";
+import { LOST, live } from "./live.js";
+import { ending } from "./words.js";
 
 const page = of("game"), about = page.dataset.about ?? "", chair = page.dataset.chair;
 const slider = /** @type {HTMLInputElement} */ (of("slider")), typed = /** @type {HTMLInputElement} */ (of("move"));
@@ -26,6 +27,8 @@ let can = {};
 let own = null;
 /** The turn that a link names, until it has been shown; NaN for none. */
 let linked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
+/** Seconds for a decision. @type {number | null} */
+let clock = null;
 let waiting = false, done = false, followed = false, problem = "", broker = "", drawn = "";
 /** @type {(message: object) => void} */
 let send = () => {};
@@ -43,12 +46,8 @@ function status(position, scene) {
   const told = scene?.caption ?? "", caption = told ? ` ${told[0].toUpperCase()}${told.slice(1)}.` : "";
   const end = game?.result ?? (position.reason ? position : null);
   if (end && at === null) {
-    const won = end.outcome ?? position.outcome;
-    const best = won ? Math.max(...won) : null;
-    const winners = won ? won.map((score, seat) => (score === best ? name(seat) : null)).filter(Boolean) : [];
-    const how = !won ? "" : winners.length === 1 ? (won.length > 1 ? ` ${winners[0]} has won.` : "") : " It is a draw.";
-    const blame = typeof end.blame === "number" ? ` ${name(end.blame)}: ${end.message || end.reason}.` : end.reason && !["terminated", "truncated"].includes(end.reason) ? ` ${end.reason}${end.message ? `: ${end.message}` : ""}.` : "";
-    return `The game is over.${how}${blame}${caption}`;
+    const how = ending({ ...end, outcome: end.outcome ?? position.outcome }, name).map((sentence) => ` ${sentence}.`).join("");
+    return `The game is over.${how}${caption}`;
   }
   const who = (position.to_act ?? []).map(name).join(", ");
   return `Turn ${position.turn}: ${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
@@ -92,13 +91,13 @@ function thoughts(position, scene) {
   of("thoughts").hidden = !found;
   if (!found) return;
   const placed = found.choices.some((choice) => parts(choice).length);
-  of("thought").textContent = [here ? name(seat) : `${name(seat)}, before the last move`, found.text, found.line.length ? `expects ${found.line.join(" ")}` : "", !here && placed ? "◀ shows it on the board" : ""].filter(Boolean).join(": ");
+  of("thought").textContent = [here ? name(seat) : `${name(seat)} before the last move`, found.text, found.line.length ? `expects ${found.line.join(" ")}` : "", !here && placed ? "press ◀ to see it on the board" : ""].filter(Boolean).join(": ");
   of("course").replaceChildren(course());
   const key = JSON.stringify([here, found]);
   if (of("values").dataset.key === key) return;
   of("values").dataset.key = key;
   const chances = found.choices.some(({ chance }) => chance !== null), head = document.createElement("tr");
-  for (const title of ["Choice", "Value", ...(chances ? ["Chance"] : [])]) {
+  for (const title of ["Choice", "Value", ...(chances ? ["Probability"] : [])]) {
     const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = title; head.append(cell);
   }
   const rows = found.choices.slice(0, 12).map((choice) => {
@@ -160,11 +159,12 @@ function step(picked, most) {
   of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || (mine?.scene?.choices ?? []).some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}.`;
 }
 
-/** When the decision that waits for the person was shown, by this browser's clock. */
-let shownAt = 0;
+/** When the decision that is waited for was shown, by this browser's clock; NaN for one that began before the page was opened. */
+let shownAt = NaN;
 setInterval(() => {
-  const left = waiting && mine?.clock ? Math.min(...mine.clock.filter((each) => each !== null).map(Number)) - (performance.now() - shownAt) / 1000 : NaN;
-  of("clock").textContent = Number.isNaN(left) ? "" : `${Math.max(0, left).toFixed(0)} s left`;
+  const all = waiting && mine?.clock ? Math.min(...mine.clock.filter((each) => each !== null).map(Number)) : game?.over || done ? null : clock;
+  const left = all === null ? NaN : Math.max(0, all - (performance.now() - shownAt) / 1000);
+  of("clock").textContent = Number.isNaN(left) ? "" : `${left.toFixed(0)} s left${waiting ? "" : ` for ${(newest?.to_act ?? []).map(name).join(", ")}`}`;
 }, 250);
 
 /** @param {number} index */
@@ -184,6 +184,7 @@ function controls() {
     if (found) found.disabled = !can[id];
   }
   of("again").hidden = !can.again;
+  of("leave").hidden = Boolean(can.again);
   const given = advice && advice.number === mine?.number ? advice : null;
   of("advice").textContent = !given ? "" : given.problem ?? (given.label === undefined ? `${given.by} thinks…` : `${given.by} would play ${given.label}.`);
 }
@@ -196,9 +197,9 @@ function proposed() {
 
 /** Why nothing can be chosen now. */
 function why() {
-  if (at !== null) return "You look at an earlier position; press End to come back.";
+  if (at !== null) return "This is an earlier position. Press End to return to the newest one.";
   if (game?.over || done) return "The game is over.";
-  if (!chair) return kind === "replay" ? "This is a replay; use the arrows below." : "You only watch this game.";
+  if (!chair) return kind === "replay" ? "This is a replay. Leaf through it with the arrows or the slider." : "You are watching; only those who play can choose.";
   const who = (newest?.to_act ?? []).map(name).join(", ");
   return who ? `It is not your turn: ${who} is to act.` : "It is not your turn.";
 }
@@ -364,7 +365,7 @@ of("typed").addEventListener("submit", (event) => {
   const exact = labels.indexOf(text), near = labels.map((label, n) => ({ label, n })).filter(({ label }) => text && label.startsWith(text));
   if (exact >= 0) play(exact);
   else if (near.length === 1) play(near[0].n);
-  else { say(near.length ? `${near.length} moves begin so: ${near.slice(0, 5).map(({ label }) => label).join(", ")}.` : `No legal move is called so. There are, for example: ${labels.slice(0, 5).join(", ")}.`); return; }
+  else { say(near.length ? `${near.length} moves begin like this: ${near.slice(0, 5).map(({ label }) => label).join(", ")}${near.length > 5 ? ", …" : ""}. Type more of the name.` : `No legal move has this name. Legal moves are: ${labels.slice(0, 5).join(", ")}${labels.length > 5 ? ", …" : ""}.`); return; }
   typed.value = "";
 });
 of("svg").addEventListener("click", () => {
@@ -401,11 +402,11 @@ if (kind === "replay") {
 } else {
   button("undo")?.addEventListener("click", () => { drawn = ""; send({ do: "undo" }); });
   button("hint")?.addEventListener("click", () => send({ do: "hint", agent: /** @type {HTMLSelectElement} */ (of("adviser")).value }));
-  button("resign")?.addEventListener("click", () => { if (confirm("Give this game up?")) send({ do: "resign" }); });
+  button("resign")?.addEventListener("click", () => { if (confirm("Resign this game?")) send({ do: "resign" }); });
   button("again")?.addEventListener("click", () => { followed = true; send({ do: "again" }); });
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
-    ({ broker, problem, done } = message);
+    ({ broker, problem, done, clock } = message);
     if (message.game && game && message.game.episode !== game.episode) { turns.clear(); early.clear(); of("log").replaceChildren(); at = null; }
     // At a table they are kept back until the end.
     if (kind === "table" && message.game?.over && game && !game.over) for (const place of turns.keys()) early.add(place);
@@ -423,6 +424,7 @@ if (kind === "replay") {
       if (followed) location.href = message.again;
     }
     if (mine && mine.number !== before) { say(""); shownAt = performance.now(); if (waiting) at = null; }
+    else if (newest && message.position && message.position.turn !== newest.turn) shownAt = performance.now();
     if (message.position && game) { newest = message.position; early.delete(game.first + game.count - 1); turns.set(game.first + game.count - 1, newest); log(newest); }
     show();
     if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }
@@ -430,5 +432,5 @@ if (kind === "replay") {
     page.dataset.number = String(mine?.number ?? 0);
     page.dataset.waiting = String(waiting);
     page.dataset.over = String(Boolean(game?.over || done));
-  }, (lost) => { if (lost) say("The page's server does not answer; trying again."); else say(""); });
+  }, (lost) => say(lost ? LOST : ""));
 }

@@ -1,5 +1,8 @@
 // The page's one connection; it comes back by itself.
 
+/** What a page says while its connection is lost. */
+export const LOST = "The page's server does not answer. Check that dovetail web is running; the page connects again by itself.";
+
 /** @param {object} about what to look at @param {(message: News) => void} heard @param {(lost: boolean) => void} [lost] */
 export function live(about, heard, lost) {
   /** @type {WebSocket} */

@@ -1,6 +1,6 @@
 // What is connected and played.
 import { of } from "./dom.js";
-import { live } from "./live.js";
+import { LOST, live } from "./live.js";
 import { table, wall } from "./wall.js";
 
 const boards = wall(of("games"));
@@ -14,4 +14,4 @@ live({ about: "now" }, ({ now }) => {
   table(of("peers"), ["Name", "Role", "State", "Software"], now.peers.map((peer) => [peer.name.slice(0, 100), peer.role, peer.state, peer.software.slice(0, 100)]));
   of("none").hidden = now.games.length > 0;
   boards(now.games);
-}, (lost) => { if (lost) of("problem").textContent = "The page's server does not answer; trying again."; });
+}, (lost) => { if (lost) of("problem").textContent = LOST; });

@@ -1,5 +1,6 @@
 // Games as small boards that move, and plain tables.
 import { draw, slide } from "./board.js";
+import { ending } from "./words.js";
 
 /** Show rows of texts under heads. @param {HTMLElement} target @param {string[]} heads @param {unknown[][]} rows */
 export function table(target, heads, rows) {
@@ -13,6 +14,13 @@ export function table(target, heads, rows) {
   made.append(row(heads, "th"));
   body.append(...rows.map((cells) => row(cells, "td")));
   target.replaceChildren(made, body);
+}
+
+/** How a game ended, after the names of its agents. @param {Game} game @param {Position} position */
+function over(game, position) {
+  if (!game.over) return "";
+  const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
+  return `. ${ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`).join(". ") || "Over"}.`;
 }
 
 /** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list @param {boolean} [named] whether to name the game */
@@ -30,12 +38,12 @@ export function wall(list, named = true) {
       const position = positions.get(game.episode);
       if (!position) continue;
       present.add(game.episode);
-      const key = `${game.count} ${game.over}`;
+      const key = `${game.count} ${game.over} ${game.result !== null}`;
       const before = shown.get(game.episode);
       if (before?.key === key) continue;
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = `/game/${game.episode}`;
-      link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${game.over ? " (over)" : ""}`;
+      link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
       /** @type {Element} */
       let picture;
       if (position.scene) { picture = draw(position.scene); picture.setAttribute("aria-hidden", "true"); picture.removeAttribute("role"); }

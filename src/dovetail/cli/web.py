@@ -71,6 +71,14 @@ def web(
             "DOVETAIL_PASSWORD.",
         ),
     ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="Name under which a proxy serves the page, such as play.example.org; may be repeated. "
+            "With a password every name is served.",
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
 ) -> None:
     """Watch, play and replay games in a browser, and look at results.
@@ -139,6 +147,7 @@ def web(
             stores=store or (),
             arena=arena,
             password=password,
+            names=name or (),
             ready=ready,
         )
 

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -106,6 +107,26 @@ def played(
                 experiment.wait(0.01)
 
         yield Referee(Arena("test", [LADDER], seed=1), store, experiment), store, gone
+
+
+def test_with_room_for_few_units_every_ladder_has_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    with Store(tmp_path / FILE, create=True) as store:
+        arena = Arena("test", [Ladder(name, "connect_four") for name in "abc"], games=1)
+        judge = Referee(arena, store, cast(Experiment, None))
+
+        def play(ladder: Ladder, unit: Any) -> None:
+            begun.append(ladder.name)
+            judge._playing[0] = cast(Any, SimpleNamespace(unit=SimpleNamespace(ladder=ladder.name)))
+
+        monkeypatch.setattr(judge, "_next", lambda ladder: ladder)
+        monkeypatch.setattr(judge, "_play", play)
+        for _ in range(6):
+            judge._begin()
+            judge._playing.clear()
+    assert begun == [*"abcabc"]
 
 
 @pytest.mark.timeout(300)
