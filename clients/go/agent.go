@@ -118,6 +118,10 @@ type Decision struct {
 	Scene       any // the position to be drawn, if it is wanted
 	Clock       *Clock
 	Seed        int64 // of this seat in this episode
+	Think       bool  // whether anyone watches who may see Thoughts; it must not change the action
+
+	// Thoughts show watchers what the agent thinks, if it sets them; they are sent only if Think is true.
+	Thoughts *Thoughts
 
 	// RNG is for this seat's random choices in this episode; with it the same seeds replay the same.
 	RNG *rand.Rand

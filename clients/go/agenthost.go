@@ -143,7 +143,7 @@ func (h *AgentHost) start(ctx context.Context, m *AgentStart) {
 	}
 	h.decide(ctx, &AgentStep{Episode: m.Episode, Seat: m.Seat, Turn: m.Turn, Reward: m.Reward, Observation: m.Observation,
 		Legal: m.Legal, LegalMask: m.LegalMask, Afterstates: m.Afterstates, Text: m.Text, Scene: m.Scene, Clock: m.Clock,
-		Seq: m.Seq}, true)
+		Think: m.Think, Seq: m.Seq}, true)
 }
 
 func (h *AgentHost) decide(ctx context.Context, m *AgentStep, first bool) {
@@ -156,7 +156,8 @@ func (h *AgentHost) decide(ctx context.Context, m *AgentStep, first bool) {
 	h.forget(p)
 	p.seq = m.Seq
 	d := &Decision{Seat: p.seat, Episode: m.Episode, Turn: m.Turn, Observation: m.Observation, Legal: m.Legal, Reward: m.Reward,
-		Mode: p.mode, Afterstates: m.Afterstates, Scene: m.Scene, Clock: m.Clock, Seed: p.seed, RNG: p.rng}
+		Mode: p.mode, Afterstates: m.Afterstates, Scene: m.Scene, Clock: m.Clock, Think: m.Think,
+		Seed: p.seed, RNG: p.rng}
 	if m.LegalMask != nil {
 		d.Legal = Unmask(m.LegalMask)
 	}
@@ -178,7 +179,11 @@ func (h *AgentHost) act(p *play, d *Decision, action any, err error) {
 		if question, ok := action.(*Lookahead); ok {
 			err = h.ask(p, d, question)
 		} else {
-			err = h.answer(p.seq, &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action})
+			m := &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action}
+			if d.Think {
+				m.Thoughts = d.Thoughts
+			}
+			err = h.answer(p.seq, m)
 		}
 	}
 	if err != nil {

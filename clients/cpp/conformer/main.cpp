@@ -42,7 +42,13 @@ public:
                                  {"left", number(clock->left)},
                                  {"last", number(clock->last)}};
         }
-        if (decision.legal) return *std::max_element(decision.legal->begin(), decision.legal->end());
+        if (decision.legal) {
+            Answer answer = *std::max_element(decision.legal->begin(), decision.legal->end());
+            answer.thoughts.emplace();  // sent only if they are asked for
+            answer.thoughts->values.assign(decision.legal->begin(), decision.legal->end());
+            answer.thoughts->text = "turn " + std::to_string(decision.turn);
+            return answer;
+        }
         if (decision.observation.is_map()) {
             if (const Value* lines = decision.observation.as_map().find("look")) return look(*lines);
         }

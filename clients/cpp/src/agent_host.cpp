@@ -31,6 +31,8 @@ struct Play {
     std::int64_t seed = 0;
     Random random;
     std::int64_t turn = -1;
+    /// Whether thoughts are shown to anyone.
+    bool think = false;
     /// The number of the frame that asks for the decision.
     std::int64_t seq = 0;
     /// The question that the agent waits for, if it asked one.
@@ -122,6 +124,7 @@ struct AgentHost::Inside : hosting::Common {
         forget(play);
         settled(play.seq);
         play.turn = message.turn;
+        play.think = message.think;
         play.seq = seq();
         Decision decision(*play.holder.seat, play.random);
         decision.seed = play.seed;
@@ -135,6 +138,7 @@ struct AgentHost::Inside : hosting::Common {
         decision.text = std::move(message.text);
         decision.scene = std::move(message.scene);
         decision.clock = message.clock;
+        decision.think = message.think;
         decide(play, [&] { return (play.holder.made.agent.get()->*method)(decision); });
     }
 
@@ -152,6 +156,7 @@ struct AgentHost::Inside : hosting::Common {
             action.turn = play.turn;
             action.seat = play.holder.seat->seat;
             action.action = std::move(answer.action);
+            if (play.think) action.thoughts = std::move(answer.thoughts);
             respond(play.seq, frame(action));
         } catch (...) {
             const std::string where = play.holder.made.type + " in turn " + std::to_string(play.turn);

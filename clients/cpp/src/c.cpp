@@ -20,6 +20,7 @@ struct dovetail_call {
     const Value* message = nullptr;
     const Bytes* state = nullptr;
     std::optional<Value> action;
+    std::optional<dovetail::Thoughts> thoughts;
     std::optional<Frame> answer;
     std::string why;
     Frame packed[5];  // what was asked for as MessagePack; it must live as long as the call
@@ -56,7 +57,9 @@ public:
         call.seat = &decision.seat;
         settle("step", type_.step(&call, self_), call);
         if (!call.action) throw dovetail::Error("step gave no action");
-        return std::move(*call.action);
+        dovetail::Answer answer = std::move(*call.action);
+        answer.thoughts = std::move(call.thoughts);
+        return answer;
     }
     void end(const dovetail::End& end) override {
         if (type_.end == nullptr) return;
@@ -278,6 +281,22 @@ int dovetail_act_value(dovetail_call* call, const void* data, size_t size) {
 
 int dovetail_act_random(dovetail_call* call) {
     return act(call, [&] { return call->decision->random_action(); });
+}
+
+int dovetail_think(const dovetail_call* call) {
+    return call->decision != nullptr && call->decision->think ? 1 : 0;
+}
+
+int dovetail_thoughts(dovetail_call* call, const double* values, size_t count, const char* text) {
+    if (call->decision == nullptr) return dovetail_fail(call, "only a decision is answered with thoughts");
+    try {
+        dovetail::Thoughts& thoughts = call->thoughts.emplace();
+        if (count > 0) thoughts.values.assign(values, values + count);
+        if (text != nullptr) thoughts.text = text;
+        return 0;
+    } catch (const std::exception& error) {
+        return dovetail_fail(call, error.what());
+    }
 }
 
 int dovetail_answer(dovetail_call* call, const void* data, size_t size) {

@@ -54,6 +54,10 @@ func (a *agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 		a.last["text"] = d.Text
 	}
 	if d.Legal != nil {
+		d.Thoughts = &dovetail.Thoughts{Text: fmt.Sprintf("turn %d", d.Turn)} // sent only if they are asked for
+		for _, action := range d.Legal {
+			d.Thoughts.Values = append(d.Thoughts.Values, float64(action))
+		}
 		return d.Legal[len(d.Legal)-1], nil
 	}
 	if seen, ok := d.Observation.(map[string]any); ok && seen["look"] != nil {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Failure;
-use crate::messages::{Clock, Mode, Offer, Preview, Reason, Spec, Want};
+use crate::messages::{Clock, Mode, Offer, Preview, Reason, Spec, Thoughts, Want};
 use crate::options::{schema, FromValue, Options};
 use crate::random::Random;
 use crate::value::Value;
@@ -50,6 +50,10 @@ pub struct Decision {
     pub seed: i64,
     /// Random numbers from that seed, one sequence for the whole episode.
     pub random: Random,
+    /// Whether anyone watches who may see the `thoughts`; it must not change the action.
+    pub think: bool,
+    /// What watchers are shown of what the agent thinks, if it sets them; sent only if `think`.
+    pub thoughts: Option<Thoughts>,
 }
 
 impl Decision {

@@ -136,6 +136,7 @@ impl AgentHost {
             text: start.text,
             scene: start.scene,
             clock: start.clock,
+            think: start.think,
             ..AgentStep::default()
         };
         self.decide(step, true, asked, out);
@@ -173,6 +174,8 @@ impl AgentHost {
             clock: step.clock,
             seed: play.seed,
             random: play.random.clone(),
+            think: step.think,
+            thoughts: None,
         };
         let thought = Thought {
             asked,
@@ -215,12 +218,14 @@ impl AgentHost {
         });
         let sent = acted.and_then(|acted| match acted {
             Ok(action) => {
-                play.random = thought.decision.random;
+                let decision = thought.decision;
+                play.random = decision.random;
                 let action = Action {
                     episode,
                     turn,
                     seat,
                     action,
+                    thoughts: decision.thoughts.filter(|_| decision.think),
                     ..Action::default()
                 };
                 out.answer(asked, out.frame(&action)?);

@@ -59,6 +59,8 @@ class Conformer implements Agent {
       this.reward += decision.reward;
     }
     this.last = { clock, text, mode, seed, afterstates, scene };
+    // Sent only if they are asked for.
+    decision.thoughts = { values: legal ?? [], text: `turn ${decision.turn}` };
     if (legal !== null) return legal[legal.length - 1];
     return observation?.look ? this.look(decision, observation.look) : observation;
   }

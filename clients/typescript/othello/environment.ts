@@ -112,7 +112,11 @@ export class Othello implements Environment {
   /** The squares row by row; an action is chosen by its square. */
   scene(seat: number | null): Scene {
     const { board, size } = this;
-    const cells = Array.from({ length: board.pass }, (_, i) => ({ x: i % size, y: Math.floor(i / size) }));
+    const cells = Array.from({ length: board.pass }, (_, i) => ({
+      x: i % size,
+      y: Math.floor(i / size),
+      name: this.label(i),
+    }));
     const pieces = [...board.squares]
       .map((owner, cell) => ({ cell, kind: "disc", owner }))
       .filter(({ owner }) => owner >= 0);
@@ -123,7 +127,19 @@ export class Othello implements Environment {
       cells: action === board.pass ? [] : [action],
     }));
     const [first, second] = board.count();
-    return { width: size, height: size, cells, pieces, choices, caption: `${first} : ${second}` };
+    const last = board.last === null ? [] : [board.last];
+    return {
+      width: size,
+      height: size,
+      cells,
+      pieces,
+      choices,
+      seats: [
+        { name: "X", score: first },
+        { name: "O", score: second },
+      ],
+      marks: [{ kind: "last", cells: last }],
+    };
   }
 
   fork(): Othello {

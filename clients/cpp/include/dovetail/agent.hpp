@@ -19,6 +19,7 @@ namespace dovetail {
 using messages::Clock;
 using messages::Preview;
 using messages::Spec;
+using messages::Thoughts;
 
 /// A place in a match, as an agent is told of it.
 struct Seat {
@@ -63,6 +64,8 @@ struct Decision {
     /// The position to be drawn (if `wants` asks).
     Value scene = {};
     std::optional<Clock> clock = {};
+    /// Whether anyone watches who may see `Answer::thoughts`; it must not change the action.
+    bool think = false;
 
     /// A legal action, drawn with `random`. Throws Error if the action space is one that cannot be drawn
     /// from.
@@ -120,6 +123,8 @@ public:
 
     Value action;
     std::shared_ptr<Lookahead> question;
+    /// What watchers are shown of what the agent thinks; sent only if the decision has `think`.
+    std::optional<Thoughts> thoughts = {};
 };
 
 /// A player. Derive from it, answer `step`, and `serve` it. One instance may hold several seats at once, of

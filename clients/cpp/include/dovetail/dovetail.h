@@ -114,6 +114,13 @@ int dovetail_act(dovetail_call* call, int64_t action);
 int dovetail_act_value(dovetail_call* call, const void* data, size_t size);
 /** A legal action drawn at random. */
 int dovetail_act_random(dovetail_call* call);
+/** Whether anyone watches who may see `dovetail_thoughts`; it must not change the action. */
+int dovetail_think(const dovetail_call* call);
+/**
+ * What watchers are shown of what the agent thinks: what each legal action is worth, in their order (`count` may be 0),
+ * and a text for a person, which may be null. It is sent only if `dovetail_think`.
+ */
+int dovetail_thoughts(dovetail_call* call, const double* values, size_t count, const char* text);
 /** To `message`: MessagePack; to `save`: any bytes. */
 int dovetail_answer(dovetail_call* call, const void* data, size_t size);
 /** Says why the method is about to fail, in one line; returns 1, so that `return dovetail_fail(…)` will do.

@@ -1,6 +1,6 @@
 //! The conformer's agent: counts what it hears.
 
-use dovetail::messages::{Mode, Preview, Want};
+use dovetail::messages::{Mode, Preview, Thoughts, Want};
 use dovetail::{
     map, Agent, AgentType, Decision, End, Failure, Lookahead, Seat, Space, Spec, Value,
 };
@@ -63,6 +63,14 @@ impl Agent for Conformer {
             "scene" => decision.scene.clone(),
         }
         .into();
+        if let Some(legal) = &decision.legal {
+            // Sent only if they are asked for.
+            decision.thoughts = Some(Thoughts {
+                values: legal.iter().map(|action| *action as f64).collect(),
+                text: format!("turn {}", decision.turn),
+                ..Thoughts::default()
+            });
+        }
         Ok(match (&decision.legal, self.found.take()) {
             (_, Some(found)) => found,
             (Some(legal), None) => legal.iter().max().copied().into(),

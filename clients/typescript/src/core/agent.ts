@@ -47,6 +47,8 @@ export class Decision {
   readonly seed: Int;
   /** Action numbers in rising order; null if every action of the space is legal. */
   readonly legal: number[] | null;
+  /** What watchers are shown of what the agent thinks, if it sets them; sent only if `think`. */
+  thoughts: m.Thoughts | null = null;
 
   /** @internal */
   constructor(play: Play, ask: Ask, message: Complete<m.AgentStart | m.AgentStep>) {

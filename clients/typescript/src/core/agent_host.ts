@@ -145,7 +145,10 @@ export class AgentHost extends BaseHost<"agent"> {
         work: () => (first ? agent.start!(decision) : agent.step(decision)),
         where: `${name} in turn ${turn}`,
         seq,
-        answer: (action) => ({ type: "action", episode, turn, seat, action }),
+        answer: (action) => {
+          const { think, thoughts } = decision;
+          return { type: "action", episode, turn, seat, action, ...(think && thoughts && { thoughts }) };
+        },
         // The episode may have ended in the meantime.
         gone: () => this.#playing.get(key) !== playing || playing.seq !== seq,
         settled: () => {

@@ -48,6 +48,7 @@ export type {
   Space,
   Symmetry,
   Text,
+  Thoughts,
   ToAgent,
   ToEnvironment,
   ToExperiment,

@@ -81,7 +81,11 @@ public final class Conformer {
             last.put("afterstates", decision.afterstates());
             last.put("scene", decision.scene());
             if (decision.legal() != null) {
-                return Arrays.stream(decision.legal()).max().getAsLong();
+                // Sent only if they are asked for.
+                Thoughts thoughts = Thoughts.of()
+                        .withValues(Arrays.stream(decision.legal()).asDoubleStream().toArray())
+                        .withText("turn " + decision.turn());
+                return new Considered(Arrays.stream(decision.legal()).max().getAsLong(), thoughts);
             }
             return decision.observation() instanceof Map<?, ?> map && map.get("look") != null
                     ? look(map.get("look")) : decision.observation();

@@ -22,7 +22,7 @@ public interface Agent {
      * Answers the first decision of an episode.
      *
      * @param decision what is to be decided
-     * @return an action, or a {@link Lookahead}
+     * @return an action, one with thoughts ({@link Considered}), or a {@link Lookahead}
      */
     default Object start(Decision decision) {
         return step(decision);
@@ -32,7 +32,7 @@ public interface Agent {
      * Answers a decision. It is called once for each, even after a broken connection.
      *
      * @param decision what is to be decided
-     * @return an action, or a {@link Lookahead}
+     * @return an action, one with thoughts ({@link Considered}), or a {@link Lookahead}
      */
     Object step(Decision decision);
 

@@ -159,6 +159,10 @@ final class AgentHost extends Host {
         int seat = play.seat.seat();
         answer(play.seq, out, () -> {
             Object choice = choose.get();
+            if (choice instanceof Considered considered) {
+                Action action = Action.of(episode, turn, seat).withAction(considered.action());
+                return play.decision.think() ? action.withThoughts(considered.thoughts()) : action;
+            }
             if (!(choice instanceof Lookahead question)) {
                 return Action.of(episode, turn, seat).withAction(choice);
             }

@@ -60,6 +60,11 @@ public record Decision(Seat seat, Mode mode, long seed, RandomGenerator random, 
         return message.clock();
     }
 
+    /** {@return whether anyone watches who may see {@link Considered#thoughts}; it must not change the action} */
+    public boolean think() {
+        return message.think();
+    }
+
     /**
      * Draws a legal action.
      *
