@@ -20,6 +20,8 @@ CODE = {".cpp", ".hpp", ".go", ".java", ".rs", ".ts"}
 APART = ("_test.go", "src/c.cpp", "examples/", "conformer/", "player/", "internal/")
 """Tests and programs, and the C interface of the C++ client."""
 
+GROUPS = ("_group.", "columns.", "copies.", "vector.")
+"""Stacked turns, which no level needs."""
 ENVIRONMENTS = ("environment", "actions.java", "turns.java", "illegalaction")
 EXPERIMENTS = ("experiment", "/run.go", "runhandle", "control.rs")
 LEVELS = ("agents only", "environments add", "experiments add")
@@ -41,6 +43,8 @@ def count(folder: str, places: tuple[str, ...]) -> list[list[int]]:
     )
     for path in listed.stdout.split():
         if not path.startswith(places) or path.startswith(APART) or path.endswith(APART):
+            continue
+        if any(part in path for part in GROUPS):
             continue
         if Path(path).suffix in CODE:
             lines = (HERE / folder / path).read_text(encoding="utf-8").splitlines()

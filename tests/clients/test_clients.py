@@ -12,11 +12,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from tests.clients.building import (
     BUILD,
@@ -32,14 +34,18 @@ from tests.clients.building import (
 )
 from tests.clients.stamps import PASSED, Stamps, digest
 
+from dovetail.agent_servers.agent import Decision
+from dovetail.agent_servers.serve import serve as serve_agents
+from dovetail.agent_servers.vector import Rows, VectorAgent
 from dovetail.broker.access_file import AccessFile
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.serve import in_thread
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.serve import serve
+from dovetail.env_servers.serve import serve as serve_environments
 from dovetail.experiments.client import Experiment
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.legal import unmask
 from dovetail.transport import keys
 
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
@@ -100,10 +106,13 @@ def test_it_keeps_the_contract(language: str, role: str) -> None:
         assert '"thoughts"' in done.stdout, done.stdout[-6000:]
 
 
-def start(language: str, address: str, **variables: str) -> subprocess.Popen[str]:
-    """Start a client's random agent with these environment variables."""
+def start(
+    language: str, address: str, command: tuple[str, ...] = ("random",), **variables: str
+) -> subprocess.Popen[str]:
+    """Start a client's program, its random agent by default, with these environment variables."""
+    name, *arguments = command
     return subprocess.Popen(
-        program(language, "random"),
+        [*program(language, name), *arguments],
         cwd=CLIENTS / language,
         env={**keys.without(os.environ), "DOVETAIL_BROKER": address, **variables},
         stdout=subprocess.PIPE,
@@ -113,12 +122,12 @@ def start(language: str, address: str, **variables: str) -> subprocess.Popen[str
 
 
 @contextmanager
-def connect_four(address: str, key: Path) -> Iterator[None]:
-    """Serve the game in a thread."""
+def serving(
+    serve: Callable[..., None], kind: type, address: str, key: Path | None = None
+) -> Iterator[None]:
+    """Serve an environment or agent of Python in a thread."""
     stop = threading.Event()
-    thread = threading.Thread(
-        target=serve, args=(ConnectFour, address), kwargs={"key": key, "stop": stop}
-    )
+    thread = threading.Thread(target=serve, args=(kind, address), kwargs={"key": key, "stop": stop})
     thread.start()
     try:
         yield
@@ -180,7 +189,10 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
     ):
         agent = start(language, guarded, DOVETAIL_KEY=str(good))
         try:
-            with connect_four(guarded, good), Experiment.connect(guarded, key=good) as experiment:
+            with (
+                serving(serve_environments, ConnectFour, guarded, good),
+                Experiment.connect(guarded, key=good) as experiment,
+            ):
                 name = f"random-{language}"
                 experiment.expect(["connect_four"], [name], timeout=KIT)
                 agents = [experiment.create(name, seed=seed) for seed in (1, 2)]
@@ -202,6 +214,76 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
             assert client.returncode == 1
             # On a busy machine a client may say first that it waits for the broker.
             assert lines[-1].removeprefix("Error: ") == python_line(address, path)
+
+
+class Seeing(VectorAgent):
+    """Chooses by what it sees, so that every observation and mask counts."""
+
+    name = "seeing"
+    capacity = 0
+    batches: ClassVar[int] = 0
+
+    def open_group(self, seats: Any, slots: int) -> Any:
+        return {}
+
+    def step_rows(self, rows: Rows, memory: Any) -> Any:
+        assert rows.legal is not None
+        Seeing.batches += 1
+        masks = [unmask(each.tobytes()) for each in rows.legal]
+        return [self._choice(*each) for each in zip(rows.observations, masks, strict=True)]
+
+    def step(self, decision: Decision) -> int:
+        return self._choice(decision.observation, decision.legal)
+
+    @staticmethod
+    def _choice(observation: Any, legal: Any) -> int:
+        assert (observation.dtype, observation.shape) == (np.uint8, (2, 6, 7))
+        number: int = legal[zlib.crc32(observation.tobytes()) % len(legal)]
+        return number
+
+
+@pytest.mark.parametrize("language", [each for each in ("cpp", "rust") if each in CHOSEN])
+def test_its_groups_play_the_episodes_of_single_matches(language: str, tmp_path: Path) -> None:
+    """Connect Four of a client as arrays, one game at a time, and Python's: the same, bit for bit."""
+    own, agent = f"connect-four-{language}", f"random-rows-{language}"
+    with ExitStack() as stack:
+        address = stack.enter_context(
+            in_thread("tcp://127.0.0.1:*", settings=Settings(), journal=Journal(tmp_path / "j"))
+        )
+        for role in ("environment", "agent"):
+            process = start(language, address, ("stacked", role))
+            stack.callback(process.communicate, timeout=KIT)
+            stack.callback(process.terminate)
+        stack.enter_context(serving(serve_environments, ConnectFour, address))
+        stack.enter_context(serving(serve_agents, Seeing, address))
+        experiment = stack.enter_context(Experiment.connect(address))
+        experiment.expect([own, "connect_four"], [agent, "seeing"], timeout=KIT)
+        players = [experiment.create(agent, seed=1), experiment.create("seeing", seed=2)]
+        found = []
+        for environment, stacked in ((own, True), (own, False), ("connect_four", False)):
+            before = Seeing.batches
+            run = experiment.run(
+                environment,
+                players,
+                episodes=100,
+                concurrency=16,
+                seed=3,
+                rotate=True,
+                stacked=stacked,
+            )
+            results = sorted(run.wait(), key=lambda each: each.index)
+            assert (Seeing.batches > before) is stacked
+            found.append(
+                [
+                    (
+                        *(each.index, each.turns, each.reason, each.message, each.outcome),
+                        [(seat.instance, seat.total, seat.decisions) for seat in each.seats],
+                    )
+                    for each in results
+                ]
+            )
+        assert len(found[0]) == 100
+        assert found[0] == found[1] == found[2]
 
 
 def table(tmp_path: Path, file: str, *settings: str) -> Any:

@@ -1,3 +1,4 @@
+#include "agent_group.hpp"
 #include "dovetail/hosts.hpp"
 #include "hosting.hpp"
 
@@ -8,7 +9,7 @@ using hosting::refusal;
 
 namespace {
 
-/// Match and seat, or episode and seat.
+/// Match and seat, episode and seat, or match and instance.
 using Key = std::pair<std::int64_t, std::int64_t>;
 
 /// An agent, and the name of its type for lines about failures.
@@ -87,8 +88,9 @@ struct AgentHost::Inside : hosting::Common {
     std::vector<AgentType> types;
     Made single;  // if the program is one agent
     std::map<std::int64_t, Made> instances;
-    std::map<Key, Holder> seats;  // by match and seat
-    std::map<Key, Play> playing;  // by episode and seat
+    std::map<Key, Holder> seats;       // by match and seat
+    std::map<Key, Play> playing;       // by episode and seat
+    std::map<Key, AgentGroup> groups;  // by match and instance
     std::map<std::int64_t, Key> questions;
     std::int64_t asks = 0;
 
@@ -261,26 +263,63 @@ struct AgentHost::Inside : hosting::Common {
             refuse(seq(), Code::unknown, "there is no agent " + std::to_string(message.instance));
             return;
         }
-        Holder& holder = seats[{message.match, message.seat}];
-        if (holder.made.agent == made.agent) return;
+        const std::shared_ptr<const Seat> seat = seat_of(message);
+        if (message.slots > 0) {
+            const Key key{message.match, message.instance};
+            AgentGroup& group =
+                groups.try_emplace(key, made.agent, made.type, message.slots, told).first->second;
+            if (!group.seats.emplace(message.seat, seat).second) return;
+        } else {
+            Holder& holder = seats[{message.match, message.seat}];
+            if (holder.made.agent == made.agent) return;
+            holder = {made, seat};
+        }
+        try {
+            made.agent->init(*seat);
+        } catch (...) {
+            refuse(seq(), Code::unavailable, refusal(made.type + " taking a seat", told));
+        }
+    }
+
+    static std::shared_ptr<const Seat> seat_of(messages::Init& message) {
         Seat seat;
         seat.match = message.match;
         seat.seat = message.seat;
         seat.spec = std::move(message.spec);
         seat.lookahead = message.lookahead;
         seat.agent = std::move(message.agent);
-        holder.made = made;
-        holder.seat = std::make_shared<const Seat>(std::move(seat));
-        try {
-            made.agent->init(*holder.seat);
-        } catch (...) {
-            refuse(seq(), Code::unavailable, refusal(made.type + " taking a seat", told));
-        }
+        return std::make_shared<const Seat>(std::move(seat));
     }
 
     void take(messages::Leave& message) {
+        groups.erase(groups.lower_bound({message.match, INT64_MIN}),
+                     groups.upper_bound({message.match, INT64_MAX}));
         seats.erase(seats.lower_bound({message.match, INT64_MIN}),
                     seats.upper_bound({message.match, INT64_MAX}));
+    }
+
+    // -- groups -------------------------------------------------------------------------------------------
+
+    void take(messages::AgentSteps& message) {
+        const auto found = groups.find({message.match, message.instance});
+        if (found == groups.end()) {
+            refuse(seq(), Code::unknown,
+                   "instance " + std::to_string(message.instance) + " has no seat in group " +
+                       std::to_string(message.match));
+            return;
+        }
+        AgentGroup& group = found->second;
+        batch(group.before, group.type + " in a batch", [&] { return group.steps(message); });
+    }
+
+    void take(messages::Ends& message) {
+        const auto found = groups.find({message.match, message.instance});
+        if (found == groups.end()) return;
+        try {
+            found->second.ends(message);
+        } catch (const ProtocolError& error) {
+            refuse(seq(), error.code, error.what());
+        }
     }
 
     // -- requests -----------------------------------------------------------------------------------------
@@ -327,6 +366,9 @@ struct AgentHost::Inside : hosting::Common {
     void take(messages::Load& message) {
         request(message, "load", [&](Agent& agent) {
             agent.load(message.state);
+            for (auto& each : groups) {
+                if (each.second.agent.get() == &agent) each.second.reopen();
+            }
             return hosting::reply();
         });
     }
@@ -363,6 +405,8 @@ struct AgentHost::Inside : hosting::Common {
             ends.push_back(std::move(end));
         }
         for (messages::End& each : ends) end(each);
+        for (auto& each : groups) each.second.close();
+        groups.clear();
         seats.clear();
         questions.clear();
         for (const auto& instance : instances) {
@@ -385,6 +429,7 @@ AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(failed))
         offer.wants = type.wants;
         offer.capacity = type.capacity;
         offer.instance = type.instance;
+        offer.stacked = true;
         inside_->offers.push_back(std::move(offer));
         if (!type.instance) {
             inside_->types.push_back(std::move(type));

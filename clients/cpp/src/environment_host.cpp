@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "dovetail/hosts.hpp"
+#include "environment_group.hpp"
 #include "hosting.hpp"
 
 namespace dovetail {
@@ -87,8 +88,9 @@ struct EnvironmentHost::Inside : hosting::Common {
     using Common::take;
 
     std::vector<EnvironmentType> types;
-    std::map<std::int64_t, Place> open;             // by match
-    std::map<std::int64_t, std::int64_t> episodes;  // the match of each
+    std::map<std::int64_t, Place> open;               // by match
+    std::map<std::int64_t, std::int64_t> episodes;    // the match of each
+    std::map<std::int64_t, EnvironmentGroup> groups;  // by match
 
     Place* playing(std::int64_t episode) {
         const auto found = episodes.find(episode);
@@ -170,26 +172,60 @@ struct EnvironmentHost::Inside : hosting::Common {
 
     void take(messages::Open& message) {
         try {
+            const EnvironmentType& type = hosting::named(types, message.environment, "environment");
+            const Map configuration =
+                type.configuration.read(message.configuration, "environment " + type.name);
+            if (message.slots > 0) {
+                groups.erase(message.match);
+                const auto made = groups.try_emplace(message.match, type, configuration, message, told);
+                describe(message, made.first->second.init());
+                return;
+            }
             Place place;
             place.name = message.environment;
-            place.environment = make(message);
+            place.environment = type.make(configuration);
             Spec spec = place.environment->init();
-            spec.match = message.match;
-            if (spec.name.empty()) spec.name = message.environment;
             place.seats = spec.seats;
-            respond(seq(), frame(spec));
+            describe(message, std::move(spec));
             open.emplace(message.match, std::move(place));
         } catch (...) {
+            groups.erase(message.match);
             refuse(seq(), Code::unavailable, refusal(message.environment + " in init", told));
         }
     }
 
-    std::unique_ptr<Environment> make(const messages::Open& message) const {
-        const EnvironmentType& type = hosting::named(types, message.environment, "environment");
-        return type.make(type.configuration.read(message.configuration, "environment " + type.name));
+    /// Answers an `open`.
+    void describe(const messages::Open& message, Spec spec) {
+        spec.match = message.match;
+        if (spec.name.empty()) spec.name = message.environment;
+        respond(seq(), frame(spec));
     }
 
-    void take(messages::Close& message) { close(message.match); }
+    void take(messages::EnvironmentSteps& message) {
+        const auto found = groups.find(message.match);
+        if (found == groups.end()) {
+            refuse(seq(), Code::unknown, "group " + std::to_string(message.match) + " is not open");
+            return;
+        }
+        EnvironmentGroup& group = found->second;
+        batch(group.before, group.name + " in a batch", [&] { return group.steps(message); });
+    }
+
+    void take(messages::Close& message) {
+        close(message.match);
+        close_group(message.match);
+    }
+
+    void close_group(std::int64_t match) {
+        const auto found = groups.find(match);
+        if (found == groups.end()) return;
+        try {
+            found->second.cleanup();
+        } catch (...) {
+            // It is gone all the same, and `close` is not answered.
+        }
+        groups.erase(found);
+    }
 
     void close(std::int64_t match) {
         const auto found = open.find(match);
@@ -206,6 +242,7 @@ struct EnvironmentHost::Inside : hosting::Common {
 
     void forget() override {
         while (!open.empty()) close(open.begin()->first);
+        while (!groups.empty()) close_group(groups.begin()->first);
     }
 
     // -- requests -------------------------------------------------------------------------------------
@@ -254,6 +291,7 @@ EnvironmentHost::EnvironmentHost(std::vector<EnvironmentType> types) : inside_(n
         offer.description = type.description;
         offer.parameters = type.configuration.schema();
         offer.seats = type.seats;
+        offer.stacked = true;
         inside_->offers.push_back(std::move(offer));
     }
     inside_->types = std::move(types);

@@ -215,6 +215,20 @@ protected:
     /// Forgets the answer to a frame, since what follows from it came.
     void settled(std::int64_t seq) { inbox_.forget(seq); }
 
+    /// Answers a batch with what `play` returns; `before` is the number of the one before it in its group.
+    template <class Play>
+    void batch(std::int64_t& before, const std::string& where, Play play) {
+        settled(before);
+        before = seq();
+        try {
+            respond(seq(), frame(play()));
+        } catch (const ProtocolError& error) {
+            refuse(seq(), error.code, error.what());
+        } catch (...) {
+            refuse(seq(), Code::crashed, crash(where, told));
+        }
+    }
+
     /// Answers a request with the message that `act` returns; `where` is for a line about its failure.
     template <class Do>
     void answer(std::int64_t id, const std::string& where, Do act) {

@@ -1,5 +1,7 @@
 #include "dovetail/legal.hpp"
 
+#include "dovetail/vector.hpp"
+
 namespace dovetail {
 
 Bytes mask(const std::vector<std::int64_t>& actions, std::size_t n) {
@@ -21,6 +23,11 @@ std::vector<std::int64_t> unmask(const Bytes& mask) {
         }
     }
     return out;
+}
+
+std::vector<std::int64_t> Masks::actions(std::size_t row) const {
+    const auto from = bits.begin() + static_cast<std::ptrdiff_t>(row * width);
+    return unmask(Bytes(from, from + static_cast<std::ptrdiff_t>(width)));
 }
 
 }  // namespace dovetail

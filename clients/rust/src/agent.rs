@@ -1,5 +1,7 @@
 //! What a player implements.
 
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Failure;
@@ -7,6 +9,7 @@ use crate::messages::{Clock, Mode, Offer, Preview, Reason, Spec, Thoughts, Want}
 use crate::options::{schema, FromValue, Options};
 use crate::random::Random;
 use crate::value::Value;
+use crate::vector::{Ends, Rows};
 
 /// A seat that an agent has taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +166,42 @@ pub trait Agent: Send {
         Ok(())
     }
 
+    /// Opens a group of so many slots, in each of which the agent holds these seats (SPEC.md,
+    /// Stacked turns); returns what the agent keeps of it.
+    ///
+    /// With a value, its decisions come to `step_rows` and its ends to `end_rows`, as columns.
+    /// Without, they come one by one to `start`, `step` and `end`, as in single matches; an agent
+    /// must act the same in both.
+    ///
+    /// # Errors
+    /// It failed; all episodes of the batch end as `crashed`.
+    fn open_group(
+        &mut self,
+        seats: &BTreeMap<usize, Arc<Seat>>,
+        slots: usize,
+    ) -> Result<Option<Box<dyn Any + Send>>, Failure> {
+        let _ = (seats, slots);
+        Ok(None)
+    }
+
+    /// Makes all decisions of a batch: the action number of each row.
+    ///
+    /// # Errors
+    /// It failed; all episodes of the batch end as `crashed`.
+    fn step_rows(&mut self, rows: &Rows, memory: &mut dyn Any) -> Result<Vec<i64>, Failure> {
+        let _ = (rows, memory);
+        Err("this agent does not take columns".into())
+    }
+
+    /// Hears that episodes of a group are over.
+    ///
+    /// # Errors
+    /// It failed.
+    fn end_rows(&mut self, ends: &Ends, memory: &mut dyn Any) -> Result<(), Failure> {
+        let _ = (ends, memory);
+        Ok(())
+    }
+
     /// Answers a message of the experiment.
     ///
     /// # Errors
@@ -209,6 +248,7 @@ impl AgentType {
     ) -> Self {
         let offer = Offer {
             name: name.to_owned(),
+            stacked: true,
             ..Offer::default()
         };
         let make = Box::new(move |options: &mut Options, seed: i64| {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::{Agent, AgentType, Decision, End, Seat};
+use crate::agent_group::{AgentGroup, Player};
 use crate::error::{guarded, refused_by, Failure, Told};
 use crate::field::{reread, Field};
 use crate::legal::Legal;
 use crate::messages::{
-    self, Action, AgentLookahead, AgentStart, AgentStep, Asked, Code, Create, Init, Mode, Offer,
-    Preview, Reason, Reply, Saved, ToAgent,
+    self, Action, AgentLookahead, AgentStart, AgentStep, AgentSteps, Asked, Code, Create, Init,
+    Mode, Offer, Preview, Reason, Reply, Saved, ToAgent,
 };
 use crate::options::Options;
 use crate::random::Random;
@@ -61,6 +62,8 @@ pub struct AgentHost {
     instances: BTreeMap<i64, Instance>,
     seats: HashMap<SeatKey, (i64, Arc<Seat>)>,
     playing: HashMap<SeatKey, Play>,
+    /// By match and instance.
+    groups: BTreeMap<(i64, i64), AgentGroup>,
     /// Decisions that wait for the answer to a question, by its number.
     thoughts: BTreeMap<i64, Thought>,
     last_question: i64,
@@ -78,6 +81,7 @@ impl AgentHost {
             instances: BTreeMap::new(),
             seats: HashMap::new(),
             playing: HashMap::new(),
+            groups: BTreeMap::new(),
             thoughts: BTreeMap::new(),
             last_question: 0,
             told: Told::default(),
@@ -303,7 +307,9 @@ impl AgentHost {
 
     fn init(&mut self, init: Init, asked: Asked, out: &mut Outbox) {
         let key = (init.r#match, init.seat);
-        self.seats.remove(&key);
+        if init.slots == 0 {
+            self.seats.remove(&key);
+        }
         let number = self.resolve(init.instance).unwrap_or(init.instance);
         let Some(Instance { kind, agent }) = self.instances.get_mut(&number) else {
             let text = format!("there is no agent {number}");
@@ -316,6 +322,11 @@ impl AgentHost {
             lookahead: init.lookahead,
         });
         match guarded(|| agent.init(&seat)) {
+            Ok(()) if init.slots > 0 => {
+                let group = self.groups.entry((key.0, number)).or_default();
+                group.slots = init.slots as usize;
+                group.seats.insert(key.1, seat);
+            }
             Ok(()) => {
                 self.seats.insert(key, (number, seat));
             }
@@ -323,6 +334,43 @@ impl AgentHost {
                 let place = format!("{kind} taking a seat");
                 let (code, text) = self.told.refusal(&place, &failure);
                 out.fail(asked, code, text);
+            }
+        }
+    }
+
+    /// Finds the group of an instance, and its agent.
+    fn group(
+        &mut self,
+        group: i64,
+        instance: i64,
+    ) -> Result<(&mut AgentGroup, Player<'_>), String> {
+        let number = self.resolve(instance).unwrap_or(instance);
+        let found = self.groups.get_mut(&(group, number));
+        match (found, self.instances.get_mut(&number)) {
+            (Some(group), Some(Instance { kind, agent })) => {
+                let (agent, told) = (agent.as_mut(), &mut self.told);
+                Ok((group, Player { kind, agent, told }))
+            }
+            _ => Err(format!("instance {instance} has no seat in group {group}")),
+        }
+    }
+
+    /// Answers a batch of a group.
+    fn steps(&mut self, steps: AgentSteps, asked: Asked, out: &mut Outbox) {
+        match self.group(steps.r#match, steps.instance) {
+            Ok((group, mut player)) => {
+                out.forget(std::mem::replace(&mut group.before, asked.seq));
+                let actions = group.steps(steps, &mut player);
+                out.batch(asked, player.told, player.kind, actions);
+            }
+            Err(text) => out.fail(asked, Code::Unknown, text),
+        }
+    }
+
+    fn ends(&mut self, ends: messages::Ends, asked: Asked, out: &mut Outbox) {
+        if let Ok((group, mut player)) = self.group(ends.r#match, ends.instance) {
+            if let Err(failure) = group.ends(ends, &mut player) {
+                out.fail(asked, Code::Invalid, crate::error::line(&failure));
             }
         }
     }
@@ -384,6 +432,12 @@ impl AgentHost {
         for end in playing.collect::<Vec<_>>() {
             self.end(end);
         }
+        for ((_, number), mut group) in std::mem::take(&mut self.groups) {
+            if let Some(Instance { kind, agent }) = self.instances.get_mut(&number) {
+                let (agent, told) = (agent.as_mut(), &mut self.told);
+                group.close(&mut Player { kind, agent, told });
+            }
+        }
         self.seats.clear();
         let single = self.instances.remove(&SINGLE);
         for Instance { kind, agent } in self.instances.values_mut() {
@@ -399,7 +453,12 @@ impl AgentHost {
             ToAgent::Start(start) => self.start(start, asked, out),
             ToAgent::End(end) => self.end(end),
             ToAgent::Init(init) => self.init(init, asked, out),
-            ToAgent::Leave(leave) => self.seats.retain(|key, _| key.0 != leave.r#match),
+            ToAgent::Steps(steps) => self.steps(steps, asked, out),
+            ToAgent::Ends(ends) => self.ends(ends, asked, out),
+            ToAgent::Leave(leave) => {
+                self.seats.retain(|key, _| key.0 != leave.r#match);
+                self.groups.retain(|key, _| key.0 != leave.r#match);
+            }
             ToAgent::Create(create) => {
                 let place = format!("{} in create", create.agent);
                 let answer = self.create(create);
@@ -412,10 +471,17 @@ impl AgentHost {
                     ..Saved::default()
                 })
             }),
-            ToAgent::Load(load) => self.request(asked, (load.instance, "load"), out, |agent| {
-                agent.load(&load.state)?;
-                Ok(Reply::new(load.id, Value::Nil))
-            }),
+            ToAgent::Load(load) => {
+                self.request(asked, (load.instance, "load"), out, |agent| {
+                    agent.load(&load.state)?;
+                    Ok(Reply::new(load.id, Value::Nil))
+                });
+                let number = self.resolve(load.instance);
+                let groups = self.groups.iter_mut();
+                groups
+                    .filter(|(key, _)| Some(key.1) == number)
+                    .for_each(|(_, group)| group.reopen());
+            }
             ToAgent::Message(message) => {
                 self.request(asked, (message.instance, "message"), out, |agent| {
                     let body = agent.message(message.body.open()?)?;

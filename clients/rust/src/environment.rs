@@ -4,6 +4,7 @@ use crate::error::Failure;
 use crate::messages::{Offer, Spec, Turn};
 use crate::options::{schema, FromValue, Options};
 use crate::value::Value;
+use crate::vector::VectorEnvironment;
 
 /// The rules of a game, made for one match.
 ///
@@ -72,11 +73,14 @@ pub trait Environment: Send {
 }
 
 type Make = dyn FnMut(&mut Options) -> Result<Box<dyn Environment>, Failure> + Send;
+type MakeVector =
+    dyn FnMut(&mut Options, usize) -> Result<Box<dyn VectorEnvironment>, Failure> + Send;
 
 /// An environment on offer: its name, its options, and how one is made for a match.
 pub struct EnvironmentType {
     pub(crate) offer: Offer,
     pub(crate) make: Box<Make>,
+    pub(crate) vector: Option<Box<MakeVector>>,
 }
 
 impl EnvironmentType {
@@ -87,12 +91,29 @@ impl EnvironmentType {
     ) -> Self {
         let offer = Offer {
             name: name.to_owned(),
+            stacked: true,
             ..Offer::default()
         };
         let make = Box::new(move |options: &mut Options| {
             make(options).map(|made| Box::new(made) as Box<dyn Environment>)
         });
-        Self { offer, make }
+        Self {
+            offer,
+            make,
+            vector: None,
+        }
+    }
+
+    /// The same game for groups (SPEC.md, Stacked turns): `make` gets the options and the number of
+    /// slots.  Without it a group plays a copy of the environment in each slot.
+    pub fn vector<E: VectorEnvironment + 'static>(
+        mut self,
+        mut make: impl FnMut(&mut Options, usize) -> Result<E, Failure> + Send + 'static,
+    ) -> Self {
+        self.vector = Some(Box::new(move |options, slots| {
+            make(options, slots).map(|made| Box::new(made) as Box<dyn VectorEnvironment>)
+        }));
+        self
     }
 
     /// One sentence for a person.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use crate::environment::{Environment, EnvironmentType};
+use crate::environment_group::EnvironmentGroup;
 use crate::error::{guarded, line, refused_by, Failure, IllegalAction, Told};
 use crate::field::reread;
 use crate::messages::{
     Asked, Code, EnvironmentLookahead, EnvironmentMessage, EnvironmentStart, EnvironmentStep,
-    Error, Offer, Open, Preview, Reply, Spec, ToEnvironment, Turn, Want,
+    EnvironmentSteps, Error, Offer, Open, Preview, Reply, Spec, ToEnvironment, Turn, Want,
 };
 use crate::options::Options;
 use crate::session::{Event, Host, Outbox};
@@ -44,6 +45,7 @@ pub struct EnvironmentHost {
     open: HashMap<i64, Place>,
     /// The match of each episode in progress.
     episodes: HashMap<i64, i64>,
+    groups: HashMap<i64, EnvironmentGroup>,
     told: Told,
 }
 
@@ -54,6 +56,7 @@ impl EnvironmentHost {
             types: types.into_iter().collect(),
             open: HashMap::new(),
             episodes: HashMap::new(),
+            groups: HashMap::new(),
             told: Told::default(),
         }
     }
@@ -98,10 +101,42 @@ impl EnvironmentHost {
         place.finish(turn, 0, asked, &mut self.told, out);
     }
 
-    fn make(&mut self, open: Open) -> Result<Spec, Failure> {
-        let name = open.environment;
+    /// Plays a batch of a group.
+    fn steps(&mut self, steps: EnvironmentSteps, asked: Asked, out: &mut Outbox) {
+        let Some(group) = self.groups.get_mut(&steps.r#match) else {
+            let text = format!("group {} is not open", steps.r#match);
+            return out.fail(asked, Code::Unknown, text);
+        };
+        out.forget(std::mem::replace(&mut group.before, asked.seq));
+        let told = &mut self.told;
+        let turns = guarded(|| group.steps(steps, told));
+        out.batch(asked, told, &group.name, turns);
+    }
+
+    fn make(&mut self, mut open: Open) -> Result<Spec, Failure> {
+        let name = std::mem::take(&mut open.environment);
         let kind = self.types.iter_mut().find(|kind| kind.offer.name == name);
         let kind = kind.ok_or_else(|| format!("this program makes no environment '{name}'"))?;
+        if open.slots > 0 {
+            let (number, environment) = (open.r#match, name.clone());
+            let made = guarded(|| {
+                EnvironmentGroup::open(
+                    kind,
+                    Open {
+                        environment,
+                        ..open
+                    },
+                )
+            });
+            let (group, mut spec) =
+                made.map_err(|failure| refused_by("environment", &name, failure))?;
+            spec.r#match = number;
+            if spec.name.is_empty() {
+                spec.name = name;
+            }
+            self.groups.insert(number, group);
+            return Ok(spec);
+        }
         let (environment, mut spec) = guarded(|| {
             let mut options = Options::new(open.configuration);
             let mut environment = (kind.make)(&mut options)?;
@@ -136,12 +171,16 @@ impl EnvironmentHost {
             self.told
                 .cleanup(&place.name, || place.environment.cleanup());
         }
+        if let Some(mut group) = self.groups.remove(&number) {
+            self.told.cleanup(&group.name, || group.game.cleanup());
+        }
     }
 
     fn message(&mut self, message: ToEnvironment, asked: Asked, out: &mut Outbox) {
         match message {
             ToEnvironment::Step(step) => self.step(step, asked, out),
             ToEnvironment::Start(start) => self.start(start, asked, out),
+            ToEnvironment::Steps(steps) => self.steps(steps, asked, out),
             ToEnvironment::Open(open) => {
                 let place = format!("{} in init", open.environment);
                 let spec = self.make(open);
@@ -321,7 +360,12 @@ impl Host for EnvironmentHost {
             Event::Repeated(seq) => out.repeat(seq),
             // The session that there was is over.
             Event::Welcome(welcome) if !welcome.resumed => {
-                let all: Vec<i64> = self.open.keys().copied().collect();
+                let all: Vec<i64> = self
+                    .open
+                    .keys()
+                    .chain(self.groups.keys())
+                    .copied()
+                    .collect();
                 all.into_iter().for_each(|number| self.close(number));
             }
             _ => {}

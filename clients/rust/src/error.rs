@@ -202,7 +202,7 @@ pub(crate) fn refused_by(what: &str, name: &str, failure: Failure) -> Failure {
 }
 
 /// Says "PLACE failed: TEXT", or how it panicked.
-fn failed(place: &str, failure: &Failure) -> String {
+pub(crate) fn failed(place: &str, failure: &Failure) -> String {
     let verb = if failure.is::<Panicked>() {
         ""
     } else {
@@ -225,10 +225,15 @@ impl Told {
         Self(Box::new(told))
     }
 
+    /// Reports a line about a failure.
+    pub(crate) fn say(&mut self, line: &str) {
+        (self.0)(line);
+    }
+
     /// Reports a failure of an agent or environment; returns the text for the broker.
     pub(crate) fn crash(&mut self, place: &str, failure: &Failure) -> String {
         let line = failed(place, failure);
-        (self.0)(&line);
+        self.say(&line);
         line
     }
 

@@ -27,6 +27,7 @@
 #![deny(unsafe_code)]
 
 mod agent;
+mod agent_group;
 mod agent_host;
 #[cfg(feature = "tokio")]
 mod asynchronous;
@@ -34,8 +35,11 @@ mod asynchronous;
 pub mod blocking;
 #[cfg(feature = "link")]
 mod broker;
+mod columns;
 mod control;
+mod copies;
 mod environment;
+mod environment_group;
 mod environment_host;
 pub mod error;
 #[cfg(feature = "link")]
@@ -58,6 +62,7 @@ pub mod session;
 pub mod space;
 mod tensor;
 mod value;
+pub mod vector;
 mod wire;
 
 /// Programs of the protocol as futures, for those who run on tokio.

@@ -121,6 +121,30 @@ impl Outbox {
         }
     }
 
+    /// Answers a batch of a group with a message, or with why there is none.
+    pub(crate) fn batch<M: Field>(
+        &mut self,
+        asked: Asked,
+        told: &mut Told,
+        name: &str,
+        result: Result<M, Failure>,
+    ) {
+        let encoded = result.and_then(|message| match self.frame(&message) {
+            Ok(frame) => Ok(frame),
+            Err(large) => Err(large.message.into()),
+        });
+        match encoded {
+            Ok(frame) => self.answer(asked, frame),
+            Err(failure) => match failure.downcast_ref::<ProtocolError>() {
+                Some(error) => self.fail(asked, error.code, error.message.clone()),
+                None => {
+                    let text = told.crash(&format!("{name} in a batch"), &failure);
+                    self.fail(asked, Code::Crashed, text);
+                }
+            },
+        }
+    }
+
     /// Forgets an answer that has arrived, since what follows from it came.
     pub(crate) fn forget(&mut self, seq: u64) {
         self.answers.remove(&seq);

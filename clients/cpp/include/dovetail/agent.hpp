@@ -2,7 +2,9 @@
 /// `Agent`: what a player or learner implements. It knows no game, socket or broker.
 #pragma once
 
+#include <any>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,12 +15,11 @@
 #include "dovetail/messages.hpp"
 #include "dovetail/options.hpp"
 #include "dovetail/seeds.hpp"
+#include "dovetail/vector.hpp"
 
 namespace dovetail {
 
-using messages::Clock;
 using messages::Preview;
-using messages::Spec;
 using messages::Thoughts;
 
 /// A place in a match, as an agent is told of it.
@@ -95,6 +96,9 @@ struct End {
     Value scene = {};
 };
 
+/// The seats that an instance holds in each slot of a group, by number.
+using Seats = std::map<std::int64_t, std::shared_ptr<const Seat>>;
+
 class Answer;
 
 /// A question to the environment: what would follow from these lines of actions? An agent returns it instead
@@ -145,6 +149,18 @@ public:
     virtual Answer step(const Decision& decision) = 0;
     /// Hears that an episode is over. A seat that never had to decide hears it too.
     virtual void end(const End&) {}
+
+    /// What the agent keeps of a group of so many slots (SPEC.md, Stacked turns): its decisions then come to
+    /// `step_rows` and its ends to `end_rows`, as columns. Without a value they come one by one to `start`,
+    /// `step` and `end`, as in single matches; an agent must act the same in both.
+    virtual std::any open_group(const Seats&, std::size_t) { return {}; }
+    /// The action number of each row.
+    virtual std::vector<std::int64_t> step_rows(const Rows&, std::any&) {
+        throw Error("this agent does not take columns");
+    }
+    /// Hears that episodes of a group are over.
+    virtual void end_rows(const Ends&, std::any&) {}
+
     /// Answers a message of the experiment.
     virtual Value message(const Value&) { return {}; }
     /// The agent's complete state; loading it resumes exactly where it left off.

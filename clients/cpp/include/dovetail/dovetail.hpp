@@ -12,3 +12,4 @@
 #include "dovetail/serve.hpp"
 #include "dovetail/spaces.hpp"
 #include "dovetail/value.hpp"
+#include "dovetail/vector.hpp"

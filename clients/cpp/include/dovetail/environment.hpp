@@ -13,6 +13,7 @@
 #include "dovetail/messages.hpp"
 #include "dovetail/options.hpp"
 #include "dovetail/seeds.hpp"
+#include "dovetail/vector.hpp"
 
 namespace dovetail {
 
@@ -70,6 +71,8 @@ struct EnvironmentType {
     Options configuration = {};
     /// The numbers of seats it can have, if that is known.
     std::optional<std::vector<std::int64_t>> seats = {};
+    /// Makes the same game for a group of so many slots; without it the group plays a copy in each slot.
+    std::function<std::unique_ptr<VectorEnvironment>(const Map& configuration, std::size_t slots)> vector;
 };
 
 /// The type of a class of environments, made with `Kind(configuration)` if there is such a constructor, else

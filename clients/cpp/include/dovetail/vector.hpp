@@ -1,0 +1,126 @@
+/// \file
+/// Many episodes of one game at once, arrays in and arrays out: the columns of SPEC.md, Stacked turns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dovetail/messages.hpp"
+
+namespace dovetail {
+
+using messages::Clock;
+using messages::Fault;
+using messages::Spec;
+
+/// What `Transitions::over` says of a slot.
+enum class Over : std::uint8_t { continues, terminated, truncated, failed };
+
+/// A bit mask of legal actions in each row.
+struct Masks {
+    /// Bytes of a row.
+    std::size_t width = 0;
+    /// Row by row: action `a` is bit `a % 8` of byte `a / 8`. Without any, every action of the space is
+    /// legal.
+    Bytes bits = {};
+
+    bool empty() const { return bits.empty(); }
+    /// The legal actions of a row, in rising order.
+    std::vector<std::int64_t> actions(std::size_t row) const;
+};
+
+/// What the last transition of some slots led to.
+struct Transitions {
+    /// The slot of each seat that must act, rising.
+    std::vector<std::int32_t> rows = {};
+    /// The seat of each row; seats of one slot are adjacent and rising.
+    std::vector<std::int32_t> seats = {};
+    /// A tensor [rows, ...], or a list of one value per row: what each of them observes.
+    Value observations = {};
+    Masks legal = {};
+    /// [slots, seats]: what each seat earned; empty if none did.
+    std::vector<double> rewards = {};
+    /// [slots]; empty if all continue.
+    std::vector<Over> over = {};
+    /// A tensor [ended, seats, ...], or a list of lists: the last observations of terminated and truncated
+    /// slots.
+    Value finals = {};
+    /// [ended, seats]: their scores, NaN for none; empty if there are none.
+    std::vector<double> outcomes = {};
+    /// If asked for: one row for each legal action, row by row.
+    Value afterstates = {};
+    /// What went wrong in the failed slots, in their order.
+    std::vector<Fault> faults = {};
+};
+
+/// Episodes of one game in numbered slots. `start` and `step` change slots, `transitions` then says what it
+/// led to; both calls together name each slot once at most. A game must play here exactly as its
+/// `Environment` does.
+class VectorEnvironment {
+public:
+    VectorEnvironment() = default;
+    VectorEnvironment(const VectorEnvironment&) = delete;
+    VectorEnvironment& operator=(const VectorEnvironment&) = delete;
+    virtual ~VectorEnvironment() = default;
+
+    /// What seats can expect; called once, before anything else.
+    virtual Spec init() = 0;
+    /// Begins an episode in each of some slots, which are rising, dropping those in progress there.
+    virtual void start(const std::vector<std::int32_t>& slots, const std::vector<std::uint64_t>& seeds) = 0;
+    /// Applies the actions of all seats that had to act in some slots, row by row; they are legal by the
+    /// masks.
+    virtual void step(const std::vector<std::int32_t>& slots, const std::vector<std::int32_t>& seats,
+                      const std::vector<std::int64_t>& actions) = 0;
+    /// What the last `start` or `step` of some slots, which are rising, led to.
+    virtual Transitions transitions(const std::vector<std::int32_t>& slots, bool afterstates) = 0;
+    /// The group is over.
+    virtual void cleanup() {}
+};
+
+/// Decisions of a group, one in each row.
+struct Rows {
+    /// Rising.
+    std::vector<std::int32_t> slots = {};
+    std::vector<std::int32_t> seats = {};
+    std::vector<std::int32_t> turns = {};
+    /// A tensor [rows, ...], or a list of one value per row.
+    Value observations = {};
+    Masks legal = {};
+    /// What each seat earned since its last decision.
+    std::vector<double> rewards = {};
+    /// Which rows are the first of their seat in an episode.
+    std::vector<std::int32_t> starts = {};
+    /// The numbers of these episodes.
+    std::vector<std::int64_t> episodes = {};
+    /// For random choices in each of these episodes.
+    std::vector<std::uint64_t> seeds = {};
+    /// In `evaluate` an agent must not change.
+    Mode mode = Mode::learn;
+    std::optional<Clock> clock = {};
+    /// One row for each legal action, row by row (if `wants` asks).
+    Value afterstates = {};
+};
+
+/// Ends of episodes, one of a seat in each row.
+struct Ends {
+    std::vector<std::int32_t> slots = {};
+    std::vector<std::int32_t> seats = {};
+    std::vector<std::int64_t> episodes = {};
+    /// What each seat earned since its last decision.
+    std::vector<double> rewards = {};
+    /// The returns.
+    std::vector<double> totals = {};
+    std::vector<std::int32_t> decisions = {};
+    std::vector<Reason> reasons = {};
+    /// [ended, seats]: the scores, NaN for none; empty if there are none.
+    std::vector<double> outcomes = {};
+    /// The seat at fault, -1 for none; empty if none is anywhere.
+    std::vector<std::int32_t> blames = {};
+    /// A tensor [ended, ...], or a list of one value each; nil if there are none.
+    Value observations = {};
+    Mode mode = Mode::learn;
+};
+
+}  // namespace dovetail
