@@ -192,8 +192,8 @@ SLOTS = 256
 """Episodes at once in the rows of ``--stacked``."""
 
 
-def _many(subject: Subject, seconds: float, *, arrays: bool) -> float:
-    """Turns a second of processor time of ``SLOTS`` episodes: as arrays, or a copy for each slot."""
+def many(subject: Subject, *, arrays: bool) -> Iterator[int]:
+    """Yield the turns of each batch of ``SLOTS`` episodes: as arrays, or a copy for each slot."""
     kind = plugins.find("environment", subject.name)
     configuration = options.read(kind.Configuration, subject.configuration, subject.name)
     made = kind.vector(configuration, SLOTS) if arrays else None
@@ -201,24 +201,26 @@ def _many(subject: Subject, seconds: float, *, arrays: bool) -> float:
     space: Any = game.init().action_spaces[0]
     players = Twisters(SLOTS)
     slots = np.arange(SLOTS, dtype=np.int32)
+    game.start(slots, slots.astype(np.uint64))
+    found, batch = game.transitions(slots, afterstates=False), 0
+    while True:
+        ended = slots[found.over != 0] if found.over is not None else slots[:0]
+        if len(ended):
+            game.start(ended, ended.astype(np.uint64) + SLOTS * (1 + batch))
+        if len(found.rows):
+            if found.legal is None:
+                actions = players.number(found.rows, space.start, space.n)
+            else:
+                actions = players.choose(found.rows, found.legal)
+            game.step(found.rows, found.seats, actions)
+        yield len(found.rows)
+        found, batch = game.transitions(slots, afterstates=False), batch + 1
 
-    def counts() -> Iterator[int]:
-        game.start(slots, slots.astype(np.uint64))
-        found, batch = game.transitions(slots, afterstates=False), 0
-        while True:
-            ended = slots[found.over != 0] if found.over is not None else slots[:0]
-            if len(ended):
-                game.start(ended, ended.astype(np.uint64) + SLOTS * (1 + batch))
-            if len(found.rows):
-                if found.legal is None:
-                    actions = players.number(found.rows, space.start, space.n)
-                else:
-                    actions = players.choose(found.rows, found.legal)
-                game.step(found.rows, found.seats, actions)
-            yield len(found.rows)
-            found, batch = game.transitions(slots, afterstates=False), batch + 1
 
-    return steady(counts(), seconds, warm_up=1.0, clock=time.process_time)
+def _many(subject: Subject, seconds: float, *, arrays: bool) -> float:
+    """Turns a second of processor time."""
+    turns = many(subject, arrays=arrays)
+    return steady(turns, seconds, warm_up=1.0, clock=time.process_time)
 
 
 def _through_the_broker(

@@ -1,4 +1,4 @@
-"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around the core in C of ``bench/rlglue.c``.
+"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around RL-Glue's own core or that of ``bench/rlglue.c``.
 
 Observations and actions are nine integers, an episode has 42 steps, and one request plays an episode.
 """
@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 
-from bench import rlglue
-from bench.measure import WARM_UP, BenchError, children
+from bench import rlglue, rlglue_core
+from bench.measure import PATIENCE, WARM_UP, BenchError, children
 
 EXPERIMENT, AGENT, ENVIRONMENT = 1, 2, 3
 AGENT_START, AGENT_STEP, ENV_INIT, ENV_START, ENV_STEP, INIT, EPISODE = 5, 6, 11, 12, 13, 20, 27
@@ -24,7 +24,15 @@ HEAD = struct.Struct(">II")
 
 
 def _joined(port: int, role: int) -> socket.socket:
-    wire = socket.create_connection(("127.0.0.1", port))
+    until = time.monotonic() + PATIENCE
+    while True:  # RL-Glue's own core does not say when it listens
+        try:
+            wire = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise BenchError(f"no core listens at port {port}") from None
+            time.sleep(0.05)
     wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     _say(wire, role)
     return wire
@@ -78,14 +86,23 @@ def _environment(port: int, pipe: Connection) -> None:
 
 
 @contextlib.contextmanager
-def playing() -> Iterator[Callable[[float], float]]:
-    """Start core and peers; give the function that plays for so many seconds and returns steps per second."""
-    with rlglue.program() as path, contextlib.ExitStack() as stack:
+def _core() -> Iterator[int]:
+    """Start the core of ``bench/rlglue.c``; give its port."""
+    with rlglue.program() as path:
         core = subprocess.Popen([path, "core"], stdout=subprocess.PIPE, text=True)
-        stack.callback(core.communicate)
-        stack.callback(core.kill)
-        assert core.stdout is not None
-        port = int(core.stdout.readline())
+        try:
+            assert core.stdout is not None
+            yield int(core.stdout.readline())
+        finally:
+            core.kill()
+            core.communicate()
+
+
+@contextlib.contextmanager
+def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
+    """Start core and peers; give the function that plays for so many seconds and returns steps per second."""
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(rlglue_core.started() if original else _core())
         start = stack.enter_context(children())
         start(_agent, port)
         start(_environment, port)

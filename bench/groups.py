@@ -13,6 +13,7 @@ Python = Literal["here", "compiled", "base"]
 
 BASE = "5fb4682"
 GLUE = "core in C, raw Python peers"
+ORIGINAL = "RL-Glue's own core, raw Python peers"
 
 
 @dataclass(frozen=True)
@@ -85,18 +86,21 @@ GROUPS: dict[str, Group] = {
             "hosted, compiled": Subject("hosted ipc 1", "compiled"),
             "base": Subject("matches tcp 1", "base"),
             GLUE: Subject("rl_glue"),
+            ORIGINAL: Subject("rl_glue original"),
             "raw Unix sockets": Subject("sockets ipc"),
             "bare pyzmq relay": Subject("relay ipc 1"),
         },
         [
             Bar("1 match, tcp", "tcp", "base", 2.2),
             Bar("1 match, ipc", "ipc", GLUE, 0.45),
+            Bar("1 match, ipc", "ipc", ORIGINAL, 0.45),
             Bar("1 match, ipc", "ipc", "raw Unix sockets"),
             Bar("1 match, ipc", "ipc", "bare pyzmq relay"),
             Bar("1 match, ipc, environment in the broker", "hosted", GLUE, 0.8),
             Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 1.0),
         ],
-        note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that is not in the project',
+        note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that one is measured '
+        "where it is built: `python -m bench.rlglue_core FOLDER`",
     ),
     "8": _against_base(8, 1.8),
     "64": Group(
@@ -188,6 +192,21 @@ GROUPS: dict[str, Group] = {
             for name in ("connect_four", "amazons", "dots", "2048")
         ],
         pin=False,
+    ),
+    "batches": Group(
+        {
+            "arrays": Subject("batches ours arrays"),
+            "copies": Subject("batches ours copies"),
+            "OpenSpiel's SyncVectorEnv": Subject("batches open_spiel"),
+            "pgx": Subject("batches pgx"),
+        },
+        [
+            Bar("Connect Four, 256 games as arrays", "arrays", "OpenSpiel's SyncVectorEnv"),
+            Bar("Connect Four, 256 games as arrays", "arrays", "pgx"),
+            Bar("Connect Four, 256 games, a copy each", "copies", "OpenSpiel's SyncVectorEnv"),
+        ],
+        pin=False,
+        note="games in batches are played in one process, without a broker",
     ),
     "clients": Group(
         {name: Subject(f"client {name}") for name in ("python", "java", "typescript")},

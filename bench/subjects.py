@@ -151,10 +151,11 @@ def client(language: str) -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
-def rl_glue() -> Iterator[Measurement]:
+def rl_glue(core: str = "") -> Iterator[Measurement]:
+    """RL-Glue's core, ``original`` or ours, with raw Python peers."""
     from bench import glue_peers
 
-    with glue_peers.playing() as burst:
+    with glue_peers.playing(original=core == "original") as burst:
         yield burst
 
 
@@ -217,6 +218,16 @@ def rules(name: str, whose: str) -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
+def batches(whose: str, *form: str) -> Iterator[Measurement]:
+    """Random moves of Connect Four, many games at once."""
+    from bench import batches as found
+
+    turns: Iterator[int] = getattr(found, whose)(*form)
+    next(turns)  # compiles
+    yield functools.partial(steady, turns)
+
+
+@contextlib.contextmanager
 def sockets(transport: Transport) -> Iterator[Measurement]:
     """Bare sockets in lock-step."""
     from bench import references
@@ -236,7 +247,7 @@ KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
         *(matches, hosted, stacked, observed, shards, client, rl_glue, core, in_process),
-        *(rl_environment, petting_zoo, rules, sockets, relay),
+        *(rl_environment, petting_zoo, rules, batches, sockets, relay),
     )
 }
 

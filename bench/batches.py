@@ -1,0 +1,66 @@
+"""Connect Four in batches, as libraries for many environments at once play it: random moves of 256 games."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from bench.games import SLOTS, SUBJECTS, many
+from bench.measure import BenchError
+
+
+def ours(form: str) -> Iterator[int]:
+    """Yield the turns of each batch of our environment: as ``arrays``, or as ``copies``, one in each slot."""
+    [subject] = [each for each in SUBJECTS if each.name == "connect_four"]
+    return many(subject, arrays=form == "arrays")
+
+
+def open_spiel() -> Iterator[int]:
+    """Yield the turns of each batch of OpenSpiel's ``SyncVectorEnv``, over its rules in C++."""
+    from open_spiel.python.rl_agent import StepOutput
+    from open_spiel.python.rl_environment import Environment
+    from open_spiel.python.vector_env import SyncVectorEnv
+
+    rng = random.Random(1)
+    games = SyncVectorEnv([Environment("connect_four") for _ in range(SLOTS)])
+    steps = games.reset()
+    while True:
+        chosen = []
+        for step in steps:
+            legal = step.observations["legal_actions"][step.observations["current_player"]]
+            chosen.append(StepOutput(legal[int(rng.random() * len(legal))], None))
+        steps, *_ = games.step(chosen, reset_if_done=True)
+        yield SLOTS
+
+
+def pgx() -> Iterator[int]:
+    """Yield the turns of each batch of pgx, compiled by JAX for the processor.
+
+    Raises:
+        BenchError: it is not installed.
+    """
+    try:
+        import jax
+        import pgx as games
+        from pgx.experimental import auto_reset
+    except ImportError as error:
+        raise BenchError(
+            f"{error.name} is not installed; `.venv/bin/pip install pgx` (390 MB, JAX with it)"
+        ) from None
+    game = games.make("connect_four")
+
+    @jax.jit
+    def turn(state: Any, key: Any) -> Any:
+        key, draw, again = jax.random.split(key, 3)
+        odds = jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf)
+        actions = jax.random.categorical(draw, odds, axis=1)
+        keys = jax.random.split(again, SLOTS)
+        return jax.vmap(auto_reset(game.step, game.init))(state, actions, keys), key
+
+    key = jax.random.key(1)
+    state = jax.jit(jax.vmap(game.init))(jax.random.split(key, SLOTS))
+    while True:
+        state, key = turn(state, key)
+        state.observation.block_until_ready()
+        yield SLOTS
