@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -41,26 +42,28 @@ def pgx() -> Iterator[int]:
         BenchError: it is not installed.
     """
     try:
-        import jax
-        import pgx as games
-        from pgx.experimental import auto_reset
+        jax: Any = importlib.import_module("jax")
+        games: Any = importlib.import_module("pgx")
+        experimental: Any = importlib.import_module("pgx.experimental")
     except ImportError as error:
         raise BenchError(
             f"{error.name} is not installed; `.venv/bin/pip install pgx` (390 MB, JAX with it)"
         ) from None
     game = games.make("connect_four")
+    step = jax.vmap(experimental.auto_reset(game.step, game.init))
 
-    @jax.jit
     def turn(state: Any, key: Any) -> Any:
         key, draw, again = jax.random.split(key, 3)
         odds = jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf)
         actions = jax.random.categorical(draw, odds, axis=1)
         keys = jax.random.split(again, SLOTS)
-        return jax.vmap(auto_reset(game.step, game.init))(state, actions, keys), key
+        return step(state, actions, keys), key
+
+    compiled = jax.jit(turn)
 
     key = jax.random.key(1)
     state = jax.jit(jax.vmap(game.init))(jax.random.split(key, SLOTS))
     while True:
-        state, key = turn(state, key)
+        state, key = compiled(state, key)
         state.observation.block_until_ready()
         yield SLOTS

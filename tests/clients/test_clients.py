@@ -107,10 +107,9 @@ def test_it_keeps_the_contract(language: str, role: str) -> None:
 
 
 def start(
-    language: str, address: str, command: tuple[str, ...] = ("random",), **variables: str
+    language: str, address: str, name: str = "random", *arguments: str, **variables: str
 ) -> subprocess.Popen[str]:
     """Start a client's program, its random agent by default, with these environment variables."""
-    name, *arguments = command
     return subprocess.Popen(
         [*program(language, name), *arguments],
         cwd=CLIENTS / language,
@@ -251,7 +250,7 @@ def test_its_groups_play_the_episodes_of_single_matches(language: str, tmp_path:
             in_thread("tcp://127.0.0.1:*", settings=Settings(), journal=Journal(tmp_path / "j"))
         )
         for role in ("environment", "agent"):
-            process = start(language, address, ("stacked", role))
+            process = start(language, address, "stacked", role)
             stack.callback(process.communicate, timeout=KIT)
             stack.callback(process.terminate)
         stack.enter_context(serving(serve_environments, ConnectFour, address))
