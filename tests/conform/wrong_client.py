@@ -185,11 +185,11 @@ def takes_the_name_that_it_was_given() -> None:
 @mistake("agent", "hello-first-while-a-hello-is-under-way")
 def says_hello_as_often_as_it_is_asked() -> None:
     def around(method: Any, self: Any, frames: Any, now: float) -> Any:
-        self._greeted = False
+        self._unanswered = 0.0
         out: list[bytes] = []
         messages: list[m.Message] = []
         for frame in frames:
-            self._greeted = False
+            self._unanswered = 0.0
             more, answers = method(self, [frame], now)
             messages += more
             out += answers
