@@ -35,6 +35,15 @@ def test_a_test_has_the_marker_of_its_group_and_no_other(request: pytest.Fixture
         assert marks == {group(item.path.relative_to(TESTS.parent).as_posix())}, item.nodeid
 
 
+def test_a_worker_gets_the_tests_of_an_xdist_group_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist deals tests out by the ends of their ids, and says nothing if they are missing."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("there are no workers; `make test` has them")
+    for item in request.session.items:
+        names = {mark.args[0] for mark in item.iter_markers("xdist_group")}
+        assert not names or item.nodeid.endswith(f"@{'_'.join(sorted(names))}")
+
+
 def test_a_file_that_is_in_no_group_says_where_to_name_it() -> None:
     with pytest.raises(LookupError, match=r"tests/elsewhere\.py is in no group; name it"):
         group("tests/elsewhere.py")
