@@ -15,6 +15,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
+# The tests start hundreds of programs, which compile themselves each time if their bytecode is not kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # LANG is the locale, too: as `make test-clients LANG=go` gives it, it names a language of clients/, and programs get a
 # locale that exists.
 ifeq ($(origin LANG),command line)
