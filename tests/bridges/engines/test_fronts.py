@@ -271,8 +271,10 @@ def test_what_fastchess_checks_of_an_engine() -> None:
     assert not engine.front.handle("quit")
     engine.front.close()
     clocks = [each[2] for each in agent.heard if isinstance(each, tuple)]
-    # A time of one side alone, be it the other's, is the agent's clock.
-    assert [clock.left for clock in clocks] == pytest.approx([0.05] * 6)
+    # A time of one side alone, be it the other's, is the agent's clock. A machine that is too busy to ask
+    # the agent in that time answers for it.
+    assert clocks
+    assert all(clock.left == pytest.approx(0.05) for clock in clocks)
 
 
 class Fails(Agent):
