@@ -204,8 +204,10 @@ class Late(Agent):
 def test_a_late_agent_keeps_no_one_waiting() -> None:
     agent = Late()
     engine = Engine(agent)
-    engine.tell("position startpos", "go movetime 60")
+    # Without a clock, which on a busy machine could run out before the agent is asked.
+    engine.tell("position startpos", "go infinite")
     assert agent.asked.acquire(timeout=60)
+    engine.tell("stop")
     first = engine.until("bestmove").split()[1]
     # It is still at work on that position; none of this waits for it.
     engine.tell(f"position startpos moves {first}", "isready")
@@ -219,8 +221,9 @@ def test_a_late_agent_keeps_no_one_waiting() -> None:
     agent.let.release()
     engine.tell("stop")
     assert is_legal(str(engine.front._board.state), engine.until("bestmove").split()[1])
-    engine.tell("go movetime 60")
+    engine.tell("go infinite")
     assert agent.asked.acquire(timeout=60)
+    engine.tell("stop")
     engine.until("bestmove")
     assert not engine.front.handle("quit")
     engine.front.close(patience=0.01)  # returns although the agent has not
