@@ -18,6 +18,7 @@ import dovetail as package
 from dovetail import cli
 from dovetail.broker import core
 from dovetail.cli import experiments as commands
+from dovetail.cli.group import summary
 from dovetail.peer import plugins
 
 HERE = Path(__file__).parent
@@ -311,9 +312,22 @@ def test_little_is_imported(tmp_path: Path, arguments: list[str], large: tuple[s
     assert found.stdout.endswith("[]\n")
 
 
-def test_every_command_is_found_in_its_module() -> None:
-    for home in set(cli.COMMANDS.values()):
+def test_every_command_is_found_in_its_module_with_its_summary() -> None:
+    for home in {module for module, _ in cli.COMMANDS.values()}:
         part = typer.Typer()
         importlib.import_module(f"dovetail.cli.{home}").add(part)
         added = typer.main.get_group(part).commands
-        assert set(added) == {name for name, module in cli.COMMANDS.items() if module == home}
+        assert {name: summary(command.help) for name, command in added.items()} == {
+            name: help_ for name, (module, help_) in cli.COMMANDS.items() if module == home
+        }
+
+
+def test_a_group_lists_its_commands_with_whole_sentences(dovetail: Any) -> None:
+    lines = " ".join(dovetail("keys", "--help").out.split())
+    assert "revoke Revoke a key; a running broker sends its programs away within a second." in lines
+
+
+def test_a_group_without_a_command_shows_its_help(dovetail: Any) -> None:
+    answer = dovetail("keys")
+    assert answer.code == 2
+    assert "Usage: dovetail keys" in answer.err

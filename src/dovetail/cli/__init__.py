@@ -8,62 +8,115 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand
 
 from dovetail._version import __version__, compiled
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
+from dovetail.cli.group import Group, group
 
 COMMANDS = {
-    "broker": "broker",
-    **dict.fromkeys(("env", "agent"), "peers"),
-    "play": "games",
-    **dict.fromkeys(("run", "demo", "bench"), "experiments"),
-    "study": "study",
-    **dict.fromkeys(("list", "watch"), "watching"),
-    "replay": "records",
-    "verify": "journals",
-    "rlglue": "rlglue",
-    **dict.fromkeys(("uci", "gtp"), "engines"),
-    **dict.fromkeys(("results", "export", "dataset", "tensorboard", "report"), "results"),
-    "conform": "conform",
-    "mcp": "mcp",
-    "web": "web",
-    "train": "train",
-    "journal": "journals",
-    "keys": "keys",
-    "states": "results",
-    "check": "check",
-    "ggp": "ggp",
-    "arena": "arena",
+    "broker": ("broker", "Run the broker that environments, agents and experiments connect to."),
+    "env": (
+        "peers",
+        "Serve environments to a broker; experiments configure them, starting from what --set says.",
+    ),
+    "agent": ("peers", "Serve agents to a broker; experiments create instances of them."),
+    "play": (
+        "games",
+        "Play against an agent in the terminal, within this program or through a running broker.",
+    ),
+    "run": (
+        "experiments",
+        "Run an experiment file: start the programs it names, play, report, stop them all.",
+    ),
+    "demo": (
+        "experiments",
+        "Watch two learners, each in its own process, learn a game against each other.",
+    ),
+    "bench": (
+        "experiments",
+        "Measure turns per second and compare them with bare references; needs a checkout of the project.",
+    ),
+    "study": ("study", "Run what a study printed again, and show its figures beside ours."),
+    "list": (
+        "watching",
+        "List the environments and agents that are installed, or those connected to a broker.",
+    ),
+    "watch": (
+        "watching",
+        "Print turns as they are played, one episode at a time; stop with Ctrl-C.",
+    ),
+    "replay": (
+        "records",
+        "Replay a recorded episode move by move and check that it ends as recorded.",
+    ),
+    "verify": (
+        "journals",
+        "Check a journal, replay each of its episodes, and compare every turn with the record.",
+    ),
+    "rlglue": (
+        "rlglue",
+        "Join legacy RL-Glue 3 agents, environments and experiments, unchanged, by its TCP protocol.",
+    ),
+    "uci": ("engines", "Run an agent as a UCI chess engine, for GUIs and tournament managers."),
+    "gtp": ("engines", "Run an agent as a GTP Go engine, for GUIs and tournament managers."),
+    "results": ("results", "Query the results of an experiment."),
+    "export": ("results", "Write the results of an experiment, or its games as text, to a file."),
+    "dataset": (
+        "results",
+        "Write an agent's games as a dataset for offline learning, in Minari's format.",
+    ),
+    "tensorboard": (
+        "results",
+        "Write learning curves and what agents measured as logs for TensorBoard.",
+    ),
+    "report": (
+        "results",
+        "Write OUT/report.html: one page with everything that was played, so far if it still runs.",
+    ),
+    "conform": (
+        "conform",
+        "Act as the broker for a program and check its answers against SPEC.md.",
+    ),
+    "mcp": ("mcp", "Give seats of a game to language models and other programs that speak MCP."),
+    "web": ("web", "Watch, play and replay games in a browser, and look at results."),
+    "train": (
+        "train",
+        "Train a learner in compiled games; the file it writes is the agent's state.",
+    ),
+    "journal": ("journals", "List, check, repair, compact or export a journal."),
+    "keys": ("keys", "Make, list and revoke the keys that a broker lets in."),
+    "states": ("results", "List, take out, compare and put back what learners became."),
+    "check": ("check", "Check an environment or agent."),
+    "ggp": ("ggp", "Play games of the General Game Playing protocol."),
+    "arena": ("arena", "Run a standing competition, and look after it."),
 }
-"""The module of each command, in the order of the help."""
+"""The module of each command, and the first sentence of its help, in the order of the help."""
 
 
-class _Commands(TyperGroup):
+class _Commands(Group):
     """Imports and builds the commands of a module when one of them is used: building all takes longer than most run."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (_, help_) in COMMANDS.items():
+            self.commands[name] = TyperCommand(name, help=help_)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        # A word that is not a command is compared with all of them.
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
-            if name not in self.commands:
-                part = typer.Typer()
-                importlib.import_module(f"{__name__}.{COMMANDS[name]}").add(part)
-                self.commands.update(typer.main.get_group(part).commands)
-        return self.commands.get(cmd_name)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in COMMANDS:
+            part = group()
+            importlib.import_module(f"{__name__}.{COMMANDS[args[0]][0]}").add(part)
+            self.commands.update(typer.main.get_group(part).commands)
+        return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(
+app = group(
+    _Commands,
     name="dovetail",
-    cls=_Commands,
     help="Connect reinforcement-learning agents, environments and experiments.\n\n"
     "Four terminals: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
     "and `dovetail run FILE`.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

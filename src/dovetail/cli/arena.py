@@ -12,7 +12,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from dovetail.cli.broker import loopback
 from dovetail.cli.common import (
@@ -24,6 +23,7 @@ from dovetail.cli.common import (
     log_to_stderr,
     show,
 )
+from dovetail.cli.group import Group, group
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dovetail.experiments.arena.store import Store
 
 
-class _Group(TyperGroup):
+class _Group(Group):
     """``dovetail arena FILE`` is short for ``dovetail arena run FILE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -59,13 +59,12 @@ Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, whi
 
 def add(app: typer.Typer) -> None:
     """Add the commands."""
-    arena = typer.Typer(
+    arena = group(
+        _Group,
         name="arena",
-        cls=_Group,
         help="Run a standing competition, and look after it.\n\n"
         "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its operator "
         "and work whether or not it runs.",
-        no_args_is_help=True,
     )
     for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
         arena.command()(each)
@@ -239,7 +238,7 @@ def _shown(title: str, table: Table, zero: str) -> list[Any]:
     repeats = table.played - table.units
     caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
     if repeats:
-        caption += f"; {repeats} repeat others and are left out"
+        caption += f"; left out, since they repeat others: {repeats}"
     return [shown, caption]
 
 

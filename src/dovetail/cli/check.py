@@ -20,8 +20,9 @@ from dovetail.cli.common import (
     settings,
     show,
 )
+from dovetail.cli.group import group
 
-app = typer.Typer(name="check", help="Check an environment or agent.", no_args_is_help=True)
+app = group(name="check", help="Check an environment or agent.")
 
 Episodes = Annotated[int | None, typer.Option(min=1, help="Episodes to play for each check.")]
 

@@ -56,6 +56,7 @@ def complain(error: Exception) -> int:
         text, code = describe(), getattr(error, "exit_code", USAGE)
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":
+            print(text, file=sys.stderr)
             return USAGE
         text = " ".join(text.split())
         if context is not None:

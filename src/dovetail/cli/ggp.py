@@ -20,11 +20,10 @@ from dovetail.cli.common import (
     register,
     settings,
 )
+from dovetail.cli.group import group
 from dovetail.protocol.errors import DovetailError
 
-app = typer.Typer(
-    name="ggp", help="Play games of the General Game Playing protocol.", no_args_is_help=True
-)
+app = group(name="ggp", help="Play games of the General Game Playing protocol.")
 
 
 def add(to: typer.Typer) -> None:

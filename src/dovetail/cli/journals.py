@@ -12,16 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from dovetail.cli.common import warn
+from dovetail.cli.group import group
 from dovetail.cli.records import list_episodes, replayed
 from dovetail.protocol.errors import DovetailError
 
 JournalPath = Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")]
 
-commands = typer.Typer(
-    no_args_is_help=True,
-    help="List, check, repair, compact or export a journal.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+commands = group(help="List, check, repair, compact or export a journal.")
 
 
 def add(app: typer.Typer) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.common import UsageError, show, warn
+from dovetail.cli.group import group
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -35,11 +36,7 @@ class Role(StrEnum):
     observer = "observer"
 
 
-commands = typer.Typer(
-    no_args_is_help=True,
-    help="Make, list and revoke the keys that a broker lets in.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+commands = group(help="Make, list and revoke the keys that a broker lets in.")
 
 
 def add(app: typer.Typer) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.common import UsageError, show
+from dovetail.cli.group import group
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -57,11 +58,7 @@ def add(app: typer.Typer) -> None:
     app.command()(dataset)
     app.command()(tensorboard)
     app.command()(report)
-    states = typer.Typer(
-        name="states",
-        help="List, take out, compare and put back what learners became.",
-        no_args_is_help=True,
-    )
+    states = group(name="states", help="List, take out, compare and put back what learners became.")
     states.command(name="list")(list_states)
     states.command()(take)
     states.command()(compare)

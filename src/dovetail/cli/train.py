@@ -6,15 +6,15 @@ import importlib
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from dovetail.cli.common import Register, register
+from dovetail.cli.group import Group, group
 
 TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
 """The study that contains each trainer."""
 
 
-class _Trainers(TyperGroup):
+class _Trainers(Group):
     """Imports a trainer only when ``train`` is used, since trainers compile their games."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -33,18 +33,17 @@ class _Trainers(TyperGroup):
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
-    app.add_typer(group, name="train")
+    app.add_typer(trainers, name="train")
 
 
-group = typer.Typer(
-    cls=_Trainers,
+trainers = group(
+    _Trainers,
     help="Train a learner in compiled games; the file it writes is the agent's state.\n\n"
     "Example: dovetail train 2048 train out/2048.state --games 10000",
-    no_args_is_help=True,
 )
 
 
-@group.callback()
+@trainers.callback()
 def _group(register_: Register = None) -> None:
     """Train a learner in compiled games; the file it writes is the agent's state."""
     register(register_)

@@ -1,0 +1,38 @@
+"""Groups of commands, with plain help: Rich takes longer to load than most commands take to run."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+
+def summary(text: str | None) -> str:
+    """Return the first paragraph of a help text, in one line."""
+    return " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
+
+
+class Group(TyperGroup):
+    """Lists its commands with their whole first sentences, which Typer cuts off."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                rows.append((name, summary(command.help)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def group(cls: type[Group] = Group, **options: Any) -> typer.Typer:
+    """Return a Typer application for a group of commands."""
+    return typer.Typer(
+        cls=cls,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
+    )
