@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"time"
 
 	zmq "github.com/pebbe/zmq4"
 )
@@ -79,10 +82,13 @@ func (k *key) set(s *zmq.Socket) error {
 
 // handshakes is how those of a link's sockets end. libzmq itself tries again for ever, and says nothing.
 type handshakes struct {
-	key    *key // nil for none
-	failed int  // those that the broker broke off, until one succeeds
-	met    bool // whether one has succeeded
+	address string
+	key     *key // nil for none
+	failed  int  // those that the broker broke off, until one succeeds
+	met     bool // whether one has succeeded
 }
+
+const needsKey = "lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
 
 // judge returns why the broker will never let this program in, as an error says it after the broker's address, or
 // nothing.
@@ -96,11 +102,36 @@ func (h *handshakes) judge(event zmq.Event, value int) string {
 	case event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL && value == mismatch && h.key != nil:
 		return "uses no keys; connect without the option key and DOVETAIL_KEY"
 	case event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL && value == mismatch:
-		return "lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
+		return needsKey
 	}
 	h.failed++
-	if h.key == nil || h.met || h.failed < attempts {
+	switch {
+	case h.met || h.failed < attempts:
+		return ""
+	case h.key == nil && asksForKey(h.address):
+		return needsKey
+	case h.key == nil:
 		return ""
 	}
 	return "breaks off each handshake; check the broker's public key: `server` in the key file, or DOVETAIL_SERVER_KEY"
+}
+
+// asksForKey greets a broker as slowly as libzmq's brokers need to name their mechanism. They break off before if the
+// rest of a greeting comes in one piece, as it does if this program or its network is slow.
+func asksForKey(address string) bool {
+	network, place, _ := strings.Cut(address, "://")
+	if network == "ipc" {
+		network = "unix"
+	}
+	connection, err := net.DialTimeout(network, place, time.Second)
+	if err != nil {
+		return false
+	}
+	defer connection.Close()
+	_ = connection.SetDeadline(time.Now().Add(time.Second))
+	greeting := make([]byte, 32) // signature, version and mechanism
+	if _, err = connection.Write([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3}); err == nil {
+		_, err = io.ReadFull(connection, greeting)
+	}
+	return err == nil && strings.TrimRight(string(greeting[12:]), "\x00") == "CURVE"
 }

@@ -92,6 +92,7 @@ func dial(ctx context.Context, config Config, hello Hello) (*link, error) {
 	if l.warn == nil {
 		l.warn = func(line string) { fmt.Fprintln(os.Stderr, line) }
 	}
+	l.handshakes.address = l.address
 	var err error
 	if config.Key != "" {
 		l.handshakes.key, err = readKey(config.Key)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,6 +48,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.transport import keys
+from dovetail.transport.endpoint import needs_key
 
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
@@ -213,6 +215,36 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
             assert client.returncode == 1
             # On a busy machine a client may say first that it waits for the broker.
             assert lines[-1].removeprefix("Error: ") == python_line(address, path)
+
+
+def breaks_off(listener: socket.socket) -> None:
+    """Greet as a broker on libzmq that lets in only keys does: it names its mechanism only if the version of a greeting
+    comes before the rest, and breaks off in any case."""
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
+    with suppress(OSError):  # until the listener is closed
+        while True:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                heard = connection.recv(64)
+                connection.sendall(greeting[:11])
+                if 10 < len(heard) < 64:
+                    connection.sendall(greeting[11:])
+                connection.recv(64)
+
+
+@each_language
+def test_a_broker_that_breaks_off_early_asks_for_a_key_all_the_same(language: str) -> None:
+    """On a busy machine a client on libzmq never heard of the mechanism, and said that no broker answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=breaks_off, args=(listener,))
+        thread.start()
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        client = start(language, address)
+        lines = client.communicate(timeout=KIT)[1].splitlines()
+        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        thread.join()
+    assert client.returncode == 1
+    assert lines[-1].removeprefix("Error: ") == needs_key(address)
 
 
 class Seeing(VectorAgent):

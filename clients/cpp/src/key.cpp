@@ -53,6 +53,33 @@ std::map<std::string, std::string> texts(std::istream& file) {
     return out;
 }
 
+const char* const kNeedsKey = "lets in only programs with a key; give the option key, or set DOVETAIL_KEY";
+
+/// Greets a broker as slowly as libzmq's brokers need to name their mechanism. They break off before if the rest of a
+/// greeting comes in one piece, as it does if this program or its network is slow.
+bool asks_for_key(zmq::context_t& context, const std::string& address) {
+    try {
+        zmq::socket_t raw(context, zmq::socket_type::stream);
+        raw.set(zmq::sockopt::linger, 0);
+        raw.set(zmq::sockopt::rcvtimeo, 1000);
+        raw.connect(address);
+        zmq::message_t peer;
+        zmq::message_t part;
+        // A stream's messages are the connection's name and some bytes; the first has none.
+        if (!raw.recv(peer) || !raw.recv(part)) return false;
+        raw.send(zmq::message_t(peer.data(), peer.size()), zmq::send_flags::sndmore);
+        const unsigned char begun[] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3};
+        raw.send(zmq::message_t(begun, sizeof begun), zmq::send_flags::none);
+        std::string greeting;  // signature, version and mechanism
+        while (greeting.size() < 32 && raw.recv(peer) && raw.recv(part) && part.size() > 0) {
+            greeting += part.to_string();
+        }
+        return greeting.compare(12, 6, std::string("CURVE\0", 6)) == 0;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 Key read_key(const std::string& given) {
@@ -92,6 +119,7 @@ void Handshakes::watch(zmq::context_t& context, zmq::socket_t& socket) {
     events_ = zmq::socket_t(context, zmq::socket_type::pair);
     events_.set(zmq::sockopt::linger, 0);
     events_.connect(name);
+    context_ = &context;
 }
 
 void Handshakes::leave() {
@@ -100,7 +128,7 @@ void Handshakes::leave() {
     events_.close();
 }
 
-std::string Handshakes::refusal(bool keyed) {
+std::string Handshakes::refusal(const std::string& address, bool keyed) {
     std::string why;
     zmq::message_t event;
     while (why.empty() && events_.recv(event, zmq::recv_flags::dontwait)) {
@@ -109,12 +137,12 @@ std::string Handshakes::refusal(bool keyed) {
         std::memcpy(&kind, event.data(), sizeof kind);
         std::memcpy(&value, static_cast<const char*>(event.data()) + sizeof kind, sizeof value);
         static_cast<void>(events_.recv(event, zmq::recv_flags::none));  // the address
-        why = judge(kind, value, keyed);
+        why = judge(kind, value, address, keyed);
     }
     return why;
 }
 
-std::string Handshakes::judge(int event, int value, bool keyed) {
+std::string Handshakes::judge(int event, int value, const std::string& address, bool keyed) {
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         met_ = true;
         failed_ = 0;
@@ -124,10 +152,10 @@ std::string Handshakes::judge(int event, int value, bool keyed) {
         return "does not accept this program's key; ask the person who runs it";
     }
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL && value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
-        return keyed ? "uses no keys; connect without the option key and DOVETAIL_KEY"
-                     : "lets in only programs with a key; give the option key, or set DOVETAIL_KEY";
+        return keyed ? "uses no keys; connect without the option key and DOVETAIL_KEY" : kNeedsKey;
     }
-    if (!keyed || met_ || ++failed_ < kAttempts) return "";
+    if (met_ || ++failed_ < kAttempts) return "";
+    if (!keyed) return asks_for_key(*context_, address) ? kNeedsKey : "";
     return "breaks off each handshake; check the broker's public key: `server` in the key file, or "
            "DOVETAIL_SERVER_KEY";
 }

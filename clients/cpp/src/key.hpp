@@ -31,11 +31,12 @@ public:
     void leave();
     /// Returns why the broker lets this program in never again, as an error says it after the broker's address;
     /// empty if it may.
-    std::string refusal(bool keyed);
+    std::string refusal(const std::string& address, bool keyed);
 
 private:
-    std::string judge(int event, int value, bool keyed);
+    std::string judge(int event, int value, const std::string& address, bool keyed);
 
+    zmq::context_t* context_ = nullptr;
     zmq::socket_t* watched_ = nullptr;
     zmq::socket_t events_;
     int sockets_ = 0;

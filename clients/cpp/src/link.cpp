@@ -101,7 +101,7 @@ void Link::receive(double timeout, std::vector<messages::Incoming>& out) {
 }
 
 void Link::quiet(double time) {
-    const std::string refusal = handshakes_.refusal(key_.has_value());
+    const std::string refusal = handshakes_.refusal(address_, key_.has_value());
     if (!refusal.empty()) throw Error("the broker at " + utf8::line(address_) + " " + refusal);
     if (session_.welcome()) {
         // Only the time in which this program listened counts: one that computed has not read what came.

@@ -1,7 +1,9 @@
 //! Keys of CURVE, ZeroMQ's encryption (docs/keys.md), and how a broker refuses one.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use zmq::SocketEvent;
 
@@ -14,6 +16,8 @@ const DENIED: i32 = 400;
 /// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH, which the crate does not name.
 const MISMATCH: i32 = 0x1100_0002;
 const LENGTH: usize = 40;
+const NEEDS_KEY: &str =
+    "lets in only programs with a key; give the option key, or set DOVETAIL_KEY";
 
 /// A program's pair of keys and its broker's public key.
 #[derive(Clone)]
@@ -122,6 +126,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 /// How a link's handshakes end: libzmq itself tries again for ever, and says nothing.
 #[derive(Default)]
 pub(crate) struct Handshakes {
+    address: String,
     pub(crate) key: Option<Key>,
     events: Option<zmq::Socket>,
     /// Of the socket before: ZeroMQ's thread would wait for a reader until that one is closed.
@@ -133,9 +138,10 @@ pub(crate) struct Handshakes {
 }
 
 impl Handshakes {
-    /// With a program's key, if it has one.
-    pub(crate) fn new(key: Option<Key>) -> Self {
+    /// With a broker's address, and a program's key if it has one.
+    pub(crate) fn new(address: &str, key: Option<Key>) -> Self {
         Self {
+            address: address.to_string(),
             key,
             ..Self::default()
         }
@@ -192,18 +198,36 @@ impl Handshakes {
             }
             (SocketEvent::HANDSHAKE_FAILED_PROTOCOL, MISMATCH) => Some(match self.key {
                 Some(_) => "uses no keys; connect without the option key and DOVETAIL_KEY",
-                None => {
-                    "lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
-                }
+                None => NEEDS_KEY,
             }),
             _ => {
                 self.failed += 1;
-                let hopeless = self.key.is_some() && !self.met && self.failed >= ATTEMPTS;
-                hopeless.then_some(
+                if self.met || self.failed < ATTEMPTS {
+                    return None;
+                }
+                if self.key.is_none() {
+                    return asks_for_key(&self.address).then_some(NEEDS_KEY);
+                }
+                Some(
                     "breaks off each handshake; check the broker's public key: `server` in the key file, or \
                      DOVETAIL_SERVER_KEY",
                 )
             }
         }
     }
+}
+
+/// Greets a broker as slowly as libzmq's brokers need to name their mechanism. They break off before if the rest of a
+/// greeting comes in one piece, as it does if this program or its network is slow.
+fn asks_for_key(address: &str) -> bool {
+    let greeting = |place: &str| -> io::Result<[u8; 32]> {
+        let mut stream = TcpStream::connect(place)?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3])?;
+        let mut greeting = [0; 32]; // signature, version and mechanism
+        stream.read_exact(&mut greeting)?;
+        Ok(greeting)
+    };
+    let found = address.strip_prefix("tcp://").map(greeting);
+    found.is_some_and(|found| found.is_ok_and(|found| found[12..].starts_with(b"CURVE\0")))
 }

@@ -58,7 +58,8 @@ impl<I: Incoming, S: Default> Link<I, S> {
             ..Hello::default()
         };
         let context = zmq::Context::new();
-        let mut handshakes = Handshakes::new(broker.key.as_deref().map(Key::read).transpose()?);
+        let key = broker.key.as_deref().map(Key::read).transpose()?;
+        let mut handshakes = Handshakes::new(&broker.address, key);
         let mut link = Self {
             socket: connect(&context, &broker.address, &mut handshakes)?,
             shell: S::default(),
