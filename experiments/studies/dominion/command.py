@@ -21,6 +21,7 @@ from dovetail.protocol.errors import DovetailError
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     help="Train dominion-q where its games run compiled, as the Dominion study does.",
 )
 

@@ -58,7 +58,7 @@ DECKS: dict[str, tuple[float, float, float, float]] = {
 }
 MISSED = (
     "This is the study's main result and the largest difference. Trained with the settings that the study names and a reward of "
-    "victory points, for the games and seeds of this table, the learner stays far below the study's level; [what was tried](dominion-23.md) in place of what the study does not say."
+    "victory points, for the games and seeds of this table, the learner stays far below the study's level; with higher first values and another reward it wins 64 % at a table for four: [what was tried](dominion-23.md) in place of what the study does not say."
 )
 
 

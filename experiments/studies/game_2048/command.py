@@ -16,7 +16,11 @@ from dovetail.experiments.studies.game_2048.train import Rule, measure, train
 from dovetail.protocol.errors import DovetailError
 
 SHAPE = (4, 4)
-app = typer.Typer(add_completion=False, help="Train n-tuple networks for 2048, and measure them.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Train n-tuple networks for 2048, and measure them.",
+)
 
 
 @app.command("train")

@@ -33,7 +33,9 @@ from dovetail.experiments.studies.tetris.sliding import Sliding
 from dovetail.protocol.errors import DovetailError
 
 PRESETS: dict[str, handmade.Preset] = {name: name for name in get_args(handmade.Preset)}
-app = typer.Typer(add_completion=False, help="Train Tetris players, and measure them.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="Train Tetris players, and measure them."
+)
 
 Out = Annotated[Path, typer.Argument(help="The file to write; the agent's state.")]
 Height = Annotated[int, typer.Option(min=4, max=40, help="Rows of the board.")]
