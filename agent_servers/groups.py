@@ -118,7 +118,7 @@ class Group:
         )
         if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < count:
             raise ProtocolError("invalid", f"`starts` names a row beyond {count - 1}")
-        if any(int(seat) not in self.seats for seat in np.unique(rows.seats)):
+        if not {*rows.seats.tolist()} <= self.seats.keys():
             raise ProtocolError("invalid", "`seats` has one that this instance does not hold")
         return rows
 

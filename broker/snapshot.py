@@ -51,6 +51,9 @@ _CLASSES = {
     },
 }
 
+_WHOLE = (messages.Episodes,)
+"""Results that wait until the experiment has them: thousands, where runs play in groups."""
+
 
 def _fixed(core: Core) -> dict[str, Any]:
     states = {"session": SESSION, "match": MATCH, "seat": SEAT, "run": RUN}
@@ -65,7 +68,7 @@ def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
         locals_: the addresses of peers in this program, by name.
     """
     core.rewatch()
-    return Graph(_CLASSES, {**_fixed(core), **locals_}).encode(core.state())
+    return Graph(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.state())
 
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:

@@ -19,6 +19,7 @@ from dovetail.broker.legality import chosen, refusal
 from dovetail.broker.match import Match
 from dovetail.broker.rules import Rules
 from dovetail.broker.stack_batch import Asked, Batch
+from dovetail.broker.stack_ledger import NONE
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -49,7 +50,10 @@ class Stack(Batch):
     """
 
     def __init__(self, match: Match, rules: Rules, agents: list[Instance]) -> None:
-        super().__init__(match.slots, match.spec.seats)
+        self.instances = list(dict.fromkeys(agents))
+        """Each once; what follows calls them by their number here."""
+        holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
+        super().__init__(match.slots, match.spec.seats, holders)
         self.match = match
         self.rules = rules
         self.space: Any = match.spec.action_spaces[0]
@@ -64,10 +68,6 @@ class Stack(Batch):
         """Of the last batch to the environment."""
         self.last: dict[int, float] = {}
         """By instance: what its last answer took."""
-        self.instances = list(dict.fromkeys(agents))
-        """Each once; what follows calls them by their number here."""
-        self.holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
-        """By place in the run's list of agents."""
         self.inits: dict[int, list[int]] = {}
         """By instance: the ``seq`` of each ``init``, until it has acted."""
         self.asked: dict[int, Asked] = {}
@@ -77,14 +77,16 @@ class Stack(Batch):
 
     def step(self, begun: Column, now: float) -> m.EnvironmentSteps:
         """Return the next batch for the environment: the actions, and the episodes that begin."""
-        going = self.live.copy()
-        going[begun] = False
-        goes = going[self.rows]
-        rows, seats, actions = self.rows[goes], self.seats[goes], self.actions[goes]
+        going = self.live
+        if len(begun):
+            going = going.copy()
+            going[begun] = False
+        goes = going.take(self.rows)
+        if not columns.every(goes):
+            self.keep(goes)
+        rows, seats, actions = self.rows, self.seats, self.actions
         self.note(rows, seats, actions)
-        named = np.zeros(len(self.live), bool)
-        named[rows] = named[begun] = True
-        self.slots = np.flatnonzero(named).astype(np.int32)
+        self.slots = self.live.nonzero()[0].astype(np.int32)
         self.batch += 1
         self.deadline = now + self.rules.patience
         step = m.EnvironmentSteps(self.match.number, self.batch)
@@ -92,7 +94,7 @@ class Stack(Batch):
             step.slots, step.seats, step.actions = rows, seats, actions
         if len(begun):
             step.restarts, step.episodes = begun, self.number[begun]
-            step.seeds = np.array([self.seed[slot] for slot in begun.tolist()], np.uint64)
+            step.seeds = self.seed[begun]
         return step
 
     # -- the environment's turns -----------------------------------------------------------------
@@ -108,10 +110,10 @@ class Stack(Batch):
         over, rows, ended = read.over, read.rows, read.ended
         # From here on a mistake is one slot's.
         wrong = reading.wrong(read, batch)
-        faulty = batch[over == 3].tolist()
+        faulty = [] if over is None else batch[over == 3].tolist()
         failed = [*faulty, *wrong]
         before = {slot: self.seen(slot) for slot in failed}
-        self.turn[batch] += 1
+        self.turn[self.whole(batch)] += 1
         self.credit(read.rewards, batch, failed)
         self.choose(read)
         self.ending.clear()
@@ -126,8 +128,8 @@ class Stack(Batch):
             given = outcomes.tolist()
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
         self.finals = read.finals
-        kinds, over_slots = over[ended].tolist(), batch[ended].tolist()
-        for at, (slot, kind) in enumerate(zip(over_slots, kinds, strict=True)):
+        kinds = [] if over is None else over[ended].tolist()
+        for at, (slot, kind) in enumerate(zip(batch[ended].tolist(), kinds, strict=True)):
             found.append(Over(slot, Ending(OVER[kind - 1], None, scores[at]), [], at))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
@@ -148,9 +150,8 @@ class Stack(Batch):
 
     def _refused(self, slot: int, seat: int | None, message: str) -> Ending:
         """Take the environment's word that the rules refuse a seat's last action."""
-        acted = self.acts[slot, : self.played[slot]]
-        last = acted[acted[:, 0] == self.turn[slot] - 1, 1].tolist() if len(acted) else []
-        if seat is None or seat not in last:
+        turn = int(self.turn[slot]) - 1
+        if seat is None or turn < 0 or self.acts[slot, turn, seat] == NONE:
             return Ending("environment-failed", message=message)
         self.breaches[slot, seat] += 1
         if self.rules.on_illegal == "truncate":
@@ -161,23 +162,19 @@ class Stack(Batch):
 
     def decide(self, now: float) -> dict[int, tuple[m.AgentSteps, Column]]:
         """Return the decisions of the batch by instance, with the rows that it has of the batch."""
-        alive = self.live[self.rows]
-        if not alive.all():
+        alive = self.live.take(self.rows)
+        if not columns.every(alive):
             self.keep(alive)
-        rows, seats = self.rows, self.seats
-        holders = self.holders[self.place[rows, seats]]
-        self.deadline = now + self.most if len(rows) else FOREVER
+        holders = self.holder.take(self.at)
+        self.deadline = now + self.most if len(self.rows) else FOREVER
         limit = self.rules.clock.decision
         found = {}
         for holder in range(len(self.instances)):
-            mine = np.flatnonzero(holders == holder)
+            [mine] = (holders == holder).nonzero()
             if not len(mine):
                 continue
             clock = None if limit is None else m.Clock(limit, None, self.last.get(holder))
             found[holder] = self.ask(self.match.number, self.batch, mine, clock), mine
-        self.pending[rows, seats] = 0.0
-        self.decisions[rows, seats] += 1
-        self.started[rows, seats] = True
         return found
 
     def acted(self, holder: int, answer: m.Actions, now: float) -> list[Over]:
@@ -187,7 +184,7 @@ class Stack(Batch):
             ProtocolError: code ``invalid``: the rows are not those of the decisions.
         """
         asked = self.asked[holder]
-        rows, seats = self.rows[asked.rows], self.seats[asked.rows]
+        rows, seats = self.share(self.rows, asked.rows), self.share(self.seats, asked.rows)
         count = len(rows)
         read = reading.actions(answer, rows, seats)
         del self.asked[holder]
@@ -197,11 +194,10 @@ class Stack(Batch):
         if late:
             settled = set(range(count))
         else:
-            settled = {
-                *answer.resigns,
-                *read.faults,
-                *np.flatnonzero(~self.allowed(asked.rows, self.space)).tolist(),
-            }
+            settled = {*answer.resigns, *read.faults}
+            allowed = self.allowed(asked.rows, self.space)
+            if not columns.every(allowed):
+                settled.update(np.flatnonzero(~allowed).tolist())
         found: list[Over] = []
         for row in sorted(settled):
             slot, seat = int(rows[row]), int(seats[row])
@@ -258,7 +254,8 @@ class Stack(Batch):
     def _answered(self, holder: int, asked: Asked, now: float) -> float:
         took = now - asked.sent
         self.last[holder] = took
-        self.seconds[self.rows[asked.rows], self.seats[asked.rows]] += took
+        at = self.share(self.at, asked.rows)
+        self.seconds.put(at, self.seconds.take(at) + took)
         return took
 
     def _breach(self, row: int, reason: m.Reason, what: str = "") -> list[Over]:
@@ -269,7 +266,7 @@ class Stack(Batch):
         legal = None if self.legal is None else self.legal[row].tobytes()
         self.breaches[slot, seat] += 1
         if price == "random":
-            own = derive(self.seed[slot], "seat", int(self.place[slot, seat]))
+            own = derive(int(self.seed[slot]), "seat", int(self.place[slot, seat]))
             choice = chosen(derive(own, "breach", turn), legal, self.space)
             if choice is not None:
                 self.breached.setdefault(slot, []).append([turn, seat])
@@ -295,6 +292,7 @@ class Stack(Batch):
         if spec.forfeit is not None:
             earned = np.full(spec.seats, spec.forfeit[1])
             earned[seat] = spec.forfeit[0]
+            self.earned = True
             self.pending[slot] += earned
             self.total[slot] += earned
         return Ending(reason, seat, others_win(spec.seats, seat), message)
@@ -323,7 +321,7 @@ class Slot:
     def seat_of(self, instance: Instance) -> int | None:
         """Return the first seat that an instance holds."""
         stack = self._stack
-        holders = stack.holders[stack.place[self._number]].tolist()
+        holders = stack.holder[self._number].tolist()
         number = stack.instances.index(instance)
         return holders.index(number) if number in holders else None
 

@@ -12,7 +12,7 @@ from dovetail.broker.stack_reading import Turns
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import derived
 
 
 @dataclass(eq=False, slots=True)
@@ -44,15 +44,18 @@ class Batch(Ledger):
     Args:
         size: how many slots there are.
         seats: of the game.
+        holders: by place in the run's list of agents, a number for the instance.
     """
 
-    def __init__(self, size: int, seats: int) -> None:
-        super().__init__(size, seats)
+    def __init__(self, size: int, seats: int, holders: Column) -> None:
+        super().__init__(size, seats, holders)
         self.slots = np.zeros(0, np.int32)
         """Those of the batch in progress."""
         self.rows = np.zeros(0, np.int32)
         """The slot of each decision of the batch."""
         self.seats = np.zeros(0, np.int32)
+        self.at = np.zeros(0, np.int64)
+        """Its place in a column by slot and seat, all rows of which follow one another."""
         self.legal: Column | None = None
         self.observations: Any = None
         self.finals: Any = None
@@ -64,6 +67,7 @@ class Batch(Ledger):
     def choose(self, read: Turns) -> None:
         """Make the decisions of a batch the present ones."""
         self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
+        self.at = self.rows * np.int64(self.place.shape[1]) + self.seats
         self.observations, self.afterstates = read.observations, read.afterstates
         self.actions = np.zeros(len(read.rows), np.int64)
 
@@ -72,38 +76,40 @@ class Batch(Ledger):
         rows = np.flatnonzero(kept)
         if self.afterstates is not None and self.legal is not None:
             self.afterstates = columns.part(self.afterstates, _spread(self.legal, rows))
-        self.rows, self.seats = self.rows[rows], self.seats[rows]
+        self.rows, self.seats, self.at = self.rows[rows], self.seats[rows], self.at[rows]
         self.legal = None if self.legal is None else self.legal[rows]
         self.observations = columns.part(self.observations, rows)
         self.actions = self.actions[rows]
 
     def ask(self, match: int, batch: int, mine: Column, clock: m.Clock | None) -> m.AgentSteps:
         """Return some decisions as the message to the instance that owes them."""
-        whole = len(mine) == len(self.rows)
-        rows, seats = self.rows[mine], self.seats[mine]
-        rewards = self.pending[rows, seats]
-        first = np.flatnonzero(~self.started[rows, seats]).astype(np.int32)
-        step = m.AgentSteps(match, 0, batch, rows, seats, self.turn[rows])
-        step.observations = self.observations if whole else columns.part(self.observations, mine)
-        if self.legal is not None:
-            step.legal = self.legal if whole else self.legal[mine]
+        rows, at = self.share(self.rows, mine), self.share(self.at, mine)
+        step = m.AgentSteps(
+            match, 0, batch, rows, self.share(self.seats, mine), self.turn.take(rows)
+        )
+        step.observations = self.share(self.observations, mine)
+        step.legal = self.share(self.legal, mine)
         if self.afterstates is not None and self.legal is not None:
             step.afterstates = columns.part(self.afterstates, _spread(self.legal, mine))
-        if rewards.any():
-            step.rewards = rewards
+        if self.earned:
+            rewards = self.pending.take(at)
+            if rewards.any():
+                step.rewards = rewards
+            self.pending.put(at, 0.0)
+        decisions = self.decisions.take(at)
+        self.decisions.put(at, decisions + 1)
+        first = (decisions == 0).nonzero()[0].astype(np.int32)
         if len(first):
-            starting, at = rows[first], seats[first]
+            starting = rows[first]
             step.starts, step.episodes = first, self.number[starting]
-            places = self.place[starting, at].tolist()
-            step.seeds = np.array(
-                [
-                    derive(self.seed[slot], "seat", place)
-                    for slot, place in zip(starting.tolist(), places, strict=True)
-                ],
-                np.uint64,
-            )
+            places = self.place.take(at[first])
+            step.seeds = derived(self.seed[starting].tolist(), "seat", places.tolist())
         step.clock = clock
         return step
+
+    def share(self, column: Any, rows: Column) -> Any:
+        """Return some rows of a column of the batch; the column itself if they are all."""
+        return column if len(rows) == len(self.rows) else columns.part(column, rows)
 
     def seen(self, slot: int) -> list[Any]:
         """Return what each seat observes in the present turn; None for those that do not act."""
@@ -119,9 +125,9 @@ class Batch(Ledger):
 
     def allowed(self, rows: Column, space: Any) -> Column:
         """Return which of some answers are legal."""
-        actions = self.actions[rows]
-        if self.legal is not None:
-            return columns.allows(self.legal[rows], actions)
+        actions, legal = self.share(self.actions, rows), self.share(self.legal, rows)
+        if legal is not None:
+            return columns.allows(legal, actions)
         found: Column = (actions >= space.start) & (actions < space.start + space.n)
         return found
 

@@ -11,8 +11,11 @@ import msgspec
 import numpy as np
 
 from dovetail.broker.place import MEASURES
-from dovetail.protocol import codec
+from dovetail.protocol import codec, columns
 from dovetail.protocol.columns import Column
+
+NONE = int(np.iinfo(np.int32).min)
+"""In ``acts``: the seat does not act in that turn."""
 
 
 class Ledger:
@@ -21,16 +24,21 @@ class Ledger:
     Args:
         size: how many slots there are.
         seats: of the game.
+        holders: by place in the run's list of agents, a number for the instance.
     """
 
-    def __init__(self, size: int, seats: int) -> None:
+    def __init__(self, size: int, seats: int, holders: Column) -> None:
+        self.holders = holders
         self.live = np.zeros(size, bool)
+        self.playing = 0
+        """How many slots are live."""
         self.number = np.zeros(size, np.int64)
         self.index = np.zeros(size, np.int64)
-        self.seed = [0] * size
+        self.seed = np.zeros(size, np.uint64)
         self.turn = np.full(size, -1, np.int32)
         self.place = np.zeros((size, seats), np.int32)
-        self.started = np.zeros((size, seats), bool)
+        self.holder = np.zeros((size, seats), np.int32)
+        """The number of the instance that sits there."""
         self.pending = np.zeros((size, seats))
         self.total = np.zeros((size, seats))
         self.seconds = np.zeros((size, seats))
@@ -41,58 +49,64 @@ class Ledger:
         """By slot, seat and name: sum and number of what was measured."""
         self.breached: dict[int, list[list[int]]] = {}
         """By slot: ``[turn, seat]`` of every action that was chosen for a seat."""
+        self.earned = False
+        """Whether any seat has earned anything yet."""
         self.played = np.zeros(size, np.int32)
-        """How many actions ``acts`` has of a slot."""
-        self.acts = np.zeros((size, 64, 3), np.int32)
-        """Turn, seat and action of each."""
-        self.plain = np.ones(size, bool)
-        """Whether each of its turns has one action, and seat and action are 0 to 127."""
+        """How many turns ``acts`` has of a slot."""
+        self.acts = np.full((size, 64, seats), NONE, np.int32)
+        """By slot, turn and seat: the action."""
 
     def begin(
-        self, slots: Column, numbers: list[int], indices: list[int], seeds: list[int], places: Any
+        self, slots: Column, numbers: range, indices: list[int], seeds: Column, places: Column
     ) -> None:
         """Begin an episode in each of some slots; ``places`` says who sits where, by slot and seat."""
         self.live[slots] = True
+        self.playing += len(slots)
         self.number[slots] = numbers
         self.index[slots] = indices
         self.turn[slots] = -1
         self.place[slots] = places
-        self.started[slots] = False
+        self.holder[slots] = self.holders[places]
         per_seat: list[Column] = [self.pending, self.total, self.seconds]
         per_seat += [self.decisions, self.breaches, self.refused]
         for column in per_seat:
             column[slots] = 0
+        self.seed[slots] = seeds
         self.played[slots] = 0
-        self.plain[slots] = True
-        for slot, seed in zip(slots.tolist(), seeds, strict=True):
-            self.seed[slot] = seed
-            self.measured.pop(slot, None)
-            self.breached.pop(slot, None)
+        self.acts[slots] = NONE
+        for kept in (self.measured, self.breached):
+            for slot in kept.keys() & slots.tolist() if kept else ():
+                del kept[slot]
+
+    def whole(self, slots: Column) -> Any:
+        """Return what names some slots, each once: all of them as a slice, which is read much faster."""
+        return slice(None) if len(slots) == len(self.live) else slots
+
+    def end(self, slots: Column) -> None:
+        """End the episodes of some slots that are live."""
+        self.live[slots] = False
+        self.playing -= len(slots)
 
     def note(self, rows: Column, seats: Column, actions: Column) -> None:
-        """Write the actions down."""
-        if not len(rows):
-            return
-        at = self.played[rows]
-        if self.place.shape[1] > 1:  # several seats of a slot are adjacent
-            first = np.searchsorted(rows, rows)
-            at = at + (np.arange(len(rows)) - first)
-        most = int(at.max())
-        if most >= self.acts.shape[1]:
-            self.acts = np.concatenate([self.acts, np.zeros_like(self.acts)], axis=1)
-        self.acts[rows, at] = np.stack([self.turn[rows], seats, actions], axis=1)
-        self.played[rows] = at + 1
-        self.plain[rows[(actions < 0) | (actions > 127) | (seats > 127)]] = False
-        self.plain[rows[1:][rows[1:] == rows[:-1]]] = False
+        """Write the actions down that seats take in the present turns of their slots."""
+        turns = self.turn.take(rows)
+        size, turn, number = self.acts.shape
+        if not columns.every(turns < turn):
+            more = np.full((size, turn, number), NONE, np.int32)
+            self.acts = np.concatenate([self.acts, more], axis=1)
+        self.acts[rows, turns, seats] = actions
+        self.played[rows] = turns + 1
 
     def credit(self, rewards: Column | None, batch: Column, failed: list[int]) -> None:
         """Credit the rewards of a batch, but in slots whose episode failed."""
         if rewards is None:
             return
+        self.earned = True
         if failed:
             rewards = np.where(np.isin(batch, failed)[:, None], 0.0, rewards)
-        self.pending[batch] += rewards
-        self.total[batch] += rewards
+        at = self.whole(batch)
+        self.pending[at] += rewards
+        self.total[at] += rewards
 
     def measure(self, slot: int, seat: int, given: Any) -> None:
         if not isinstance(given, dict):
@@ -108,32 +122,41 @@ class Ledger:
         found: list[Column] = [self.place, self.total, self.decisions, self.seconds]
         return [*found, self.breaches, self.refused]
 
-    def history(self, slot: int) -> tuple[Any, int]:
-        """Return the actions of a slot's episode, turn by turn, and the number of turns.
+    def histories(self, slots: Column) -> list[tuple[Any, int]]:
+        """Return the actions of some slots' episodes, turn by turn, and the number of turns.
 
         The actions are encoded as the journal has them.
         """
-        acts = self.acts[slot, : self.played[slot]]
-        count = len(acts)
-        if count and self.plain[slot]:
-            if count < 16:
-                head = bytes([0x90 + count])
-            elif count < 1 << 16:
-                head = b"\xdc" + count.to_bytes(2, "big")
+        played = self.played[slots]
+        acts = self.acts[slots, : played.max()]
+        acted = acts != NONE
+        seats, actions = acted.argmax(axis=2), acts.max(axis=2)
+        # A turn with one action, if seat and action are 0 to 127, is four bytes.
+        short = (acted.sum(axis=2) == 1) & (actions >= 0) & (actions < 128) & (seats < 128)
+        plain = (short | (np.arange(acts.shape[1]) >= played[:, None])).all(axis=1)
+        bodies = np.empty((*seats.shape, 4), np.uint8)
+        bodies[..., 0], bodies[..., 1] = 0x91, 0x92  # a turn with one pair
+        bodies[..., 2], bodies[..., 3] = seats, actions
+        found: list[tuple[Any, int]] = []
+        for row, (count, easy) in enumerate(zip(played.tolist(), plain.tolist(), strict=True)):
+            if easy:
+                encoded = _array(count) + bodies[row, :count].tobytes()
             else:
-                head = b"\xdd" + count.to_bytes(4, "big")
-            body = np.empty((count, 4), np.uint8)
-            body[:, 0], body[:, 1] = 0x91, 0x92  # a turn with one pair
-            body[:, 2:] = acts[:, 1:]
-            return msgspec.Raw(head + body.tobytes()), count
-        turns: list[list[tuple[int, int]]] = []
-        for turn, seat, action in acts.tolist():
-            while len(turns) <= turn:
-                turns.append([])
-            turns[turn].append((seat, action))
-        return msgspec.Raw(codec.encode(turns)), len(turns)
+                turns = acts[row, :count].tolist()
+                encoded = codec.encode([[e for e in enumerate(t) if e[1] != NONE] for t in turns])
+            found.append((msgspec.Raw(encoded), count))
+        return found
 
     def means(self, slot: int, seat: int) -> dict[str, float]:
         """Return the mean of each measure of a seat."""
         sums = self.measured.get(slot, {}).get(seat, {})
         return {name: total / count for name, (total, count) in sums.items()}
+
+
+def _array(count: int) -> bytes:
+    """Return the head of a MessagePack array."""
+    if count < 16:
+        return bytes([0x90 + count])
+    if count < 1 << 16:
+        return b"\xdc" + count.to_bytes(2, "big")
+    return b"\xdd" + count.to_bytes(4, "big")

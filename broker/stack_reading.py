@@ -17,6 +17,10 @@ WIDEST = 4096
 """Bytes of a row's mask at most; in games with more actions a list of the few legal ones is shorter."""
 
 
+SEATS = 16
+"""Of a game at most: what a group notes of each turn has room for an action of every seat."""
+
+
 def problem(spec: m.Spec) -> str:
     """Return why a game cannot be played in groups; empty if it can."""
     space = spec.action_spaces[0]
@@ -24,6 +28,10 @@ def problem(spec: m.Spec) -> str:
         return "its seats do not share one Discrete action space"
     if columns.width(space) > WIDEST:
         return f"it has more than {8 * WIDEST:,} actions"
+    if spec.seats > SEATS:
+        return f"it has more than {SEATS} seats"
+    if space.start < -8 * WIDEST:
+        return f"it has actions below {-8 * WIDEST:,}"
     return ""
 
 
@@ -31,8 +39,8 @@ def problem(spec: m.Spec) -> str:
 class Turns:
     """The columns of a batch of turns, each of the right type and length."""
 
-    over: Column
-    """By slot of the batch: 0 while it is played, 1 terminated, 2 truncated, 3 failed."""
+    over: Column | None
+    """By slot of the batch: 0 while it is played, 1 terminated, 2 truncated, 3 failed; None if all are played."""
     rewards: Column | None
     """By slot of the batch and seat."""
     rows: Column
@@ -64,13 +72,16 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
     """
     size, number = len(batch), spec.seats
     slots = columns.read("slots", given.slots, np.int32, -1)
-    if not np.array_equal(slots, batch):
+    if not columns.same(slots, batch):
         raise ProtocolError("invalid", f"`slots`: {_difference(slots, batch)}")
-    over = given.over
-    over = np.zeros(size, np.uint8) if over is None else columns.read("over", over, "u1", size)
-    if (over > 3).any():
-        raise ProtocolError("invalid", f"`over` has a {int(over.max())}; it is 0 to 3")
-    rows, seats = _acting(given, batch, over, number)
+    over, go, ended, failed = None, batch, batch[:0], 0
+    if given.over is not None:
+        over = columns.read("over", given.over, np.uint8, size)
+        if (over > 3).any():
+            raise ProtocolError("invalid", f"`over` has a {int(over.max())}; it is 0 to 3")
+        go, ended = batch[over == 0], np.flatnonzero((over == 1) | (over == 2))
+        failed = size - len(go) - len(ended)
+    rows, seats = _acting(given, go, number)
     rewards = given.rewards
     if rewards is not None:
         rewards = columns.read("rewards", rewards, np.float64, size, number)
@@ -85,7 +96,6 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
             raise ProtocolError("invalid", "`afterstates` need `legal`")
         total = int(columns.counts(legal).sum())
         afterstates = columns.values("afterstates", given.afterstates, total)
-    ended = np.flatnonzero((over == 1) | (over == 2))
     finals = columns.values("finals", given.finals, len(ended))
     if isinstance(finals, np.ndarray):
         whole = finals.ndim > 1 and finals.shape[1] == number
@@ -96,7 +106,7 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
     outcomes = given.outcomes
     if outcomes is not None:
         outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
-    if len(given.faults) != int((over == 3).sum()):
+    if len(given.faults) != failed:
         raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
     return Turns(
         *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes)
@@ -106,11 +116,11 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
 def wrong(read: Turns, batch: Column) -> dict[int, str]:
     """Return what is wrong with the values of a slot, whose episode alone it ends."""
     found = {}
-    if read.rewards is not None and not (finite := np.isfinite(read.rewards)).all():
+    if read.rewards is not None and not columns.every(finite := np.isfinite(read.rewards)):
         for at in np.flatnonzero(~finite.all(axis=1)).tolist():
             slot = int(batch[at])
             found[slot] = f"rewards of slot {slot} are {read.rewards[at].tolist()}"
-    if read.legal is not None:
+    if read.legal is not None and not columns.every(read.legal):
         for slot in read.rows[~read.legal.any(axis=1)].tolist():
             found.setdefault(slot, f"slot {slot} has a seat to act without a legal action")
     outcomes = read.outcomes
@@ -122,22 +132,23 @@ def wrong(read: Turns, batch: Column) -> dict[int, str]:
     return found
 
 
-def _acting(given: m.Turns, batch: Column, over: Column, number: int) -> tuple[Column, Column]:
-    """Return the rows of the seats that must act.
+def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
+    """Return the rows of the seats that must act, in the slots that are played on.
 
     Raises:
         ProtocolError: a row is doubled, foreign or missing.
     """
     rows = columns.read("rows", given.rows, np.int32, -1)
     seats = columns.read("seats", given.seats, np.int32, len(rows))
-    if len(seats) and (int(seats.min()) < 0 or int(seats.max()) >= number):
+    if not columns.every(seats.view(np.uint32) < number):  # a negative number is a large one
         raise ProtocolError("invalid", f"`seats` has a seat that is not 0 to {number - 1}")
+    if columns.same(rows, go):
+        return rows, seats
     key = rows.astype(np.int64) * number + seats
     if (np.diff(key) <= 0).any():
         at = int(np.argmax(np.diff(key) <= 0))
         what = "twice" if key[at] == key[at + 1] else "out of order"
         raise ProtocolError("invalid", f"`rows`: slot {rows[at]}, seat {seats[at]} is {what}")
-    go = batch[over == 0]
     acting = rows if number == 1 else rows[np.diff(rows, prepend=-1) != 0]
     if not np.array_equal(acting, go):
         raise ProtocolError("invalid", f"`rows`: {_difference(acting, go)}")
@@ -162,9 +173,9 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
     """
     count = len(rows)
     slots = columns.read("slots", given.slots, np.int32, -1)
-    if not np.array_equal(slots, rows):
+    if not columns.same(slots, rows):
         raise ProtocolError("invalid", f"`slots`: {_difference(slots, rows)}")
-    if not np.array_equal(columns.read("seats", given.seats, np.int32, count), seats):
+    if not columns.same(columns.read("seats", given.seats, np.int32, count), seats):
         raise ProtocolError("invalid", "`seats` are not those of the decisions, in their order")
     chosen = columns.read("actions", given.actions, np.int64, count)
     refused = (

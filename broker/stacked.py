@@ -39,6 +39,7 @@ def suits(asked: m.Run, agents: list[Instance]) -> bool:
         and not (asked.openings or asked.opening_turns)
         and not waits(asked)
         and asked.clock.episode is None
+        and min(asked.seeds or (), default=0) >= 0
         and all(agent.offer.stacked for agent in agents)
         and all({*agent.offer.wants} <= {"afterstates"} for agent in agents)
         and all(modes[agent] == mode for agent, mode in zip(agents, asked.modes, strict=False))
@@ -91,7 +92,7 @@ class Stacked:
         """By the number of the match."""
 
     def __len__(self) -> int:
-        return sum(int(stack.live.sum()) for _, stack in self._all.values())
+        return sum(stack.playing for _, stack in self._all.values())
 
     # -- groups ----------------------------------------------------------------------------------
 
@@ -283,24 +284,17 @@ class Stacked:
 
     def _begin(self, run: Run, stack: Stack) -> Any:
         """Begin an episode in each free slot, as far as the run has any."""
+        if run.machine.state != "running" or stack.playing == len(stack.live):
+            return stack.slots[:0]
         idle = np.flatnonzero(~stack.live).astype(np.int32)
-        if run.machine.state != "running" or not len(idle):
-            return idle[:0]
         schedule, agents = run.schedule, run.instances()
-        numbers, indices, seeds, places = [], [], [], []
-        for _ in range(len(idle)):
-            if not schedule or not all(instance.free() for instance in agents):
-                break
-            for instance in agents:
-                instance.busy += 1
-            index = schedule.take()
-            indices.append(index)
-            numbers.append(self._tables.number())
-            seeds.append(schedule.seed(index))
-            places.append(schedule.seating(index))
+        indices = schedule.some(min(instance.room(len(idle)) for instance in agents))
         begun = idle[: len(indices)]
-        if len(begun):
-            stack.begin(begun, numbers, indices, seeds, places)
+        if indices:
+            for instance in agents:
+                instance.busy += len(indices)
+            numbers = self._tables.numbers(len(indices))
+            stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.places(indices))
         return begun
 
     def _overdue(self, stack: Stack, now: float) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from dovetail.broker.run import Run
 from dovetail.broker.stack import Over, Stack
@@ -14,6 +12,7 @@ from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
+from dovetail.protocol.columns import Column
 from dovetail.protocol.journal import EpisodeRecord
 
 
@@ -34,90 +33,73 @@ class Results:
         overs = [each for each in overs if stack.live[each.slot]]
         if not overs:
             return
-        slots = [over.slot for over in overs]
-        accounts = [column[slots].tolist() for column in stack.accounts()]
-        results = [
-            self._result(run, stack, over, account)
-            for over, account in zip(overs, zip(*accounts, strict=True), strict=True)
-        ]
-        stack.live[slots] = False
-        self._tell(run, stack, overs)
+        slots = np.array([over.slot for over in overs], np.int32)
+        results = self._results(run, stack, overs, slots)
+        stack.end(slots)
+        self._tell(run, stack, overs, slots)
         self._tables.counters["episodes"] += len(overs)
-        for result in results:
-            self._watching.tell(run, result, seen=False)
+        if self._watching.peers:
+            for result in results:
+                self._watching.tell(run, result, seen=False)
         run.experiment.outbox.deliver(m.Episodes(run.number, results))
 
-    def _result(self, run: Run, stack: Stack, over: Over, account: tuple[Any, ...]) -> m.Episode:
-        slot, ending = over.slot, over.ending
-        index = int(stack.index[slot])
-        again = run.ended(index, run.instances(), scored=ending.scored)
-        actions, turns = stack.history(slot)
-        result = m.Episode(
-            run.number,
-            index,
-            int(stack.number[slot]),
-            stack.seed[slot],
-            ending.reason,
-            self._seats(run, stack, slot, account),
-            ending.outcome,
-            ending.blame,
-            turns,
-            ending.scored,
-            again,
-            ending.message,
-            digest=sha256(actions).hexdigest()[:16],
-        )
-        asked = run.asked
-        self._tables.records.append(
-            EpisodeRecord(
-                replace(result),
-                asked.environment,
-                asked.configuration,
-                run.rules.mode,
-                actions,
-                stack.breached.get(slot, []),
+    def _results(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> list[m.Episode]:
+        """Return the results of episodes, after having them written down."""
+        asked, mode, instances = run.asked, run.rules.mode, run.instances()
+        names = [agent.agent for agent in run.agents]
+        own = [agent.number for agent in run.agents]
+        numbers = [column[slots].tolist() for column in (stack.index, stack.number, stack.seed)]
+        accounts = zip(*(column[slots].tolist() for column in stack.accounts()), strict=True)
+        episodes = zip(overs, *numbers, accounts, stack.histories(slots), strict=True)
+        found = []
+        for over, index, number, seed, account, (actions, turns) in episodes:
+            ending = over.ending
+            scored = ending.scored
+            seats = [
+                m.SeatResult(
+                    names[place], own[place], total, decisions, seconds, breaches, 0, refused
+                )
+                for place, total, decisions, seconds, breaches, refused in zip(
+                    *account, strict=True
+                )
+            ]
+            if stack.measured:
+                for seat, result in enumerate(seats):
+                    result.measures = stack.means(over.slot, seat)
+            episode = m.Episode(
+                *(run.number, index, number, seed, ending.reason, seats, ending.outcome),
+                *(ending.blame, turns, scored, run.ended(index, instances, scored=scored)),
+                ending.message,
+                digest=sha256(actions).hexdigest()[:16],
+            )
+            record = EpisodeRecord(
+                *(episode, asked.environment, asked.configuration, mode, actions),
+                stack.breached.get(over.slot, []),
                 label=asked.label,
             )
-        )
-        return result
-
-    def _seats(
-        self, run: Run, stack: Stack, slot: int, account: tuple[Any, ...]
-    ) -> list[m.SeatResult]:
-        found = []
-        rows = zip(*account, strict=True)
-        for seat, (place, total, decisions, seconds, breaches, refused) in enumerate(rows):
-            agent = run.agents[place]
-            result = m.SeatResult(agent.agent, agent.number, total, decisions, seconds, breaches)
-            result.refused = refused
-            if stack.measured:
-                result.measures = stack.means(slot, seat)
-            found.append(result)
+            self._tables.records.append(record)
+            found.append(episode)
         return found
 
-    def _tell(self, run: Run, stack: Stack, overs: list[Over]) -> None:
+    def _tell(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> None:
         """Tell each instance which of its seats' episodes are over."""
         seats = stack.match.spec.seats
         modes = dict(zip(run.agents, run.modes(), strict=True))
-        slots: columns.Column = np.repeat(np.array([over.slot for over in overs], np.int32), seats)
-        number = np.tile(np.arange(seats, dtype=np.int32), len(overs))
-        which = np.repeat(np.arange(len(overs)), seats)
-        holders = stack.holders[stack.place[slots, number]]
-        blames = np.array(
-            [-1 if o.ending.blame is None else o.ending.blame for o in overs], np.int32
-        )
-        scores = np.full((len(overs), seats), np.nan)
-        for row, over in enumerate(overs):
-            if over.ending.outcome is not None:
-                scores[row] = over.ending.outcome
+        holders = stack.holder[slots].reshape(-1)
+        endings = [over.ending for over in overs]
+        reasons = [ending.reason for ending in endings]
+        blames = np.array([-1 if e.blame is None else e.blame for e in endings], np.int32)
+        none = [np.nan] * seats
+        scores = np.array([none if e.outcome is None else e.outcome for e in endings], np.float64)
+        scored, blamed = not np.isnan(scores).all(), (blames >= 0).any()
         finals = np.array([over.final for over in overs], np.int32)
         whole = isinstance(stack.finals, np.ndarray) and bool((finals >= 0).all())
         for holder, instance in enumerate(stack.instances):
-            mine: columns.Column = np.flatnonzero(holders == holder)
+            [mine] = (holders == holder).nonzero()
             if not len(mine):
                 continue
-            own, at, of = slots[mine], number[mine], which[mine]
-            rows = of.tolist()
+            of, number = np.divmod(mine, seats)
+            own, at, rows = slots[of], number.astype(np.int32), of.tolist()
             if whole:
                 seen = stack.finals[finals[of], at]
             else:
@@ -129,12 +111,12 @@ class Results:
                 stack.pending[own, at],
                 stack.total[own, at],
                 stack.decisions[own, at],
-                [overs[row].ending.reason for row in rows],
+                [reasons[row] for row in rows],
                 observations=seen,
                 mode=modes[instance],
             )
-            if not np.isnan(scores).all():
+            if scored:
                 ends.outcomes = scores[of]
-            if (blames >= 0).any():
+            if blamed:
                 ends.blames = blames[of]
             instance.peer.outbox.deliver(ends)

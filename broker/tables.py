@@ -97,9 +97,13 @@ class Tables:
 
     def number(self) -> int:
         """Return a number that nothing else has."""
-        number = self.next
-        self.next = number + 1
-        return number
+        return self.numbers(1)[0]
+
+    def numbers(self, count: int) -> range:
+        """Return so many numbers that nothing else has."""
+        first = self.next
+        self.next = first + count
+        return range(first, self.next)
 
     def ignore(self, peer: Peer) -> None:
         """Count a message that is late, doubled or foreign."""

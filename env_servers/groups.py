@@ -60,14 +60,15 @@ class Group:
     def _named(self, slots: Column, restarts: Column) -> Column:
         """Return the slots of a batch, rising; none may be foreign, or act and begin at once."""
         for column in (slots, restarts):
-            if len(column) and not 0 <= int(column.min()) <= int(column.max()) < self.slots:
+            if not columns.every(column.view(np.uint32) < self.slots):  # a negative one is large
                 raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
         named = np.zeros(self.slots, bool)
         named[slots] = True
-        if named[restarts].any():
-            raise ProtocolError("invalid", "a slot is in `slots` and in `restarts`")
-        named[restarts] = True
-        return np.flatnonzero(named).astype(np.int32)
+        if len(restarts):
+            if named[restarts].any():
+                raise ProtocolError("invalid", "a slot is in `slots` and in `restarts`")
+            named[restarts] = True
+        return named.nonzero()[0].astype(np.int32)
 
 
 class Groups:

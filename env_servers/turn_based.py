@@ -104,8 +104,8 @@ class TurnBased(VectorEnvironment):
 
     def _finals(self, ended: Column) -> Any:
         count = self.spec.seats
-        seats = np.tile(np.arange(count), len(ended))
-        seen = self.observations(np.repeat(ended, count), seats)
+        slots = ended.repeat(count)
+        seen = self.observations(slots, np.arange(len(slots)) % count)
         if isinstance(seen, np.ndarray):
             return seen.reshape(len(ended), count, *seen.shape[1:])
         return [seen[first : first + count] for first in range(0, len(seen), count)]

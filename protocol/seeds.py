@@ -5,7 +5,11 @@ The derivation is part of the contract (SPEC.md, Seeds), so that any language ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def derive(master: int, *path: str | int) -> int:
@@ -19,3 +23,10 @@ def derive(master: int, *path: str | int) -> int:
     """
     text = "/".join(str(part) for part in (master, *path))
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def derived(masters: Iterable[int], kind: str, numbers: Iterable[int]) -> NDArray[np.uint64]:
+    """Return ``derive(master, kind, number)`` for each of some pairs: uint64 [pairs]."""
+    pairs = zip(masters, numbers, strict=True)
+    found = [sha256(f"{master}/{kind}/{number}".encode()).digest() for master, number in pairs]
+    return np.frombuffer(b"".join(found), ">u8")[::4] >> np.uint64(1)

@@ -32,9 +32,9 @@ DTYPES = {
     )
 }
 
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _encoder = msgspec.msgpack.Encoder()
-_header = msgspec.msgpack.Decoder(tuple[str, list[int], msgspec.Raw])
-_data = msgspec.msgpack.Decoder(memoryview)
+_decoder = msgspec.msgpack.Decoder(tuple[str, list[int], memoryview])
 
 
 def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
@@ -43,12 +43,14 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
     Raises:
         TypeError: its dtype cannot travel.
     """
-    name = array.dtype.name
-    dtype = DTYPES.get(name)
-    if dtype is None:
-        raise TypeError(f"an array of {name} cannot travel; use one of {', '.join(DTYPES)}")
-    data = np.ascontiguousarray(array, dtype)
-    return msgspec.msgpack.Ext(EXTENSION, _encoder.encode((name, array.shape, data.data)))
+    name = _NAMES.get(array.dtype)
+    if name is None:  # of another byte order, if at all
+        name = array.dtype.name
+        if name not in DTYPES:
+            raise TypeError(f"an array of {name} cannot travel; use one of {', '.join(DTYPES)}")
+        array = array.astype(DTYPES[name])
+    data = array.data if array.flags.c_contiguous else array.tobytes()
+    return msgspec.msgpack.Ext(EXTENSION, _encoder.encode((name, array.shape, data)))
 
 
 def unpack(data: memoryview | bytes) -> NDArray[Any]:
@@ -58,15 +60,14 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
         ValueError: dtype, shape and number of bytes do not fit one another.
     """
     try:
-        name, shape, raw = _header.decode(data)
-        content = _data.decode(raw)
+        name, shape, content = _decoder.decode(data)
     except msgspec.ValidationError as error:
         raise ValueError(f"tensor that is not [dtype, shape, bytes]: {error}") from None
     dtype = DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"tensor of unknown dtype {name[:20]!r}")
-    if len(shape) > 32 or any(length < 0 for length in shape):
+    if len(shape) > 32 or min(shape, default=0) < 0:
         raise ValueError("tensor with a negative length or more than 32 dimensions")
     if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"tensor {name}{shape} with {len(content)} bytes of data")
-    return np.frombuffer(content, dtype).reshape(shape)
+    return np.ndarray(shape, dtype, content)

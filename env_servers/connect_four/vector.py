@@ -35,12 +35,15 @@ def _step(
     heights: Column,
     moves: Column,
     movers: Column,
-    won: Column,
+    over: Column,
+    rewards: Column,
+    outcomes: Column,
     slots: Column,
     actions: Column,
     connect: int,
 ) -> None:
-    """Drop a disc in each of some slots; ``won`` becomes whether it ends a row that wins."""
+    """Drop a disc in each of some slots, and say what it ends."""
+    squares = discs.shape[2] * discs.shape[3]
     for k in range(len(slots)):
         slot, column = slots[k], actions[k]
         mover = movers[slot]
@@ -48,8 +51,36 @@ def _step(
         discs[slot, mover, row, column] = 1
         heights[slot, column] = row + 1
         moves[slot] += 1
-        won[slot] = _wins(discs[slot, mover], row, column, connect)
         movers[slot] = 1 - mover
+        if _wins(discs[slot, mover], row, column, connect):
+            over[slot] = TERMINATED
+            rewards[slot, mover], rewards[slot, 1 - mover] = 1.0, -1.0
+            outcomes[slot, mover], outcomes[slot, 1 - mover] = 1.0, 0.0
+        elif moves[slot] == squares:
+            over[slot] = TERMINATED
+            outcomes[slot] = 0.5
+
+
+@njit(cache=True)
+def _seen(discs: Column, slots: Column, seats: Column) -> Column:
+    """Return the boards of some slots as seats see them, their own discs first."""
+    seen = np.empty((len(slots), *discs.shape[1:]), np.uint8)
+    for k in range(len(slots)):
+        for side in range(2):
+            seen[k, side] = discs[slots[k], side ^ seats[k]]
+    return seen
+
+
+@njit(cache=True)
+def _legal(heights: Column, rows: int, slots: Column) -> Column:
+    """Return the bit masks of the columns that are not full."""
+    columns = heights.shape[1]
+    found = np.zeros((len(slots), (columns + 7) >> 3), np.uint8)
+    for k in range(len(slots)):
+        for column in range(columns):
+            if heights[slots[k], column] < rows:
+                found[k, column >> 3] |= 1 << (column & 7)
+    return found
 
 
 class ConnectFours(TurnBased):
@@ -61,7 +92,6 @@ class ConnectFours(TurnBased):
         self._discs: Column = np.zeros((slots, 2, *self._shape), np.uint8)
         self._heights: Column = np.zeros((slots, configuration.columns), np.int32)
         self._moves: Column = np.zeros(slots, np.int32)
-        self._won: Column = np.zeros(slots, bool)
 
     def begin(self, slots: Column, seeds: Column) -> None:
         self._discs[slots] = 0
@@ -71,27 +101,18 @@ class ConnectFours(TurnBased):
 
     def play(self, slots: Column, actions: Column) -> None:
         _step(
-            *(self._discs, self._heights, self._moves, self.movers, self._won, slots, actions),
+            *(self._discs, self._heights, self._moves, self.movers),
+            *(self.over, self.rewards, self.outcomes, slots, actions),
             self.configuration.connect,
         )
-        rows, columns = self._shape
-        full = slots[self._moves[slots] == rows * columns]
-        self.over[full] = TERMINATED
-        self.outcomes[full] = 0.5
-        won = slots[self._won[slots]]
-        losers = self.movers[won]
-        self.over[won] = TERMINATED
-        self.rewards[won, losers], self.rewards[won, 1 - losers] = -1.0, 1.0
-        self.outcomes[won, losers], self.outcomes[won, 1 - losers] = 0.0, 1.0
 
     def observations(self, slots: Column, seats: Column) -> Column:
-        seen: Column = self._discs[slots]
-        turned = np.flatnonzero(seats)
-        seen[turned] = seen[turned, ::-1]
-        return seen
+        found: Column = _seen(self._discs, slots, seats)
+        return found
 
     def legal(self, slots: Column) -> Column:
-        return np.packbits(self._heights[slots] < self._shape[0], axis=1, bitorder="little")
+        found: Column = _legal(self._heights, self._shape[0], slots)
+        return found
 
     def afterstates(self, slots: Column, total: int) -> Column:
         heights = self._heights[slots]

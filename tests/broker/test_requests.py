@@ -279,6 +279,32 @@ def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_nex
     table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
 
 
+@pytest.mark.rule("S7.13")
+def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision() -> None:
+    table = Conversation(clock=m.ClockRule(decision=4.0, episode=10.0, increment=1.0))
+    first, late = (Voice(table, "observer", name) for name in ("first", "late"))
+    first.says(m.Watch(1))
+    first.hears(m.Reply)
+    table.opens().environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    full = m.Clock(4.0, 10.0)
+    first.hears(m.WatchedTurn, environment="game", clocks=[full, full])
+    table.at(3.0)
+    late.says(m.Watch(1, scenes=True))
+    late.hears(m.Reply)
+    late.hears(m.WatchedTurn, environment="game", clocks=[m.Clock(1.0, 7.0), full])
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(1)
+    left = [m.Clock(4.0, 8.0, 3.0), full]
+    first.hears(m.WatchedTurn, turn=1, clocks=left)
+    late.hears(m.WatchedTurn, turn=1, clocks=left)
+    table.at(8.0)
+    first.hears(m.WatchedTurn, turn=1, reason="timeout", clocks=[])
+
+
 def test_watchers_and_the_catalogue_call_agents_as_the_run_does() -> None:
     table = Conversation(episodes=2, rotate=True, names=["ann", "bob"])
     watcher = Voice(table, "observer", "eyes")

@@ -7,11 +7,15 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.legality import chosen
+from dovetail.broker.stack_ledger import Ledger
+from dovetail.broker.stack_reading import problem
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
@@ -451,6 +455,7 @@ def test_a_group_without_its_environment_continues_singly() -> None:
         ({"save_every": 2}, {}),
         ({"on_agent_lost": "wait"}, {}),
         ({"concurrency": 1}, {}),
+        ({"seeds": [5, -1, 7]}, {}),
         ({}, {"stacked": False}),
         ({}, {"capacity": 1}),
         ({}, {"wants": ["text"]}),
@@ -460,6 +465,20 @@ def test_a_group_without_its_environment_continues_singly() -> None:
 def test_what_does_not_fit_is_played_singly(run: Any, offers: Any) -> None:
     table = Stack(offers=offers, **run)
     assert table.opened.slots == 0
+
+
+@pytest.mark.rule("S16.2")
+@pytest.mark.parametrize(
+    ("seats", "start", "expected"),
+    [(17, 0, "it has more than 16 seats"), (2, -32_769, "it has actions below -32,768")],
+)
+def test_what_a_group_has_no_room_for(seats: int, start: int, expected: str) -> None:
+    def found(seats: int, start: int) -> str:
+        spaces: list[Any] = [Discrete(3, start=start)]
+        return problem(m.Spec(1, "game", seats, action_spaces=spaces))
+
+    assert found(seats, start) == expected
+    assert found(16, -32_768) == ""
 
 
 @pytest.mark.rule("S16.2")
@@ -564,3 +583,52 @@ def test_another_core_continues_a_group() -> None:
     assert table.environment.hears(m.EnvironmentSteps, batch=1).actions.tolist() == [0, 0, 1]
     table.turns(1, seat=1)
     assert table.agents[1].heard[-1].slots.tolist() == [0, 1, 2]
+
+
+def test_results_that_wait_for_the_experiment_are_in_a_snapshot() -> None:
+    table = Stack(retries=1).begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, faults=[m.Fault(1, "crashed", "no idea", 0)])
+    sent = table.experiment.hears(m.Episodes)
+    names = {str(address): address for address in range(len(table.voices))}
+    other = Core(Settings(), b"")
+    snapshot.read(snapshot.write(table.core, names), other, lambda name: names[name])
+    table.core = other
+    table.experiment.seen = sent.seq - 1
+    table.experiment.returns()
+    kept = table.experiment.hears(m.Episodes)
+    assert kept == sent
+    assert kept.results[0].message
+
+
+HISTORIES = st.lists(
+    st.lists(
+        st.dictionaries(st.integers(0, 2), st.integers(-2, 200), min_size=1, max_size=3),
+        max_size=20,
+    ),
+    min_size=1,
+    max_size=4,
+)
+"""By episode and turn: the action of each seat that acts."""
+
+
+@settings(max_examples=30)
+@given(HISTORIES)
+def test_a_history_is_what_was_noted(episodes: list[list[dict[int, int]]]) -> None:
+    ledger = Ledger(len(episodes) + 1, 3, i4(0, 0, 0))
+    slots = np.arange(1, len(episodes) + 1, dtype=np.int32)
+    for noted in ([[{0: 7, 2: 9}] * 70] * len(episodes), episodes):
+        ledger.begin(slots, range(len(slots)), [*slots], slots, np.arange(3))
+        ledger.turn[slots] = 0
+        for turn in range(max(map(len, noted))):
+            rows = [
+                (slot, seat, action)
+                for slot, turns in zip(slots.tolist(), noted, strict=True)
+                for seat, action in sorted((turns[turn] if turn < len(turns) else {}).items())
+            ]
+            ledger.note(*np.array(rows, np.int64).reshape(-1, 3).T)
+            ledger.turn[slots] += 1
+        ledger.end(slots)
+        found = ledger.histories(slots)
+        pairs = [[sorted(turn.items()) for turn in turns] for turns in noted]
+        assert found == [(msgspec.Raw(codec.encode(turns)), len(turns)) for turns in pairs]

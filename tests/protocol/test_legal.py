@@ -6,11 +6,12 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.protocol import legal
+from dovetail.protocol import columns, legal
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Box, Discrete
 
@@ -129,3 +130,13 @@ def test_a_mask_beyond_the_contract_is_not_expanded() -> None:
 def test_what_is_wrong_with_a_mask(mask: bytes, space: Any, wrong: str | None) -> None:
     found = legal.problem(mask, space)
     assert found is None if wrong is None else str(found).startswith(wrong)
+
+
+MANY = st.integers(0, 23) | st.sampled_from([-1, 24, 1 << 62, -(1 << 63), (1 << 63) - 1])
+
+
+@given(st.lists(st.tuples(st.binary(min_size=3, max_size=3), MANY)))
+def test_many_masks_allow_what_each_allows(rows: list[tuple[bytes, int]]) -> None:
+    masks = np.array([list(mask) for mask, _ in rows], np.uint8).reshape(-1, 3)
+    found = columns.allows(masks, np.array([action for _, action in rows], np.int64))
+    assert found.tolist() == [legal.in_mask(mask, action) for mask, action in rows]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.protocol import seeds
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import derive, derived
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,9 @@ def test_the_rule_of_the_spec(master: int, path: list[int | str]) -> None:
 
 def test_seeds_of_many_episodes_differ() -> None:
     assert len({derive(1, "episode", index) for index in range(10_000)}) == 10_000
+
+
+@given(st.lists(st.tuples(st.integers(), st.integers())), st.sampled_from(["episode", "seat"]))
+def test_many_seeds_are_those_one_by_one(pairs: list[tuple[int, int]], kind: str) -> None:
+    found = derived([pair[0] for pair in pairs], kind, [pair[1] for pair in pairs])
+    assert found.tolist() == [derive(master, kind, number) for master, number in pairs]

@@ -17,41 +17,56 @@ N, M = 624, 397
 Array = NDArray[Any]
 
 
-@njit(cache=True)
-def seeded(state: Array, seed: int) -> None:
-    """Make a generator ``random.Random(seed)``; the seed is a uint64."""
-    state[0] = 19650218
+LANES = 8
+"""Generators that are seeded together: one alone would wait for each product of the one before."""
+
+
+def _first() -> Array:
+    """Return the state of ``init_genrand(19650218)``, with which every seed begins."""
+    state = [19650218]
     for i in range(1, N):
-        before = np.uint64(state[i - 1])
-        mixed = np.uint64(1812433253) * (before ^ (before >> np.uint64(30))) + np.uint64(i)
-        state[i] = np.uint32(mixed & np.uint64(0xFFFFFFFF))
-    low, high = np.uint64(seed) & np.uint64(0xFFFFFFFF), np.uint64(seed) >> np.uint64(32)
-    words = 2 if high else 1
-    i, j = 1, 0
-    for _ in range(N):
-        before = np.uint64(state[i - 1])
-        key = high if j else low
-        mixed = (before ^ (before >> np.uint64(30))) * np.uint64(1664525)
-        mixed = (np.uint64(state[i]) ^ mixed) + key + np.uint64(j)
-        state[i] = np.uint32(mixed & np.uint64(0xFFFFFFFF))
-        i += 1
-        j += 1
-        if i >= N:
-            state[0] = state[N - 1]
-            i = 1
-        if j >= words:
-            j = 0
-    for _ in range(N - 1):
-        before = np.uint64(state[i - 1])
-        mixed = (before ^ (before >> np.uint64(30))) * np.uint64(1566083941)
-        mixed = (np.uint64(state[i]) ^ mixed) - np.uint64(i)
-        state[i] = np.uint32(mixed & np.uint64(0xFFFFFFFF))
-        i += 1
-        if i >= N:
-            state[0] = state[N - 1]
-            i = 1
-    state[0] = 0x80000000
-    state[N] = 0
+        before = state[-1]
+        state.append((1812433253 * (before ^ (before >> 30)) + i) & 0xFFFFFFFF)
+    return np.array(state, np.uint32)
+
+
+_FIRST = _first()
+
+
+@njit(cache=True)
+def _mixed(word: Any, factor: int) -> Any:
+    return np.uint32((word ^ (word >> np.uint32(30))) * np.uint32(factor))
+
+
+@njit(cache=True)
+def _begin(states: Array, which: Array, seeds: Array) -> None:
+    """Make some generators ``random.Random(seed)``; seeds are uint64."""
+    block = np.empty((N, LANES), np.uint32)
+    key = np.zeros((2, LANES), np.uint32)
+    for first in range(0, len(which), LANES):
+        count = min(LANES, len(which) - first)
+        for k in range(count):
+            low, high = seeds[first + k] & np.uint64(0xFFFFFFFF), seeds[first + k] >> np.uint64(32)
+            key[0, k] = low
+            key[1, k] = high + np.uint64(1) if high else low
+        block[0] = _FIRST[0]
+        for i in range(1, N):
+            for k in range(LANES):
+                mixed = _mixed(block[i - 1, k], 1664525)
+                block[i, k] = (_FIRST[i] ^ mixed) + key[(i - 1) & 1, k]
+        for k in range(LANES):
+            block[1, k] = (block[1, k] ^ _mixed(block[N - 1, k], 1664525)) + key[1, k]
+        for i in range(2, N):
+            for k in range(LANES):
+                block[i, k] = (block[i, k] ^ _mixed(block[i - 1, k], 1566083941)) - np.uint32(i)
+        for k in range(LANES):
+            block[1, k] = (block[1, k] ^ _mixed(block[N - 1, k], 1566083941)) - np.uint32(1)
+        block[0] = 0x80000000
+        for k in range(count):
+            state = states[which[first + k]]
+            for i in range(N):
+                state[i] = block[i, k]
+            state[N] = 0
 
 
 @njit(cache=True)
@@ -89,12 +104,6 @@ def fraction(state: Array) -> float:
     """Return ``random()``."""
     high, low = _word(state) >> 5, _word(state) >> 6
     return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True)
-def _begin(states: Array, which: Array, seeds: Array) -> None:
-    for k in range(len(which)):
-        seeded(states[which[k]], seeds[k])
 
 
 @njit(cache=True)
