@@ -53,6 +53,20 @@ class SeatClock:
             self.deadline = min(self.deadline, now + self.left + self._rule.margin)
         return Clock(self._rule.decision, self.left, self.last) if self.timed else None
 
+    def shown(self, now: float) -> Clock:
+        """Return what is left at this moment, in the middle of a decision too, for those who watch."""
+        took = 0.0
+        if self.standing:
+            took = self._stood[0] - self.sent
+        elif self.deadline < FOREVER:
+            took = now - self.sent
+        decision = self._rule.decision
+        return Clock(
+            None if decision is None else max(0.0, decision - took),
+            None if self.left is None else max(0.0, self.left - took),
+            self.last,
+        )
+
     def stop(self, now: float) -> None:
         """Count nothing until ``go``."""
         if not self.standing:

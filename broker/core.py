@@ -237,7 +237,7 @@ class Core:
         begins = self._watching.watch(peer, watch)
         peer.reply(watch.id)
         if begins:
-            self._episodes.watched(peer, watch)
+            self._episodes.watched(peer, watch, now)
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):

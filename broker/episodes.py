@@ -119,7 +119,7 @@ class Episodes:
         if ending is None and not episode.rules.stepwise:
             play.decide(now)
         if run.request is not None or (interest is not None and (play.due or interest.all)):
-            self._show(run, play, ending)
+            self._show(run, play, ending, now if ending is None else None)
         if episode.thoughts:
             episode.thoughts.clear()
         if ending is not None:
@@ -130,7 +130,7 @@ class Episodes:
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
         if self._watching.shows(run, play):
-            self._watching.show(run, play, shown(run, play, None))
+            self._watching.show(run, play, shown(run, play, now=now))
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -191,7 +191,7 @@ class Episodes:
             ending = episode.failed(error.message)
         self._end(run, play, ending, now)
 
-    def watched(self, peer: Peer, asked: m.Watch) -> None:
+    def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
         """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
         for run, play in self._all.values():
             if self._watching.asked(peer, run) is not asked:
@@ -203,7 +203,7 @@ class Episodes:
                 play.late = True
             play.episode.think = self._watching.thoughts(run, play.seen)
             if asked.scenes and play.episode.latest.turn >= 0:
-                self._watching.show_one(peer, asked, run, shown(run, play, None))
+                self._watching.show_one(peer, asked, run, shown(run, play, now=now))
 
     # -- when the broker was started again --------------------------------------------------------
 
@@ -294,11 +294,11 @@ class Episodes:
             return self._watching.of(run).pace
         return None
 
-    def _show(self, run: Run, play: Play, ending: Ending | None) -> None:
+    def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
         if run.request is None and not self._watching.shows(run, play):
             return
-        turn = shown(run, play, ending)
+        turn = shown(run, play, ending, now)
         self._watching.show(run, play, turn)
         if run.request is not None:
             number, run.request = run.request, None

@@ -62,6 +62,13 @@ class Instance:
         there = not (self.stalled or self.lost) and self.peer.machine.state != "gone"
         return there and (capacity == 0 or self.busy < capacity)
 
+    def room(self, most: int) -> int:
+        """Return how many of so many episodes it can begin now."""
+        if not self.free():
+            return 0
+        capacity = self.offer.capacity
+        return min(most, capacity - self.busy) if capacity else most
+
 
 class Instances:
     """All instances; nothing else adds or removes one."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
+import numpy as np
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.instances import Instance
@@ -16,7 +18,7 @@ from dovetail.broker.rules import Rules, rules_of
 from dovetail.broker.sitter import Chair
 from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import derive, derived
 from dovetail.protocol.states import RUN, Machine, RunState
 
 
@@ -48,6 +50,13 @@ class Schedule:
         self._next += 1
         return self._next - 1
 
+    def some(self, most: int) -> list[int]:
+        """Return the indices of up to so many next episodes and move on."""
+        again = [self._again.popleft() for _ in range(min(most, len(self._again)))]
+        first = self._next
+        self._next = max(first, min(first + most - len(again), self._last))
+        return [*again, *range(first, self._next)]
+
     def retry(self, index: int) -> bool:
         """Note that an episode was interrupted; return whether it is to be played again."""
         if index in self._forgiven:
@@ -78,6 +87,19 @@ class Schedule:
         if asked.seeds is not None:
             return asked.seeds[index - asked.first_index]
         return derive(asked.seed, "episode", self._round(index))
+
+    def seeds(self, indices: list[int]) -> Any:
+        """Return the environment's seeds of some episodes, as a column."""
+        asked = self._asked
+        if asked.seeds is not None:
+            return np.array([self.seed(index) for index in indices], np.uint64)
+        return derived(repeat(asked.seed, len(indices)), "episode", map(self._round, indices))
+
+    def places(self, indices: list[int]) -> Any:
+        """Return ``seating`` of some episodes as a column; of one length if all are the same."""
+        seats = len(self._asked.agents)
+        shift = np.array(indices)[:, None] % seats if self._asked.rotate else 0
+        return (np.arange(seats) - shift) % seats
 
     def line(self, index: int) -> list[list[Any]] | None:
         """Return the joint actions that an episode begins with; None if the run names none."""
@@ -163,7 +185,7 @@ class Run:
     @property
     def running(self) -> int:
         """How many episodes are in progress."""
-        return len(self.playing) + sum(int(stack.live.sum()) for stack in self.stacks.values())
+        return len(self.playing) + sum(stack.playing for stack in self.stacks.values())
 
 
 def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> Run:

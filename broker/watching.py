@@ -200,14 +200,26 @@ def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
     return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
-def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
-    """Return the latest turn of an episode as a watcher may see it."""
+def shown(
+    run: Run, play: Play, ending: Ending | None = None, now: float | None = None
+) -> m.WatchedTurn:
+    """Return the latest turn of an episode as a watcher may see it.
+
+    Args:
+        run: the run.
+        play: the episode.
+        ending: how the episode ended; None if it continues.
+        now: the time, for the clocks; None if none is shown.
+    """
     episode = play.episode
     turn = episode.latest
     rewards = [0.0] * len(episode.places)
     for view in turn.seats:
         rewards[view.seat] = view.reward
     seen = turn.seats if episode.spec.perfect_information else []
+    clocks: list[m.Clock] = []
+    if now is not None and episode.places[0].clock.timed:
+        clocks = [place.clock.shown(now) for place in episode.places]
     names = run.asked.names
     sitting = [sitter.instance.agent for sitter in play.match.sitters]
     return m.WatchedTurn(
@@ -228,4 +240,6 @@ def shown(run: Run, play: Play, ending: Ending | None) -> m.WatchedTurn:
         text=turn.text,
         scene=None if turn.scene is m.NIL else turn.scene,
         thoughts=list(episode.thoughts),
+        environment=run.asked.environment,
+        clocks=clocks,
     )

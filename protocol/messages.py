@@ -1317,6 +1317,10 @@ class WatchedTurn(Message, tag="turn"):
     """If asked for: the position to be drawn, as everyone may see it."""
     thoughts: list[tuple[int, Any]] = []
     """If asked for and allowed: seat and ``Thoughts`` of those who acted."""
+    environment: str = ""
+    """The environment's name, as the run gave it."""
+    clocks: list[Clock] = []
+    """Per seat, what is left when this is sent; empty without a clock, and at the end."""
 
 
 # -- who says what -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from dovetail.web.games import LONGEST_NAME
 from dovetail.web.guard import LOCAL, Guard
 from dovetail.web.hub import Hub
 from dovetail.web.positions import encode, picture
-from dovetail.web.tables import Plan, Table
+from dovetail.web.tables import Plan, Sitter, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -133,7 +134,7 @@ class Page:
 
     async def _posted(self, request: Request) -> FormData:
         """Return a form that came from our own page."""
-        form = await request.form(max_fields=200, max_files=0)
+        form = await request.form(max_fields=1000, max_files=0)
         wanted = self._stamp(request.cookies.get(COOKIE, ""))
         if not hmac.compare_digest(str(form.get("csrf", "")).encode(), wanted.encode()):
             raise HTTPException(403, "This form is too old; reload the page and send it again.")
@@ -188,13 +189,14 @@ class Page:
         self, request: Request, offer: dict[str, Any], given: Any = None, problem: str = ""
     ) -> Response:
         parameters = offer.get("parameters") or {}
+        agents = self._agents()
         return self.shown(
             request,
             "form",
             400 if problem else 200,
             offer=offer,
             fields=forms.fields(parameters),
-            agents=(agents := self._agents()),
+            agents={name: forms.fields(each) for name, each in agents.items()},
             opponent="random" if "random" in agents else next(iter(agents), ""),
             given=given or {},
             problem=problem,
@@ -210,6 +212,7 @@ class Page:
         try:
             parameters = offer.get("parameters") or {}
             options = {key[2:]: text for key, text in given.items() if key.startswith("o.")}
+            agents = self._agents()
             seats = []
             for number in range(MOST_SEATS):
                 who = given.get(f"seat.{number}", "")
@@ -217,15 +220,19 @@ class Page:
                     name = (
                         " ".join(given.get(f"name.{number}", "").split()) or f"Person {number + 1}"
                     )
-                    seats.append(("person", name))
+                    seats.append(Sitter("person", name[:LONGEST_NAME]))
                 elif who:
-                    seats.append(("agent", who))
+                    try:
+                        chosen = forms.of_agent(agents.get(who, {}), given, number, who)
+                    except DovetailError as error:
+                        raise DovetailError(f"Seat {number + 1}, {who}: {error}") from None
+                    seats.append(Sitter("agent", who[:LONGEST_NAME], chosen))
             if not seats:
                 raise DovetailError("Choose who sits in the first seat")
             plan = Plan(
                 offer["name"],
                 forms.read(parameters, options),
-                tuple((kind, name[:LONGEST_NAME]) for kind, name in seats),
+                tuple(seats),
                 seed=_seed(given.get("seed", "")),
                 clock=_clock(given.get("clock", "")),
                 helped="helped" in given,
@@ -273,11 +280,15 @@ class Page:
             raise HTTPException(409, str(error)) from None
         return RedirectResponse(f"/table/{table.key}?chair={key}", 303)
 
-    def _agents(self) -> list[str]:
-        """Return the agents on offer, without the people."""
+    def _agents(self) -> dict[str, dict[str, Any]]:
+        """Return the agents on offer, without the people, and the parameters with which they are created."""
         person = None if self.hub.chairs is None else self.hub.chairs.agent
-        offers = self.hub.catalogue.get("agents", [])
-        return sorted({each["name"] for each in offers} - {person})
+        offers = sorted(self.hub.catalogue.get("agents", []), key=itemgetter("name"))
+        return {
+            each["name"]: {} if each.get("instance") else each.get("parameters") or {}
+            for each in offers
+            if each["name"] != person
+        }
 
     # -- replays --------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,8 @@ class Browser:
         self._socket = socket
         self._about = ""
         self._chair = ""
+        self._came = 0.0
+        """When it was sent the first message, by the clock that positions are stamped with."""
         self._runs: set[int | None] = set()
         self._news = asyncio.Event()
         self._free = asyncio.Event()
@@ -141,13 +144,14 @@ class Browser:
             game = hub.game_of(table.run)
         if game is not None and not game.over:
             self._look({game.run})
+        self._came = self._came or time.monotonic()
         about: dict[str, Any] = {
             "game": None if game is None else game.about(),
             "broker": hub.problem,
             "names": [] if table is None else table.plan.names,
             "problem": "" if table is None else table.problem,
             "done": table is not None and table.done,
-            "clock": None if table is None else table.plan.clock.decision,
+            "time": self._came,
         }
         position: Any = None
         if game is not None and game.positions:

@@ -7,6 +7,7 @@ import logging
 import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,7 @@ class Chair:
             "number": self.number,
             "turn": turn,
             "seat": self.seat,
+            "at": time.monotonic(),
             "scene": scene,
             "text": (text or "")[:LONGEST_TEXT],
             "problem": problem,

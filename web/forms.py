@@ -73,6 +73,26 @@ def read(parameters: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, A
     return found
 
 
+def of_agent(
+    parameters: Mapping[str, Any], given: Mapping[str, str], seat: int, agent: str
+) -> dict[str, Any]:
+    """Return the options that a person set for the agent at a seat; errors as of ``read``.
+
+    Args:
+        parameters: of the agent's offer.
+        given: what came with the form: ``a.SEAT.OPTION``, and as ``a.SEAT.`` the agent whose options they are.
+        seat: its number.
+        agent: who was chosen for it.
+    """
+    start = f"a.{seat}."
+    if given.get(start) != agent:
+        return {}
+    return read(
+        parameters,
+        {key[len(start) :]: text for key, text in given.items() if key.startswith(start)},
+    )
+
+
 def _value(field: Field, text: str, schema: Any) -> Any:
     try:
         match field.kind:

@@ -96,7 +96,7 @@ class Game:
         return {
             "episode": self.episode,
             "run": self.run,
-            "environment": self.environment,
+            "environment": self.environment[:LONGEST_NAME],
             "agents": [name[:LONGEST_NAME] for name in self.agents],
             "first": self.first,
             "count": len(self.positions),
@@ -120,6 +120,7 @@ def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
         "problem": problem,
         "text": (turn.text or "")[:LONGEST_TEXT],
         "thoughts": [],
+        "clocks": [[each.decision, each.left] for each in turn.clocks],
     }
 
 

@@ -132,14 +132,12 @@ class Hub:
         Args:
             known: by episode, the version of each game that the browser has; brought up to date.  The others
                 come with their position.
-            environment: whose games are shown, and those of which it is not known yet; empty for all.
+            environment: whose games are shown; empty for all.
         """
         found = self.catalogue
         with self._lock:
             seen = [game for game in reversed(self.games.values()) if game.positions]
-        shown = [g for g in seen if not environment or g.environment in ("", environment)][
-            :MOST_SHOWN
-        ]
+        shown = [g for g in seen if environment in ("", g.environment)][:MOST_SHOWN]
         games = []
         for game in shown:
             about = game.about()
@@ -283,7 +281,6 @@ class Hub:
                     self.rate = max(0.0, (count - before[1]) / (now - before[0]))
                 before = now, count
                 self.catalogue = found
-                self._name(found.get("runs", []))
                 self.problem = ""
                 self.changed()
             self._watch(client)
@@ -297,13 +294,6 @@ class Hub:
                     future.set_exception(DovetailError("The page failed; see its log"))
                     raise
             client.wait(LOOK)
-
-    def _name(self, runs: list[dict[str, Any]]) -> None:
-        """Name the games that were seen before their run was in the catalogue."""
-        names = {each["run"]: each["environment"] for each in runs}
-        with self._lock:
-            for game in self.games.values():
-                game.environment = game.environment or names.get(game.run, "")
 
     def _watch(self, client: Client) -> None:
         """Watch all runs from afar, what is looked at closer, and people's games turn by turn."""
@@ -367,14 +357,10 @@ class Hub:
         if table is not None:
             table.heard(turn)
         if game is None:
-            known = next(
-                (e for e in self.catalogue.get("runs", []) if e["run"] == turn.run),
-                {"environment": ""},
-            )
             game = Game(
                 turn.episode,
                 turn.run,
-                known["environment"] if table is None else table.plan.environment,
+                turn.environment,
                 list(turn.agents) if table is None else table.plan.names,
                 first=turn.turn,
                 secret=table is not None and bool(table.people),
@@ -389,6 +375,7 @@ class Hub:
             game.seconds[seat] = game.seconds.get(seat, 0.0) + now - game.heard
         game.heard = now
         position = position_of(turn)
+        position["at"] = now
         seconds = (game.seconds.get(seat, 0.0) for seat in range(len(turn.rewards)))
         position["seconds"] = [round(each, 3) for each in seconds]
         thoughts = game.heard_thoughts(turn)

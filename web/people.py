@@ -14,7 +14,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web.chairs import Chair, Chairs
 from dovetail.web.games import position_of
-from dovetail.web.tables import HINT, Again, Hint, Plan, Table
+from dovetail.web.tables import HINT, Again, Hint, Plan, Sitter, Table
 
 if TYPE_CHECKING:
     from dovetail.web.hub import Hub
@@ -60,8 +60,8 @@ class People:
         """
         chairs = self._present()
         taken = [
-            chairs.add(name, self._hub.changed) if kind == "person" else None
-            for kind, name in plan.seats
+            chairs.add(each.name, self._hub.changed) if each.kind == "person" else None
+            for each in plan.seats
         ]
         table = Table(plan, taken)
         with self._lock:
@@ -97,8 +97,8 @@ class People:
         plan = table.plan
         agents: list[int | str] = []
         try:
-            for number, ((_, name), chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
-                made = self._agent(client, name, plan.seed + number, chair)
+            for number, (sitter, chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
+                made = self._agent(client, sitter, plan.seed + number, chair)
                 agents.append(made)
                 if isinstance(made, int):
                     table.instances.append(made)
@@ -115,13 +115,13 @@ class People:
             table.instances.clear()
             raise
 
-    def _agent(self, client: Client, name: str, seed: int, chair: Chair | None) -> int | str:
+    def _agent(self, client: Client, who: Sitter, seed: int, chair: Chair | None) -> int | str:
         """Return an agent for a seat: an instance, or the name of a program that is one."""
         if chair is None:
             offers = self._hub.catalogue.get("agents", [])
-            if any(each["name"] == name and each.get("instance") for each in offers):
-                return name
-            return client.create(name, seed=seed, timeout=30)
+            if any(each["name"] == who.name and each.get("instance") for each in offers):
+                return who.name
+            return client.create(who.name, seed=seed, parameters=who.parameters, timeout=30)
         chairs = self._present()
         parameters, peer = {"chair": chair.key}, chairs.name
         return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
@@ -177,7 +177,7 @@ class People:
         line = table.line(turn)
 
         def begin(client: Client) -> None:
-            made = self._agent(client, agent, table.plan.seed, None)
+            made = self._agent(client, Sitter("agent", agent), table.plan.seed, None)
             hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
             seats = [made] * len(table.plan.seats)
             run = table.plan.run(

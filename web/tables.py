@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from dataclasses import dataclass, field
@@ -9,9 +10,31 @@ from typing import Any
 
 from dovetail.protocol import messages as m
 from dovetail.web.chairs import Chair
+from dovetail.web.games import LONGEST_NAME
 
 HINT = "hint"
 """The label of the runs in which agents are asked for hints."""
+
+
+@dataclass(frozen=True)
+class Sitter:
+    """Who sits at a table."""
+
+    kind: str
+    """``person`` or ``agent``."""
+    name: str
+    """The person's, or that of an agent's offer."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The agent's options that differ from its own."""
+
+    @property
+    def called(self) -> str:
+        """What watchers read: two agents that differ in their options are told apart."""
+        options = ", ".join(
+            f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in self.parameters.items()
+        )
+        return f"{self.name} ({options})"[:LONGEST_NAME] if options else self.name
 
 
 @dataclass(frozen=True)
@@ -21,8 +44,7 @@ class Plan:
     environment: str
     """An offer's name."""
     configuration: dict[str, Any]
-    seats: tuple[tuple[str, str], ...]
-    """Of each seat, ``("person", name)`` or ``("agent", offer)``."""
+    seats: tuple[Sitter, ...]
     seed: int
     clock: m.ClockRule
     helped: bool = False
@@ -31,12 +53,12 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """Who sits where."""
-        return [name for _, name in self.seats]
+        return [each.called for each in self.seats]
 
     @property
     def hints(self) -> bool:
         """Whether a person may ask an agent for a hint."""
-        return self.helped or [kind for kind, _ in self.seats].count("person") == 1
+        return self.helped or [each.kind for each in self.seats].count("person") == 1
 
     @property
     def undo(self) -> bool:

@@ -124,6 +124,10 @@ interface Position extends Ending {
   problem?: string;
   text?: string;
   thoughts?: [number, Thought][];
+  /** By seat, the seconds left for this decision and for the game, where there is such a limit. */
+  clocks?: [number | null, number | null][];
+  /** When that was so, by the server's clock. */
+  at?: number;
 }
 interface Game {
   episode: number;
@@ -145,7 +149,9 @@ interface Mine {
   scene: Scene | null;
   text: string;
   problem: string;
-  clock?: [number, number] | null;
+  clock?: [number | null, number | null] | null;
+  /** When the decision came, by the server's clock. */
+  at: number;
 }
 interface Advice {
   number: number;
@@ -162,8 +168,8 @@ interface News {
   names: string[];
   problem: string;
   done: boolean;
-  /** Seconds for a decision; null without a clock. */
-  clock: number | null;
+  /** The server's clock, in seconds, when this connection was sent its first message. */
+  time: number;
   position: Position | null;
   mine: Mine | null;
   waiting: boolean;

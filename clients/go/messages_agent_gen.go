@@ -116,23 +116,6 @@ func (*Init) kind() string { return "init" }
 
 func (m *Init) seq() int64 { return m.Seq }
 
-// Clock is part of AgentStart, AgentStep and AgentSteps. What a seat may use and what its last
-// answer took, in seconds of the broker's clock.
-type Clock struct {
-	// The limit of this decision; nil if there is none.
-	Decision *float64
-	// What is left for the rest of the episode, including this decision; nil if there is no limit.
-	Left *float64
-	// What the seat's last answer took; nil before the first.
-	Last *float64
-}
-
-func (m *Clock) wire(w *wire) {
-	orNil(w, "decision", &m.Decision, number)
-	orNil(w, "left", &m.Left, number)
-	orNil(w, "last", &m.Last, number)
-}
-
 // AgentStart is the message "start" to an agent. Asks for a seat's first decision of an episode;
 // answered with `action`.
 type AgentStart struct {

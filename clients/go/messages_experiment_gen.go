@@ -597,6 +597,10 @@ type WatchedTurn struct {
 	Scene any
 	// If asked for and allowed: seat and `Thoughts` of those who acted.
 	Thoughts []SeatValue
+	// The environment's name, as the run gave it.
+	Environment string
+	// Per seat, what is left when this is sent; empty without a clock, and at the end.
+	Clocks []Clock
 }
 
 func (m *WatchedTurn) wire(w *wire) {
@@ -617,6 +621,8 @@ func (m *WatchedTurn) wire(w *wire) {
 	orNil(w, "text", &m.Text, text)
 	opt(w, "scene", &m.Scene, nil, value)
 	array(w, "thoughts", &m.Thoughts, pair)
+	opt(w, "environment", &m.Environment, "", text)
+	array(w, "clocks", &m.Clocks, mapOf[Clock])
 }
 
 func (*WatchedTurn) kind() string { return "turn" }

@@ -532,6 +532,23 @@ func (m *View) wire(w *wire) {
 	opt(w, "scene", &m.Scene, nil, value)
 }
 
+// Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. What a seat may use and what
+// its last answer took, in seconds of the broker's clock.
+type Clock struct {
+	// The limit of this decision; nil if there is none.
+	Decision *float64
+	// What is left for the rest of the episode, including this decision; nil if there is no limit.
+	Left *float64
+	// What the seat's last answer took; nil before the first.
+	Last *float64
+}
+
+func (m *Clock) wire(w *wire) {
+	orNil(w, "decision", &m.Decision, number)
+	orNil(w, "left", &m.Left, number)
+	orNil(w, "last", &m.Last, number)
+}
+
 // Preview is part of replies. The position that a line of actions leads to.
 type Preview struct {
 	// The seats that would have to act; empty if the episode would be over.

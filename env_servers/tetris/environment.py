@@ -174,7 +174,7 @@ class Tetris(Environment):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the board's squares from the top, a margin of four rows above, and beside it the
+        """Return the board's squares from the top, a margin of a row above, and beside it the
         piece in each rotation with its columns.
 
         The first thing to point at is the rotation, the second the column. A choice shows where the
@@ -185,18 +185,18 @@ class Tetris(Environment):
         over = board.over or self._cut
         shapes = SHAPES[PIECES[board.piece]]
         cells = [
-            Cell(float(c), float(r + 4), name=f"{height - 1 - r},{c}")
+            Cell(float(c), float(r + 1), name=f"{height - 1 - r},{c}")
             for r in range(height)
             for c in range(width)
         ]
         pieces = [Piece(int(n), "block", key="") for n in np.flatnonzero(self._cleared)]
         columns = [len(cells) + c for c in range(width)]
         cells += [
-            Cell(float(c), 3.0, 1.0, float(height + 1), "area", f"column {c}") for c in range(width)
+            Cell(float(c), 0.0, 1.0, float(height + 1), "area", f"column {c}") for c in range(width)
         ]
         turned: list[int] = []
         for rotation, shape in enumerate([] if over else shapes):
-            top, left = 4.0 + 5.0 * rotation, width + 1.0
+            top, left = 1.0 + 5.0 * rotation, width + 1.0
             turned.append(len(cells))
             cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation}"))
             for row in range(shape.height):
@@ -212,8 +212,8 @@ class Tetris(Environment):
                 label = self._describe(board.piece, action)
                 at = [turned[rotation], columns[column]]
                 choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
-        caption = f"{board.lines} lines; {PIECES[board.piece]}"
-        tall = max(float(height + 4), 4.0 + 5.0 * len(shapes))
+        caption = f"{board.lines} lines; next piece {PIECES[board.piece]}"
+        tall = max(float(height + 1), 1.0 + 5.0 * len(shapes))
         return Scene(
             *(width + 5.0, tall, cells, pieces, [], choices, caption),
             seats=[Seated("Player", float(board.lines), f"{board.placed} pieces")],

@@ -47,7 +47,7 @@ def begin(page: Any, url: str, game: str, opponent: str = "random", **options: s
     page.goto(f"{url}play/{game}")
     if opponent:
         page.select_option("select[name='seat.1']", opponent)
-    page.click("summary")
+    page.click("#options summary")
     for name, value in {"seed": "2", **options}.items():
         page.fill(f"input[name='{name if name == 'seed' else f'o.{name}'}']", value)
     page.click("button.main")

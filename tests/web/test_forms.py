@@ -7,7 +7,7 @@ import pytest
 from dovetail.env_servers.amazons import Amazons
 from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
-from dovetail.web.forms import fields, read
+from dovetail.web.forms import fields, of_agent, read
 
 PARAMETERS: dict[str, Any] = options.describe(Amazons.Configuration)
 
@@ -22,6 +22,13 @@ def test_fields_have_kinds_limits_and_defaults() -> None:
 def test_only_what_was_changed_is_sent() -> None:
     given = {"rows": "6", "columns": "10", "action": "steps", "position": "", "unknown": "x"}
     assert read(PARAMETERS, given) == {"rows": 6, "action": "steps"}
+
+
+def test_the_options_of_an_agent_are_those_of_whoever_was_chosen() -> None:
+    given = {"a.1.": "mcts", "a.1.simulations": "50", "a.2.simulations": "x", "a.1.c": "1"}
+    parameters = {"simulations": {"type": "integer", "default": 200}}
+    assert of_agent(parameters, given, 1, "mcts") == {"simulations": 50}
+    assert of_agent(parameters, given, 1, "td") == of_agent(parameters, given, 2, "mcts") == {}
 
 
 @pytest.mark.parametrize(

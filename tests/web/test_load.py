@@ -30,6 +30,7 @@ def hear(hub: Hub, turn: int, **more: Any) -> None:
         "agents": ["a", "b"],
         "text": f"turn {turn}",
         "rewards": [0.0, 0.0],
+        "environment": "four",
     }
     hub._heard(m.WatchedTurn(1, 1, 0, 7, turn, **{**fields, **more}))
 
@@ -55,8 +56,24 @@ def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:
     hear(playing, 2)
     assert "position" in playing.now(known)["games"][0]
     assert "position" in playing.now({})["games"][0]
-    playing.games[7].environment = "four"
+    assert playing.now({})["games"][0]["environment"] == "four"
     assert [len(playing.now({}, name)["games"]) for name in ("four", "five")] == [1, 0]
+
+
+def test_a_browser_that_comes_late_learns_how_old_the_clocks_are() -> None:
+    playing = hub()
+    hear(playing, 0, clocks=[m.Clock(3.0, 60.0), m.Clock(3.0, 50.0, 1.0)])
+    client = TestClient(application(playing, hosts=("testserver",)))
+    with client, client.websocket_connect("/live", headers={"origin": HOST}) as socket:
+        socket.send_json({"about": "game:7"})
+        first = socket.receive_json()
+        assert first["position"]["clocks"] == [[3.0, 60.0], [3.0, 50.0]]
+        assert first["time"] >= first["position"]["at"]
+        hear(playing, 1)
+        socket.send_text('{"got":true}')
+        later = socket.receive_json()
+    assert later["position"]["clocks"] == []
+    assert later["position"]["at"] >= later["time"] == first["time"]
 
 
 def test_a_game_that_was_seen_in_part_says_so() -> None:

@@ -103,6 +103,12 @@ def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
         for path in ("", "play", "play/amazons", "replay"):
             page.goto(url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        page.goto(f"{url}play/connect_four")
+        page.select_option("select[name='seat.1']", "alpha-beta")
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert page.locator("input[name='a.1.depth']").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
         begin(page, url, "connect_four")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         box = page.locator("#board svg").bounding_box()
@@ -157,9 +163,31 @@ def test_beyond_loopback_a_password_is_asked_for(tmp_path: Path) -> None:
 
 def test_impossible_options_are_named(page: Any, url: str) -> None:
     page.goto(f"{url}play/connect_four")
-    page.click("summary")
+    page.click("#options summary")
     page.fill("input[name='o.connect']", "20")
     page.select_option("select[name='seat.1']", "random")
     page.click("button.main")
     page.wait_for_selector(".problem:has-text('20 in a row do not fit')")
     assert page.input_value("input[name='o.connect']") == "20"
+
+
+def test_an_agent_gets_the_options_that_are_set_for_it(page: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.select_option("select[name='seat.0']", "alpha-beta")
+    page.select_option("select[name='seat.0']", "person")
+    assert page.locator("[name^='a.0.']").count() == 0
+    page.select_option("select[name='seat.1']", "alpha-beta")
+    assert not page.locator("input[name='name.1']").is_visible()
+    page.click("text=Options of alpha-beta")
+    page.fill("input[name='a.1.evaluation']", "nonsense")
+    page.fill("input[name='a.1.depth']", "1")
+    page.uncheck("input[name='a.1.prune']")
+    page.click("button.main")
+    page.wait_for_selector(".problem:has-text('nonsense')")
+    assert page.input_value("select[name='seat.1']") == "alpha-beta"
+    assert page.input_value("input[name='a.1.depth']") == "1"
+    assert not page.is_checked("input[name='a.1.prune']")
+    page.fill("input[name='a.1.evaluation']", "")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert "alpha-beta (depth 1, prune false)" in page.inner_text("#seats")

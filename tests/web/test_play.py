@@ -159,7 +159,7 @@ def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
     page.goto(f"{url}play/dominion")
     for seat in (1, 2, 3):
         page.select_option(f"select[name='seat.{seat}']", "dominion-money")
-    page.click("summary")
+    page.click("#options summary")
     page.fill("input[name='o.players']", "4")
     page.fill("input[name='seed']", "2")
     page.click("button.main")
@@ -182,7 +182,7 @@ def test_what_agents_thought_is_drawn_on_the_board(page: Any, url: str) -> None:
     page.goto(f"{url}play/connect_four")
     page.select_option("select[name='seat.0']", "mcts")
     page.select_option("select[name='seat.1']", "alpha-beta")
-    page.click("summary")
+    page.click("#options summary")
     for name, value in {"rows": "4", "columns": "4", "connect": "3"}.items():
         page.fill(f"input[name='o.{name}']", value)
     page.fill("input[name='seed']", "2")

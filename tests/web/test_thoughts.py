@@ -17,7 +17,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import Card, Cell, Choice, Piece, Scene, scene_of
 from dovetail.web.chairs import Chair
 from dovetail.web.hub import Hub
-from dovetail.web.tables import Plan, Table
+from dovetail.web.tables import Plan, Sitter, Table
 from dovetail.web.thoughts import MOST, choices, thought
 
 CELLS = [Cell(0, 0, name="a"), Cell(1, 0, name="b")]
@@ -108,7 +108,7 @@ def test_what_an_agent_thought_belongs_to_the_position_before() -> None:
     assert hear(hub, 4, given)["thoughts"][0][1]["choices"][0]["label"] == "choice 1"
     # Of a person's game it is kept back until the end.
     hub = Hub("tcp://127.0.0.1:9")
-    plan = Plan("four", {}, (("person", "Ann"), ("agent", "mcts")), 1, m.ClockRule())
+    plan = Plan("four", {}, (Sitter("person", "Ann"), Sitter("agent", "mcts")), 1, m.ClockRule())
     table = Table(plan, [None, None])
     table.chairs[0] = Chair("Ann", lambda: None)
     table.run = 1

@@ -1,4 +1,4 @@
-"""A tournament that runs elsewhere, watched on the page."""
+"""What runs elsewhere, watched on the page: a tournament, and a game with clocks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dovetail.experiments.client import Experiment
+from dovetail.protocol.messages import ClockRule
 
 from .conftest import Served
 
@@ -55,3 +58,26 @@ def test_a_running_tournament_is_watched(page: Any, served: Served, tmp_path: Pa
             page.wait_for_selector("#board svg:not(:has(.piece))")
         finally:
             cup.kill()
+
+
+def test_the_clocks_of_a_game_that_was_not_begun_on_the_page(page: Any, served: Served) -> None:
+    with Experiment.connect(served.broker) as experiment:
+        agents = [experiment.create("random", seed=seat) for seat in range(2)]
+        run = experiment.run(
+            "connect_four",
+            agents,
+            names=["ann", "bob"],
+            clock=ClockRule(decision=5000.0, episode=6000.0),
+            stepwise=True,
+        )
+        run.start()
+        page.goto(served.url)
+        page.locator("#games a:has-text('connect_four: ann – bob')").click()
+        page.wait_for_selector("#clock:has-text('s left for ann')")
+        page.wait_for_selector("#seats li:nth-child(2) .clock:text-is('100:00')")
+        run.step()
+        page.wait_for_selector("#clock:has-text('s left for bob')")
+        assert page.locator("#seats .clock").count() == 2
+        run.cancel()
+        page.wait_for_selector("#game[data-over=true]")
+        page.wait_for_selector("#clock:empty", state="attached")

@@ -107,6 +107,10 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
         ({"seed": "soon"}, "The seed: give a whole number"),
         ({"clock": "long"}, "The clock: give seconds"),
         ({"clock": "-1"}, "The clock: give seconds"),
+        (
+            {"seat.1": "alpha-beta", "a.1.": "alpha-beta", "a.1.depth": "deep"},
+            "Seat 2, alpha-beta: Option depth: &#39;deep&#39; is not valid",
+        ),
         ({"seat.1": "nobody <b>"}, "nobody &lt;b&gt;"),
         ({"seat.0": ""}, "Choose who sits in the first seat"),
     ],

@@ -72,6 +72,14 @@ function label(group, box, text, size, kind) {
   group.append(element("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + fit * 0.35, "font-size": fit, "text-anchor": "middle", class: kind }, text));
 }
 
+/** Write a card's name, on two lines if it has a space and would be small on one. @param {Element} group @param {Box} box @param {string} text */
+function title(group, box, text) {
+  const at = text.length > 12 ? text.lastIndexOf(" ", text.length / 2 + 3) : -1;
+  const lines = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text];
+  if (lines.length < 2) label(group, box, text, 0.34, "ink");
+  else lines.forEach((line, n) => label(group, { ...box, y: box.y + 0.05 + 0.24 * n, h: 0.25 }, line, 0.25, "ink"));
+}
+
 /** What tells the pieces of the seats apart beside their colours, in a box from -1 to 1. */
 const SIGNS = ["", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5", "M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"];
 
@@ -254,7 +262,7 @@ export function draw(scene, hooks) {
     const group = element("g", {});
     group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
     if (card.note) group.append(element("title", {}, card.note));
-    if (card.name) label(group, { ...box, x: box.x + 0.12, w: box.w - 0.24, h: box.h - 0.3 }, card.name, 0.34, "ink");
+    if (card.name) title(group, { ...box, x: box.x + 0.12, w: box.w - 0.24, h: box.h - 0.3 }, card.name);
     const count = card.count ?? 1;
     group.append(element("text", { x: box.x + box.w - 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
     if (card.corner || card.text) group.append(element("text", { x: box.x + 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));

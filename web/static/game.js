@@ -27,8 +27,8 @@ let can = {};
 let own = null;
 /** The turn that a link names, until it has been shown; NaN for none. */
 let linked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
-/** Seconds for a decision. @type {number | null} */
-let clock = null;
+/** The server's clock when this connection began, and by how much it is ahead of the browser's; in seconds. */
+let time = NaN, ahead = NaN;
 let waiting = false, done = false, followed = false, problem = "", broker = "", drawn = "";
 /** @type {(message: object) => void} */
 let send = () => {};
@@ -70,11 +70,18 @@ function seats(position, scene) {
     const result = at === null ? game?.result?.seats?.[seat] : undefined;
     const thought = position?.seconds?.[seat];
     const earned = game?.whole === false ? "" : `return ${+returns[seat].toFixed(3)}`;
-    more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, ${result.seconds.toFixed(1)} s` : earned, !result && thought !== undefined ? `${thought.toFixed(1)} s` : ""].filter(Boolean).join("; ");
-    item.append(mark, who, score, more);
+    more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, thought ${result.seconds.toFixed(1)} s` : earned, !result && thought !== undefined ? `thought ${thought.toFixed(1)} s` : ""].filter(Boolean).join("; ");
+    item.append(mark, who, score);
+    if (typeof position?.clocks?.[seat]?.[1] === "number") {
+      const clock = document.createElement("span");
+      clock.className = "clock"; clock.dataset.seat = String(seat); clock.title = "left for the game";
+      item.append(clock);
+    }
+    item.append(more);
     items.push(item);
   }
   of("seats").replaceChildren(...items);
+  clocks();
 }
 
 /** What was thought in the position that is shown, which comes with the next turn; of the newest, what led to it. @param {Position | null | undefined} position */
@@ -159,13 +166,26 @@ function step(picked, most) {
   of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || (mine?.scene?.choices ?? []).some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}.`;
 }
 
-/** When the decision that is waited for was shown, by this browser's clock; NaN for one that began before the page was opened. */
-let shownAt = NaN;
-setInterval(() => {
-  const all = waiting && mine?.clock ? Math.min(...mine.clock.filter((each) => each !== null).map(Number)) : game?.over || done ? null : clock;
-  const left = all === null ? NaN : Math.max(0, all - (performance.now() - shownAt) / 1000);
-  of("clock").textContent = Number.isNaN(left) ? "" : `${left.toFixed(0)} s left${waiting ? "" : ` for ${(newest?.to_act ?? []).map(name).join(", ")}`}`;
-}, 250);
+/** Seconds as clocks show them. @param {number} seconds */
+const minutes = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+/** What is left of a limit, if it still runs down. @param {number} limit @param {number | undefined} since by the server's clock @param {boolean} runs */
+const left = (limit, since, runs = true) => Math.max(0, limit - (runs ? ahead + performance.now() / 1000 - (since ?? NaN) : 0));
+
+/** Say how long those who are to act still have, and each seat for the rest of the game. */
+function clocks() {
+  const position = at === null ? newest : turns.get(at), runs = at === null && !game?.over && !done;
+  const limits = (/** @type {(number | null)[]} */ clock) => Math.min(...clock.flatMap((each) => each ?? []));
+  let text = "";
+  if (waiting && mine?.clock) text = `${left(limits(mine.clock), mine.at).toFixed(0)} s left`;
+  else if (runs && position?.clocks?.length && position.to_act?.length) text = position.to_act.map((seat) => `${left(limits(position.clocks?.[seat] ?? []), position.at).toFixed(0)} s left for ${name(seat)}`).join(", ");
+  of("clock").textContent = text;
+  for (const each of /** @type {NodeListOf<HTMLElement>} */ (of("seats").querySelectorAll(".clock"))) {
+    const seat = Number(each.dataset.seat), rest = position?.clocks?.[seat]?.[1] ?? NaN;
+    each.textContent = minutes(left(rest, position?.at, runs && Boolean(position?.to_act?.includes(seat))));
+  }
+}
+setInterval(clocks, 250);
 
 /** @param {number} index */
 function play(index) {
@@ -317,8 +337,8 @@ async function fetched(place) {
 async function fill() {
   if (filling || !game || !newest) return;
   filling = true;
-  const last = game.first + game.count - 1;
-  for (let place = Math.max(game.first, last - 40); place < last; place += 1) {
+  const last = () => game ? game.first + game.count - 1 : 0;  // more turns may come meanwhile
+  for (let place = Math.max(game.first, last() - 40); place < last(); place += 1) {
     if (!await fetched(place)) break;
     log(/** @type {Position} */ (turns.get(place)));
   }
@@ -406,7 +426,8 @@ if (kind === "replay") {
   button("again")?.addEventListener("click", () => { followed = true; send({ do: "again" }); });
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
-    ({ broker, problem, done, clock } = message);
+    ({ broker, problem, done } = message);
+    if (message.time !== time) { time = message.time; ahead = time - performance.now() / 1000; }
     if (message.game && game && message.game.episode !== game.episode) { turns.clear(); early.clear(); of("log").replaceChildren(); at = null; }
     // At a table they are kept back until the end.
     if (kind === "table" && message.game?.over && game && !game.over) for (const place of turns.keys()) early.add(place);
@@ -423,8 +444,7 @@ if (kind === "replay") {
       /** @type {HTMLAnchorElement} */ (of("next").querySelector("a")).href = message.again;
       if (followed) location.href = message.again;
     }
-    if (mine && mine.number !== before) { say(""); shownAt = performance.now(); if (waiting) at = null; }
-    else if (newest && message.position && message.position.turn !== newest.turn) shownAt = performance.now();
+    if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
     if (message.position && game) { newest = message.position; early.delete(game.first + game.count - 1); turns.set(game.first + game.count - 1, newest); log(newest); }
     show();
     if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }

@@ -730,6 +730,8 @@ void visit(V& v, M& m, Of<messages::WatchedTurn>) {
     v.optional("text", m.text);
     v.optional("scene", m.scene);
     v.optional("thoughts", m.thoughts);
+    v.optional("environment", m.environment);
+    v.optional("clocks", m.clocks);
 }
 
 template <class V, class M>

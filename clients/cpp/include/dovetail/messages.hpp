@@ -1166,6 +1166,10 @@ struct WatchedTurn {
     Value scene = {};
     /// If asked for and allowed: seat and `Thoughts` of those who acted.
     std::vector<std::pair<std::int64_t, Value>> thoughts = {};
+    /// The environment's name, as the run gave it.
+    std::string environment = {};
+    /// Per seat, what is left when this is sent; empty without a clock, and at the end.
+    std::vector<Clock> clocks = {};
 };
 
 /// Any message of a broker.

@@ -1945,6 +1945,10 @@ pub struct WatchedTurn {
     pub scene: Payload,
     /// If asked for and allowed: seat and `Thoughts` of those who acted.
     pub thoughts: Vec<(usize, Value)>,
+    /// The environment's name, as the run gave it.
+    pub environment: String,
+    /// Per seat, what is left when this is sent; empty without a clock, and at the end.
+    pub clocks: Vec<Clock>,
 }
 
 record! { WatchedTurn "type" = "turn";
@@ -1965,6 +1969,8 @@ record! { WatchedTurn "type" = "turn";
     text "text" = None,
     scene "scene" = Default::default(),
     thoughts "thoughts" = Default::default(),
+    environment "environment" = Default::default(),
+    clocks "clocks" = Default::default(),
 }
 
 /// What every peer receives.

@@ -1945,6 +1945,10 @@ export interface WatchedTurn {
   scene: any;
   /** If asked for and allowed: seat and `Thoughts` of those who acted. */
   thoughts: [number, any][];
+  /** The environment's name, as the run gave it. */
+  environment: string;
+  /** Per seat, what is left when this is sent; empty without a clock, and at the end. */
+  clocks: Clock[];
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {
   run: s.required(s.integer),
@@ -1964,6 +1968,8 @@ export const WatchedTurn = message<WatchedTurn>("turn", {
   text: s.optional(s.nullable(s.text), null),
   scene: s.optional(s.any, null),
   thoughts: s.optional(s.array(s.pair(s.small, s.any)), []),
+  environment: s.optional(s.text, ""),
+  clocks: s.optional(s.array(Clock.read), []),
 });
 
 /** What a seat is called in this game, and how it stands. */

@@ -4129,6 +4129,8 @@ public sealed interface Message extends Encodable {
      * @param text The position as text, as everyone may see it.
      * @param scene If asked for: the position to be drawn, as everyone may see it.
      * @param thoughts If asked for and allowed: seat and {@code Thoughts} of those who acted.
+     * @param environment The environment's name, as the run gave it.
+     * @param clocks Per seat, what is left when this is sent; empty without a clock, and at the end.
      */
     record WatchedTurn(
             long run,
@@ -4147,96 +4149,112 @@ public sealed interface Message extends Encodable {
             Reason reason,
             String text,
             Object scene,
-            List<SeatValue> thoughts) implements Message {
+            List<SeatValue> thoughts,
+            String environment,
+            List<Clock> clocks) implements Message {
         /** {@return {@code WatchedTurn} with defaults in the other fields} */
         public static WatchedTurn of(long run, long match, long index, long episode, long turn) {
             return new WatchedTurn(
                     run, match, index, episode, turn, new int[0], List.of(), new double[0], List.of(), List.of(), false,
-                    false, null, null, null, null, List.of());
+                    false, null, null, null, null, List.of(), "", List.of());
         }
 
         /** {@return a copy with another {@code toAct}} */
         public WatchedTurn withToAct(int... toAct) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code actions}} */
         public WatchedTurn withActions(List<SeatValue> actions) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code rewards}} */
         public WatchedTurn withRewards(double... rewards) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code observations}} */
         public WatchedTurn withObservations(List<SeatValue> observations) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code agents}} */
         public WatchedTurn withAgents(List<String> agents) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code terminated}} */
         public WatchedTurn withTerminated(boolean terminated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code truncated}} */
         public WatchedTurn withTruncated(boolean truncated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public WatchedTurn withOutcome(double... outcome) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code reason}} */
         public WatchedTurn withReason(Reason reason) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code text}} */
         public WatchedTurn withText(String text) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code scene}} */
         public WatchedTurn withScene(Object scene) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public WatchedTurn withThoughts(List<SeatValue> thoughts) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+        }
+
+        /** {@return a copy with another {@code environment}} */
+        public WatchedTurn withEnvironment(String environment) {
+            return new WatchedTurn(
+                    run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+        }
+
+        /** {@return a copy with another {@code clocks}} */
+        public WatchedTurn withClocks(List<Clock> clocks) {
+            return new WatchedTurn(
+                    run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
         }
 
         @Override
@@ -4260,6 +4278,8 @@ public sealed interface Message extends Encodable {
                     .put("text", text, null)
                     .put("scene", scene, null)
                     .put("thoughts", thoughts, List.of())
+                    .put("environment", environment, "")
+                    .put("clocks", clocks, List.of())
                     .map();
         }
 
@@ -4282,7 +4302,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("reason", Reader.orNil(Reader.word(Reason.class)), null),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("scene", Reader.ANY, null),
-                    fields.optional("thoughts", Reader.list(SeatValue::read), List.of()));
+                    fields.optional("thoughts", Reader.list(SeatValue::read), List.of()),
+                    fields.optional("environment", Reader.TEXT, ""),
+                    fields.optional("clocks", Reader.list(Clock::read), List.of()));
         }
     }
 
