@@ -127,10 +127,10 @@ def main() -> None:
             while time.monotonic() < end:
                 turns += sum(each[3] for each in theatre.play(runs, EPISODES, FAULTS))
                 runs += 1
-            watch.stop()
         finally:
+            watch.stop()
             theatre.close()
-    draw(watch.samples, given.out)
+            draw(watch.samples, given.out)
     third = len(watch.samples) // 3
     first, last = watch.samples[third // 2 : third + 1], watch.samples[-third - 1 :]
     print(

@@ -32,6 +32,8 @@ KINDS = {
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PATIENCE = 60.0
 """Seconds after the last fault within which a run must end, or another episode of it."""
+LIMIT = 600.0
+"""Seconds that a run may take altogether."""
 
 Account = tuple[int, int, str, int, list[float], Any, str]
 """Of an episode: index, seed, reason, turns, totals, outcome, digest of the actions."""
@@ -297,7 +299,7 @@ class Theatre:
         options |= {"concurrency": 2, "on_agent_lost": "wait", "retries": 10 * faults}
         run = experiment.run("connect_four", agents, **options)
         results: list[m.Episode] = []
-        end = 0.0
+        limit = time.monotonic() + LIMIT
         done = False
         for left in range(faults, -1, -1):
             until = time.monotonic() + self._pace * chance.random()
@@ -311,9 +313,11 @@ class Theatre:
                 done = found is None
                 if found:
                     results += found
-                    end = time.monotonic() + PATIENCE
+                    end = min(time.monotonic() + PATIENCE, limit)
             if left and not done:
                 self.happens(chance)
+        if not done and time.monotonic() > limit:
+            raise Chaos(f"{len(results)} of {episodes} episodes in {LIMIT:g} s")
         if not done:
             raise Chaos(f"no episode for {PATIENCE:g} s after {len(results)} of {episodes}")
         for agent in agents:
