@@ -53,12 +53,17 @@ class SeatClock:
             self.deadline = min(self.deadline, now + self.left + self._rule.margin)
         return Clock(self._rule.decision, self.left, self.last) if self.timed else None
 
+    @property
+    def runs(self) -> bool:
+        """Whether it counts: a decision has a limit and has been sent."""
+        return self.deadline < FOREVER
+
     def shown(self, now: float) -> Clock:
         """Return what is left at this moment, in the middle of a decision too, for those who watch."""
         took = 0.0
         if self.standing:
             took = self._stood[0] - self.sent
-        elif self.deadline < FOREVER:
+        elif self.runs:
             took = now - self.sent
         decision = self._rule.decision
         return Clock(

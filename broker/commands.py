@@ -140,4 +140,4 @@ class Commands:
             peer.refuse(command.id, "wrong-state", text)
             return
         run.request = command.id
-        self._runs.episodes.decide(plays[0], now)
+        self._runs.episodes.decide(run, plays[0], now)

@@ -214,16 +214,18 @@ class Episodes:
 
     def back(self, peer: Peer, now: float) -> None:
         """Start the clocks of a peer again that has come back."""
-        for _, play in self._all.values():
+        for run, play in self._all.values():
             if play.stopped and play.go(peer, now):
                 self._matches.watch(play.match)
+                self._timed(run, play, now)
 
     # -- what a run has done ---------------------------------------------------------------------
 
-    def decide(self, play: Play, now: float) -> None:
+    def decide(self, run: Run, play: Play, now: float) -> None:
         """Stepwise: let the seats act once."""
         play.decide(now)
         self._matches.watch(play.match)
+        self._timed(run, play, now)
 
     def finish(self, run: Run, play: Play, ending: Ending) -> None:
         """End an episode: tell the seats, write it down, tell the experiment and who watches."""
@@ -293,6 +295,12 @@ class Episodes:
         if self._watching.peers and now >= play.rest:
             return self._watching.of(run).pace
         return None
+
+    def _timed(self, run: Run, play: Play, now: float) -> None:
+        """Show the latest turn again, since clocks that stood then have begun to run."""
+        turn = play.episode.latest.turn
+        if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
+            self._watching.show(run, play, shown(run, play, now=now))
 
     def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""

@@ -218,8 +218,10 @@ def shown(
         rewards[view.seat] = view.reward
     seen = turn.seats if episode.spec.perfect_information else []
     clocks: list[m.Clock] = []
+    running: list[int] = []
     if now is not None and episode.places[0].clock.timed:
         clocks = [place.clock.shown(now) for place in episode.places]
+        running = [seat for seat, place in enumerate(episode.places) if place.clock.runs]
     names = run.asked.names
     sitting = [sitter.instance.agent for sitter in play.match.sitters]
     return m.WatchedTurn(
@@ -242,4 +244,5 @@ def shown(
         thoughts=list(episode.thoughts),
         environment=run.asked.environment,
         clocks=clocks,
+        running=running,
     )

@@ -294,6 +294,7 @@ _SPECIAL: dict[tuple[type, str], Any] = {
     (m.Turn, "info"): payload({"note": "opening"}),
     (m.WatchedTurn, "agents"): ["td", "random"],
     (m.WatchedTurn, "clocks"): [m.Clock(2.5, 60.0, 0.125), m.Clock(2.5, 58.0)],
+    (m.WatchedTurn, "running"): [0],
     **_COLUMNS,
     **{(m.Spec, name): value for name, value in _SPEC.items()},
 }

@@ -1321,6 +1321,8 @@ class WatchedTurn(Message, tag="turn"):
     """The environment's name, as the run gave it."""
     clocks: list[Clock] = []
     """Per seat, what is left when this is sent; empty without a clock, and at the end."""
+    running: list[int] = []
+    """Seats whose clock runs; those of the others stand."""
 
 
 # -- who says what -----------------------------------------------------------------------------------

@@ -121,6 +121,7 @@ def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
         "text": (turn.text or "")[:LONGEST_TEXT],
         "thoughts": [],
         "clocks": [[each.decision, each.left] for each in turn.clocks],
+        "running": turn.running,
     }
 
 

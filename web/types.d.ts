@@ -126,6 +126,8 @@ interface Position extends Ending {
   thoughts?: [number, Thought][];
   /** By seat, the seconds left for this decision and for the game, where there is such a limit. */
   clocks?: [number | null, number | null][];
+  /** The seats whose clock runs; those of the others stand. */
+  running?: number[];
   /** When that was so, by the server's clock. */
   at?: number;
 }

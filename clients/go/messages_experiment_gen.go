@@ -601,6 +601,8 @@ type WatchedTurn struct {
 	Environment string
 	// Per seat, what is left when this is sent; empty without a clock, and at the end.
 	Clocks []Clock
+	// Seats whose clock runs; those of the others stand.
+	Running []int64
 }
 
 func (m *WatchedTurn) wire(w *wire) {
@@ -623,6 +625,7 @@ func (m *WatchedTurn) wire(w *wire) {
 	array(w, "thoughts", &m.Thoughts, pair)
 	opt(w, "environment", &m.Environment, "", text)
 	array(w, "clocks", &m.Clocks, mapOf[Clock])
+	array(w, "running", &m.Running, integer[int64])
 }
 
 func (*WatchedTurn) kind() string { return "turn" }

@@ -47,12 +47,12 @@ def test_an_episode_has_its_limit_and_each_decision_adds_to_it() -> None:
 
 def test_watchers_see_what_is_left_at_any_moment() -> None:
     clock = SeatClock(ClockRule(decision=3.0, episode=10.0, margin=0.25), None)
-    assert clock.shown(5.0) == Clock(3.0, 10.0)
+    assert (clock.shown(5.0), clock.runs) == (Clock(3.0, 10.0), False)
     clock.ask(5.0)
-    assert clock.shown(7.0) == Clock(1.0, 8.0)
+    assert (clock.shown(7.0), clock.runs) == (Clock(1.0, 8.0), True)
     assert clock.shown(8.125) == Clock(0.0, 6.875)
     clock.stop(6.0)
-    assert clock.shown(50.0) == Clock(2.0, 9.0)
+    assert (clock.shown(50.0), clock.runs) == (Clock(2.0, 9.0), False)
     clock.go(50.0)
     assert clock.shown(51.0) == Clock(1.0, 8.0)
     clock.answer(51.0)

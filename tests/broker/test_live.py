@@ -135,7 +135,13 @@ def test_clocks_stand_still_until_a_peer_is_back() -> None:
     table.core = again(table.core)
     table.core.restarted(table.now)
     table.at(9.0)  # beyond the decision's deadline, within the grace period
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1, scenes=True))
+    watcher.hears(m.Reply)
+    left = [m.Clock(2.0), m.Clock(5.0)]
+    watcher.hears(m.WatchedTurn, clocks=left, running=[])
     table.agents[0].returns()
+    watcher.hears(m.WatchedTurn, clocks=left, running=[0])
     table.agents[0].hears(m.Init)
     start = table.agents[0].hears(m.AgentStart)
     table.at(10.9)  # 3 s before and 1.9 s after

@@ -288,7 +288,7 @@ def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision()
     table.opens().environment.hears(m.EnvironmentStart)
     table.environment.turns(0)
     full = m.Clock(4.0, 10.0)
-    first.hears(m.WatchedTurn, environment="game", clocks=[full, full])
+    first.hears(m.WatchedTurn, environment="game", clocks=[full, full], running=[0])
     table.at(3.0)
     late.says(m.Watch(1, scenes=True))
     late.hears(m.Reply)
@@ -299,10 +299,33 @@ def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision()
     table.environment.hears(m.EnvironmentStep)
     table.environment.turns(1)
     left = [m.Clock(4.0, 8.0, 3.0), full]
-    first.hears(m.WatchedTurn, turn=1, clocks=left)
+    first.hears(m.WatchedTurn, turn=1, clocks=left, running=[1])
     late.hears(m.WatchedTurn, turn=1, clocks=left)
     table.at(8.0)
-    first.hears(m.WatchedTurn, turn=1, reason="timeout", clocks=[])
+    first.hears(m.WatchedTurn, turn=1, reason="timeout", clocks=[], running=[])
+
+
+@pytest.mark.rule("S7.13")
+def test_watchers_of_a_stepwise_run_learn_when_the_clock_begins_to_run() -> None:
+    table = Conversation(stepwise=True, clock=m.ClockRule(decision=4.0)).opens()
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1))
+    watcher.hears(m.Reply)
+    table.experiment.says(m.ExperimentStart(2, table.run))
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    full = [m.Clock(4.0), m.Clock(4.0)]
+    watcher.hears(m.WatchedTurn, turn=0, to_act=[0], clocks=full, running=[])
+    table.at(60.0)
+    table.experiment.says(m.ExperimentStep(3, table.run))
+    watcher.hears(m.WatchedTurn, turn=0, to_act=[0], clocks=full, running=[0])
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(1)
+    watcher.hears(m.WatchedTurn, turn=1, clocks=[m.Clock(4.0, last=0.0), full[1]], running=[])
+    assert not watcher.heard
 
 
 def test_watchers_and_the_catalogue_call_agents_as_the_run_does() -> None:

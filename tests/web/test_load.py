@@ -87,6 +87,15 @@ def test_a_game_that_was_seen_in_part_says_so() -> None:
     assert Game(1, 1, "", []).whole
 
 
+def test_a_turn_that_comes_again_does_not_count_its_thinking_time_twice() -> None:
+    playing = hub(0)
+    hear(playing, 1, actions=[(0, 3)])
+    thought = playing.games[7].seconds[0]
+    hear(playing, 1, actions=[(0, 3)], running=[1])
+    assert playing.games[7].seconds == {0: thought}
+    assert json.loads(playing.games[7].positions[-1])["running"] == [1]
+
+
 @pytest.mark.parametrize(
     ("matches", "every"), [(0, 0.1), (2, 0.1), (3, 0.2), (100, 6.4), (1000, 51.2)]
 )

@@ -174,15 +174,16 @@ const left = (limit, since, runs = true) => Math.max(0, limit - (runs ? ahead + 
 
 /** Say how long those who are to act still have, and each seat for the rest of the game. */
 function clocks() {
-  const position = at === null ? newest : turns.get(at), runs = at === null && !game?.over && !done;
+  const position = at === null ? newest : turns.get(at), playing = at === null && !game?.over && !done;
+  const runs = (/** @type {number} */ seat) => playing && Boolean(position?.running?.includes(seat));
   const limits = (/** @type {(number | null)[]} */ clock) => Math.min(...clock.flatMap((each) => each ?? []));
   let text = "";
   if (waiting && mine?.clock) text = `${left(limits(mine.clock), mine.at).toFixed(0)} s left`;
-  else if (runs && position?.clocks?.length && position.to_act?.length) text = position.to_act.map((seat) => `${left(limits(position.clocks?.[seat] ?? []), position.at).toFixed(0)} s left for ${name(seat)}`).join(", ");
+  else if (playing && position?.clocks?.length && position.to_act?.length) text = position.to_act.map((seat) => `${left(limits(position.clocks?.[seat] ?? []), position.at, runs(seat)).toFixed(0)} s left for ${name(seat)}${runs(seat) ? "" : " (the clock stands)"}`).join(", ");
   of("clock").textContent = text;
   for (const each of /** @type {NodeListOf<HTMLElement>} */ (of("seats").querySelectorAll(".clock"))) {
     const seat = Number(each.dataset.seat), rest = position?.clocks?.[seat]?.[1] ?? NaN;
-    each.textContent = minutes(left(rest, position?.at, runs && Boolean(position?.to_act?.includes(seat))));
+    each.textContent = minutes(left(rest, position?.at, runs(seat)));
   }
 }
 setInterval(clocks, 250);

@@ -732,6 +732,7 @@ void visit(V& v, M& m, Of<messages::WatchedTurn>) {
     v.optional("thoughts", m.thoughts);
     v.optional("environment", m.environment);
     v.optional("clocks", m.clocks);
+    v.optional("running", m.running);
 }
 
 template <class V, class M>

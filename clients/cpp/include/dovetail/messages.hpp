@@ -1170,6 +1170,8 @@ struct WatchedTurn {
     std::string environment = {};
     /// Per seat, what is left when this is sent; empty without a clock, and at the end.
     std::vector<Clock> clocks = {};
+    /// Seats whose clock runs; those of the others stand.
+    std::vector<std::int64_t> running = {};
 };
 
 /// Any message of a broker.

@@ -1949,6 +1949,8 @@ pub struct WatchedTurn {
     pub environment: String,
     /// Per seat, what is left when this is sent; empty without a clock, and at the end.
     pub clocks: Vec<Clock>,
+    /// Seats whose clock runs; those of the others stand.
+    pub running: Vec<i64>,
 }
 
 record! { WatchedTurn "type" = "turn";
@@ -1971,6 +1973,7 @@ record! { WatchedTurn "type" = "turn";
     thoughts "thoughts" = Default::default(),
     environment "environment" = Default::default(),
     clocks "clocks" = Default::default(),
+    running "running" = Default::default(),
 }
 
 /// What every peer receives.

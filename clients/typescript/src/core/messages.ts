@@ -1949,6 +1949,8 @@ export interface WatchedTurn {
   environment: string;
   /** Per seat, what is left when this is sent; empty without a clock, and at the end. */
   clocks: Clock[];
+  /** Seats whose clock runs; those of the others stand. */
+  running: number[];
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {
   run: s.required(s.integer),
@@ -1970,6 +1972,7 @@ export const WatchedTurn = message<WatchedTurn>("turn", {
   thoughts: s.optional(s.array(s.pair(s.small, s.any)), []),
   environment: s.optional(s.text, ""),
   clocks: s.optional(s.array(Clock.read), []),
+  running: s.optional(s.array(s.small), []),
 });
 
 /** What a seat is called in this game, and how it stands. */

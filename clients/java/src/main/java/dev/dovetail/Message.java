@@ -4131,6 +4131,7 @@ public sealed interface Message extends Encodable {
      * @param thoughts If asked for and allowed: seat and {@code Thoughts} of those who acted.
      * @param environment The environment's name, as the run gave it.
      * @param clocks Per seat, what is left when this is sent; empty without a clock, and at the end.
+     * @param running Seats whose clock runs; those of the others stand.
      */
     record WatchedTurn(
             long run,
@@ -4151,110 +4152,118 @@ public sealed interface Message extends Encodable {
             Object scene,
             List<SeatValue> thoughts,
             String environment,
-            List<Clock> clocks) implements Message {
+            List<Clock> clocks,
+            long[] running) implements Message {
         /** {@return {@code WatchedTurn} with defaults in the other fields} */
         public static WatchedTurn of(long run, long match, long index, long episode, long turn) {
             return new WatchedTurn(
                     run, match, index, episode, turn, new int[0], List.of(), new double[0], List.of(), List.of(), false,
-                    false, null, null, null, null, List.of(), "", List.of());
+                    false, null, null, null, null, List.of(), "", List.of(), new long[0]);
         }
 
         /** {@return a copy with another {@code toAct}} */
         public WatchedTurn withToAct(int... toAct) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code actions}} */
         public WatchedTurn withActions(List<SeatValue> actions) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code rewards}} */
         public WatchedTurn withRewards(double... rewards) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code observations}} */
         public WatchedTurn withObservations(List<SeatValue> observations) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code agents}} */
         public WatchedTurn withAgents(List<String> agents) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code terminated}} */
         public WatchedTurn withTerminated(boolean terminated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code truncated}} */
         public WatchedTurn withTruncated(boolean truncated) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public WatchedTurn withOutcome(double... outcome) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code reason}} */
         public WatchedTurn withReason(Reason reason) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code text}} */
         public WatchedTurn withText(String text) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code scene}} */
         public WatchedTurn withScene(Object scene) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public WatchedTurn withThoughts(List<SeatValue> thoughts) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code environment}} */
         public WatchedTurn withEnvironment(String environment) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         /** {@return a copy with another {@code clocks}} */
         public WatchedTurn withClocks(List<Clock> clocks) {
             return new WatchedTurn(
                     run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
-                    truncated, outcome, reason, text, scene, thoughts, environment, clocks);
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
+        }
+
+        /** {@return a copy with another {@code running}} */
+        public WatchedTurn withRunning(long... running) {
+            return new WatchedTurn(
+                    run, match, index, episode, turn, toAct, actions, rewards, observations, agents, terminated,
+                    truncated, outcome, reason, text, scene, thoughts, environment, clocks, running);
         }
 
         @Override
@@ -4280,6 +4289,7 @@ public sealed interface Message extends Encodable {
                     .put("thoughts", thoughts, List.of())
                     .put("environment", environment, "")
                     .put("clocks", clocks, List.of())
+                    .put("running", running, new long[0])
                     .map();
         }
 
@@ -4304,7 +4314,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("scene", Reader.ANY, null),
                     fields.optional("thoughts", Reader.list(SeatValue::read), List.of()),
                     fields.optional("environment", Reader.TEXT, ""),
-                    fields.optional("clocks", Reader.list(Clock::read), List.of()));
+                    fields.optional("clocks", Reader.list(Clock::read), List.of()),
+                    fields.optional("running", Reader.INTEGERS, new long[0]));
         }
     }
 
