@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use zmq::SocketEvent;
@@ -221,8 +221,11 @@ impl Handshakes {
 /// greeting comes in one piece, as it does if this program or its network is slow.
 fn asks_for_key(address: &str) -> bool {
     let greeting = |place: &str| -> io::Result<[u8; 32]> {
-        let mut stream = TcpStream::connect(place)?;
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let soon = Duration::from_secs(1);
+        let found = place.to_socket_addrs()?.next();
+        let mut stream =
+            TcpStream::connect_timeout(&found.ok_or(io::ErrorKind::AddrNotAvailable)?, soon)?;
+        stream.set_read_timeout(Some(soon))?;
         stream.write_all(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3])?;
         let mut greeting = [0; 32]; // signature, version and mechanism
         stream.read_exact(&mut greeting)?;
