@@ -13,6 +13,17 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 
+def halves(frames: list[bytes]) -> list[list[bytes]]:
+    """Split what came over a connection at once, so that what follows from the first half is sent first.
+
+    Otherwise all matches move together from one program to the next, and only one of them works.
+    """
+    if len(frames) < 3:  # a system call more would not pay
+        return [frames]
+    middle = (len(frames) + 1) // 2
+    return [frames[:middle], frames[middle:]]
+
+
 class Intake:
     """Reads the frames that a core takes in.
 

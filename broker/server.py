@@ -17,7 +17,7 @@ from dovetail import transport
 from dovetail.broker.access import Access
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.feed import Feed, encode
-from dovetail.broker.intake import Intake
+from dovetail.broker.intake import Intake, halves
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.local import Local
@@ -204,13 +204,15 @@ class Server:
                     live.events.append((arrived, connection, None))
                 core.lost(connection, arrived)
                 continue
-            if live is not None:
-                live.events.append((arrived, [connection, *frames]))
-            self._intake.take(connection, frames, arrived)
-            if core.tables.slowed:
-                for each, seconds in core.tables.slowed.items():
-                    router.pause(each, seconds)
-                core.tables.slowed.clear()
+            for half, portion in enumerate(halves(frames)):
+                if half:
+                    self._commit(arrived)  # peers have work meanwhile
+                if live is not None:
+                    live.events.append((arrived, [connection, *portion]))
+                self._intake.take(connection, portion, arrived)
+            for each, seconds in core.tables.slowed.items():
+                router.pause(each, seconds)
+            core.tables.slowed.clear()
 
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
@@ -303,8 +305,7 @@ class Server:
                 self._deliver(address, messages)
             else:
                 remote.append(address)
-        if remote:
-            assert self._router is not None
+        if remote and self._router is not None:
             self._router.spread(remote, frames)
 
     def _deliver(self, local: Local, messages: list[m.Message]) -> None:
@@ -317,8 +318,7 @@ class Server:
             self._local.append((local, answers))
 
     def _transmit(self, connection: Address, frames: list[bytes]) -> None:
-        assert self._router is not None
-        if frames:
+        if frames and self._router is not None:
             self._router.send(connection, frames)
 
     def _behind(self, connection: Address) -> bool:

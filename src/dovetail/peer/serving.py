@@ -109,10 +109,11 @@ def _signals(stop: threading.Event) -> Iterator[None]:
 
 def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
     last = time.monotonic()
+    half = max(2, (len(messages) + 1) // 2)  # the broker works on it while the rest is answered
 
     def between(answers: list[m.Message]) -> None:
         nonlocal last
-        if time.monotonic() - last > PROMPT:
+        if len(answers) >= half or time.monotonic() - last > PROMPT:
             _send(link, host, answers)
             answers.clear()
             last = time.monotonic()

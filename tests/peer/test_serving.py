@@ -1,0 +1,73 @@
+"""What came at once is answered in halves, so that both sides work at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+
+from dovetail.broker.intake import halves
+from dovetail.peer import serving
+from dovetail.peer.link import Link
+from dovetail.protocol import messages as m
+
+
+class Echo:
+    """Answers each message by itself, or all of them at the end."""
+
+    role: m.Role = "agent"
+
+    def __init__(self, *, together: bool = False) -> None:
+        self.together = together
+
+    def offers(self) -> list[m.Offer]:
+        return []
+
+    def handle(
+        self, incoming: Sequence[m.Message], between: serving.Between | None = None
+    ) -> list[m.Message]:
+        if self.together:
+            return list(incoming)
+        out: list[m.Message] = []
+        for message in incoming:
+            if between is not None and out:
+                between(out)
+            out.append(message)
+        return out
+
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        return answer
+
+
+class Sends:
+    """A link that keeps what it sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[m.Message]] = []
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        self.sent.append(list(messages))
+
+
+def sends(host: Echo, count: int) -> list[list[int]]:
+    link, messages = Sends(), [m.Action(number, 0, 0) for number in range(count)]
+    serving._answer(cast(Link, link), host, [*messages])
+    return [[cast(m.Action, each).episode for each in sent] for sent in link.sent]
+
+
+def test_a_peer_sends_the_first_half_of_its_answers_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "PROMPT", 1e9)
+    assert sends(Echo(), 1) == [[0]]
+    assert sends(Echo(), 2) == [[0, 1]]
+    assert sends(Echo(), 5) == [[0, 1, 2], [3, 4]]
+    assert sends(Echo(together=True), 5) == [[0, 1, 2, 3, 4]]
+
+
+def test_the_broker_takes_in_what_came_at_once_in_halves() -> None:
+    frames = [bytes([number]) for number in range(5)]
+    assert halves(frames) == [frames[:3], frames[3:]]
+    assert halves(frames[:2]) == [frames[:2]]
+    assert halves([]) == [[]]
