@@ -130,7 +130,7 @@ class Offer(Part):
     description: str = ""
     """One sentence for a person."""
     parameters: dict[str, Any] = {}
-    """The JSON Schema of each option, by name, with its default."""
+    """The JSON Schema of each option, by name, with its default; that of the number of seats has ``"x-seats": true``."""
     wants: list[Want] = []
     """For agents: what the environment adds to this agent's decisions."""
     capacity: Natural = 1

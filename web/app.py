@@ -231,7 +231,7 @@ class Page:
                 raise DovetailError("Choose who sits in the first seat")
             plan = Plan(
                 offer["name"],
-                forms.read(parameters, options),
+                forms.read(parameters, options, len(seats)),
                 tuple(seats),
                 seed=_seed(given.get("seed", "")),
                 clock=_clock(given.get("clock", "")),

@@ -26,6 +26,8 @@ class Field(Struct, frozen=True):
     least: str = ""
     most: str = ""
     whole: bool = False
+    seats: bool = False
+    """Whether it is the number of seats."""
 
 
 def fields(parameters: Mapping[str, Any]) -> list[Field]:
@@ -46,18 +48,20 @@ def _field(name: str, schema: Any) -> Field:
     if kind in ("integer", "number"):
         least, most = (str(schema.get(each, "")) for each in ("minimum", "maximum"))
         value = "" if default is None else str(default)
-        return Field(name, "number", value, about, (), least, most, kind == "integer")
+        seats = schema.get("x-seats") is True
+        return Field(name, "number", value, about, (), least, most, kind == "integer", seats)
     if kind == "string":
         return Field(name, "text", "" if default is None else str(default), about)
     return Field(name, "json", json.dumps(default), about)
 
 
-def read(parameters: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:
     """Return the options that a person set; those left as they were are left out.
 
     Args:
         parameters: of the offer.
         given: by name, what came with the form.
+        seats: how many are taken: what the option for it is, unless it was set; 0 if not known.
 
     Raises:
         DovetailError: an answer is not of its type; the text names the option.
@@ -65,6 +69,8 @@ def read(parameters: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, A
     found: dict[str, Any] = {}
     for field in fields(parameters):
         text = given.get(field.name, "").strip()
+        if field.seats and seats and text in ("", field.value):
+            text = str(seats)
         if len(text) > LONGEST:
             raise DovetailError(f"Option {field.name}: at most {LONGEST} characters, please")
         if text == field.value or (not text and field.kind != "checkbox"):

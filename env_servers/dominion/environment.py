@@ -35,7 +35,9 @@ MANY = 1_000
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of Dominion."""
 
-    players: Annotated[int, Meta(ge=2, le=4, description="how many play")] = 2
+    players: Annotated[
+        int, Meta(ge=2, le=4, description="how many play", extra_json_schema={"x-seats": True})
+    ] = 2
     kingdom: Annotated[
         tuple[str, ...], Meta(description="the kinds of kingdom cards in the supply, by name")
     ] = KINGDOM

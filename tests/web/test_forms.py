@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dovetail.env_servers.amazons import Amazons
+from dovetail.env_servers.dominion import Dominion
 from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.forms import fields, of_agent, read
@@ -22,6 +23,14 @@ def test_fields_have_kinds_limits_and_defaults() -> None:
 def test_only_what_was_changed_is_sent() -> None:
     given = {"rows": "6", "columns": "10", "action": "steps", "position": "", "unknown": "x"}
     assert read(PARAMETERS, given) == {"rows": 6, "action": "steps"}
+
+
+def test_the_number_of_seats_is_that_of_those_who_sit_unless_it_was_set() -> None:
+    dominion: dict[str, Any] = options.describe(Dominion.Configuration)
+    assert [each.name for each in fields(dominion) if each.seats] == ["players"]
+    assert read(dominion, {"players": "2"}, 3) == read(dominion, {}, 3) == {"players": 3}
+    assert read(dominion, {"players": "4"}, 3) == {"players": 4}
+    assert read(dominion, {}, 2) == read(dominion, {}) == {}
 
 
 def test_the_options_of_an_agent_are_those_of_whoever_was_chosen() -> None:

@@ -171,6 +171,25 @@ def test_impossible_options_are_named(page: Any, url: str) -> None:
     assert page.input_value("input[name='o.connect']") == "20"
 
 
+def test_the_form_has_as_many_seats_as_its_options_say(page: Any, url: str) -> None:
+    page.goto(f"{url}play/dominion")
+    page.click("#options summary")
+
+    def sitting() -> list[str]:
+        return [page.input_value(f"select[name='seat.{seat}']") for seat in range(4)]
+
+    assert sitting() == ["person", "random", "", ""]
+    page.select_option("select[name='seat.1']", "dominion-money")
+    page.fill("input[name='o.players']", "4")
+    page.click("h1")
+    assert sitting() == ["person", "dominion-money", "random", "random"]
+    page.select_option("select[name='seat.3']", "")
+    assert page.input_value("input[name='o.players']") == "3"
+    page.click("button.main")
+    page.wait_for_selector("#seats li:nth-child(3)")
+    assert page.locator("#seats li").count() == 3
+
+
 def test_an_agent_gets_the_options_that_are_set_for_it(page: Any, url: str) -> None:
     page.goto(f"{url}play/connect_four")
     page.select_option("select[name='seat.0']", "alpha-beta")

@@ -29,7 +29,8 @@ struct Offer {
     std::string name = {};
     /// One sentence for a person.
     std::string description = {};
-    /// The JSON Schema of each option, by name, with its default.
+    /// The JSON Schema of each option, by name, with its default; that of the number of seats has `"x-seats":
+    /// true`.
     Map parameters = {};
     /// For agents: what the environment adds to this agent's decisions.
     std::vector<Want> wants = {};

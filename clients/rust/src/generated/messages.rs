@@ -244,7 +244,8 @@ pub struct Offer {
     pub name: String,
     /// One sentence for a person.
     pub description: String,
-    /// The JSON Schema of each option, by name, with its default.
+    /// The JSON Schema of each option, by name, with its default; that of the number of seats has
+    /// `"x-seats": true`.
     pub parameters: Map,
     /// For agents: what the environment adds to this agent's decisions.
     pub wants: Vec<Want>,

@@ -297,7 +297,10 @@ export interface Offer {
   name: string;
   /** One sentence for a person. */
   description?: string;
-  /** The JSON Schema of each option, by name, with its default. */
+  /**
+   * The JSON Schema of each option, by name, with its default; that of the number of seats has `"x-seats":
+   * true`.
+   */
   parameters?: Record<string, any>;
   /** For agents: what the environment adds to this agent's decisions. */
   wants?: readonly Want[];

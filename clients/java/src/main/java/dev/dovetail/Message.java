@@ -4324,7 +4324,8 @@ public sealed interface Message extends Encodable {
      *
      * @param name The name that {@code run} and {@code create} use.
      * @param description One sentence for a person.
-     * @param parameters The JSON Schema of each option, by name, with its default.
+     * @param parameters The JSON Schema of each option, by name, with its default; that of the number of seats has
+     *     {@code "x-seats": true}.
      * @param wants For agents: what the environment adds to this agent's decisions.
      * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
      * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
