@@ -11,8 +11,8 @@ Tiles are held as exponents of two; 0 is a free square.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 from dovetail.env_servers.environment import IllegalAction
 
@@ -60,25 +60,44 @@ def origins(row: Row) -> list[int]:
     return found
 
 
+Line = tuple[Row, int, Row, int, int, tuple[int, ...]]
+"""A row slid to the left and its gain; slid to the right and its gain; 1 if the first is another row, plus 2 if
+the second is; and the places that are free."""
+
+
 @lru_cache(maxsize=1 << 20)
-def both_ways(row: Row) -> tuple[Row, int, Row, int]:
-    """Return a row slid to the left and its gain, and to the right and its gain."""
+def line(row: Row) -> Line:
+    """Return what there is to know of a row or column."""
     left, gain = slide(row)
     right, other = slide(row[::-1])
-    return left, gain, right[::-1], other
+    right = right[::-1]
+    free = tuple(place for place, tile in enumerate(row) if not tile)
+    return left, gain, right, other, (left != row) + 2 * (right != row), free
+
+
+def _lines(rows: Iterable[Row]) -> list[Line]:
+    return list(map(line, rows))
+
+
+LEGAL = [[move for move, bit in enumerate((1, 8, 2, 4)) if bits & bit] for bits in range(16)]
+"""The moves that change a board, by what changes: a column slid up 1, down 2, a row slid left 4, right 8."""
+
+
+def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
+    """Return the board after a move, before a tile appears, and the reward."""
+    if move == 0:
+        return tuple(zip(*[each[0] for each in down], strict=True)), sum([e[1] for e in down])
+    if move == 1:
+        return tuple([each[2] for each in across]), sum([each[3] for each in across])
+    if move == 2:
+        return tuple(zip(*[each[2] for each in down], strict=True)), sum([e[3] for e in down])
+    return tuple([each[0] for each in across]), sum([each[1] for each in across])
 
 
 def after_moves(rows: Rows) -> list[tuple[Rows, int]]:
     """Return the board after each of ``MOVES``, before a tile appears, and the reward."""
-    columns = tuple(zip(*rows, strict=True))
-    across = [both_ways(row) for row in rows]
-    down = [both_ways(column) for column in columns]
-    return [
-        (tuple(zip(*[each[0] for each in down], strict=True)), sum([each[1] for each in down])),
-        (tuple([each[2] for each in across]), sum([each[3] for each in across])),
-        (tuple(zip(*[each[2] for each in down], strict=True)), sum([each[3] for each in down])),
-        (tuple([each[0] for each in across]), sum([each[1] for each in across])),
-    ]
+    across, down = _lines(rows), _lines(zip(*rows, strict=True))
+    return [_slid(across, down, move) for move in range(4)]
 
 
 class Board:
@@ -96,7 +115,7 @@ class Board:
     2
     """
 
-    __slots__ = ("_after", "four", "rng", "rows", "score")
+    __slots__ = ("_across", "_down", "_legal", "four", "rng", "rows", "score")
 
     def __init__(
         self,
@@ -108,28 +127,42 @@ class Board:
     ) -> None:
         self.rng = rng or random.Random(0)
         self.four = four
-        self.rows: Rows = ((0,) * columns,) * rows
         self.score = 0
-        self._after: dict[int, tuple[Rows, int]] | None = None
+        self.go(((0,) * columns,) * rows)
         for _ in range(tiles):
             self.appear()
 
+    def go(self, rows: Rows) -> None:
+        """Go to another position."""
+        self.rows = rows
+        self._across = _lines(rows)
+        self._down: list[Line] = []
+        """Of the columns, once they are needed."""
+        self._legal: list[int] | None = None
+
+    def _moves(self) -> list[int]:
+        if self._legal is None:
+            self._down = _lines(zip(*self.rows, strict=True))
+            upright = across = 0
+            for each in self._down:
+                upright |= each[4]
+            for each in self._across:
+                across |= each[4]
+            self._legal = LEGAL[upright | across << 2]
+        return self._legal
+
     def after(self) -> dict[int, tuple[Rows, int]]:
         """Return, for each move that changes the board, what it leads to and the reward."""
-        if self._after is None:
-            rows = self.rows
-            found = after_moves(rows)
-            self._after = {move: each for move, each in enumerate(found) if each[0] != rows}
-        return self._after
+        return {move: _slid(self._across, self._down, move) for move in self._moves()}
 
     def legal(self) -> list[int]:
         """Return the moves that change the board, in rising order."""
-        return list(self.after())
+        return self._moves().copy()
 
     @property
     def over(self) -> bool:
         """Whether no move changes the board."""
-        return not self.after()
+        return not self._moves()
 
     def play(self, move: int) -> int:
         """Slide, without a new tile; return the reward.
@@ -139,23 +172,24 @@ class Board:
         """
         if type(move) is not int or not 0 <= move < 4:
             raise IllegalAction(f"{move!r} is not a move; 0 is up, 1 right, 2 down, 3 left", 0)
-        found = self.after().get(move)
-        if found is None:
+        if move not in self._moves():
             raise IllegalAction(f"moving {MOVES[move]} changes nothing", 0)
-        self.rows, gain = found
+        rows, gain = _slid(self._across, self._down, move)
+        self.go(rows)
         self.score += gain
-        self._after = None
         return gain
 
     def appear(self) -> None:
         """Let a tile appear."""
-        columns = len(self.rows[0])
-        free = [place for place, tile in enumerate(chain.from_iterable(self.rows)) if not tile]
-        row, column = divmod(free[int(self.rng.random() * len(free))], columns)
+        across = self._across
+        place = int(self.rng.random() * sum([len(each[5]) for each in across]))
         tile = 2 if self.rng.random() < self.four else 1
-        line = list(self.rows[row])
-        line[column] = tile
-        rows = list(self.rows)
-        rows[row] = tuple(line)
-        self.rows = tuple(rows)
-        self._after = None
+        row = 0
+        while place >= (free := len(across[row][5])):
+            place -= free
+            row += 1
+        tiles = list(self.rows[row])
+        tiles[across[row][5][place]] = tile
+        self.rows = (*self.rows[:row], tuple(tiles), *self.rows[row + 1 :])
+        across[row] = line(self.rows[row])
+        self._legal = None

@@ -144,8 +144,7 @@ def test_symmetric_boards_have_symmetric_afterstates(columns: int, encoding: Any
     for symmetry in found:
         board = flat[symmetry.observation].reshape(first.observation(0).shape)
         exponents = board if encoding == "exponents" else board.argmax(0)
-        image.board.rows = tuple(tuple(int(t) for t in row) for row in exponents)
-        image.board._after = None
+        image.board.go(tuple(tuple(int(t) for t in row) for row in exponents))
         theirs = dict(zip(image.board.legal(), image.afterstates(0), strict=True))
         assert set(theirs) == {symmetry.actions[move] for move in after}
         for move, row in after.items():
@@ -173,7 +172,7 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
 
 def test_what_the_rules_say_of_a_wrong_move() -> None:
     board = Board(2, 2)
-    board.rows = ((1, 2), (0, 0))
+    board.go(((1, 2), (0, 0)))
     assert board.legal() == [2]
     with pytest.raises(IllegalAction, match="moving left changes nothing"):
         board.play(3)
@@ -184,8 +183,8 @@ def test_what_the_rules_say_of_a_wrong_move() -> None:
 def test_text() -> None:
     game = Game2048(Configuration(2, 3))
     game.start(0)
-    game.board.rows = ((1, 11, 0), (0, 0, 3))
-    game.board.score, game.board._after = 20, None
+    game.board.go(((1, 11, 0), (0, 0, 3)))
+    game.board.score = 20
     assert game.text().splitlines() == [
         "   2 2048    .",
         "   .    .    8",
