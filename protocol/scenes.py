@@ -181,6 +181,20 @@ def scene_of(value: Any) -> Scene:
     return value if isinstance(value, Scene) else msgspec.convert(value, Scene)
 
 
+def square_name(column: int, row: int) -> str:
+    """Return what a square is called, as on a chess board.
+
+    >>> square_name(0, 0), square_name(7, 9), square_name(26, 3)
+    ('a1', 'h10', 'aa4')
+    """
+    letters = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return f"{letters}{row + 1}"
+
+
 def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
     """Return a scene's choices, made from ``paths`` if it has those.
 

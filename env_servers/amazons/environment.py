@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated
+from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box, Discrete
 
 if TYPE_CHECKING:
@@ -197,10 +197,10 @@ class Amazons(Environment):
         if len(board.last) == 3:
             marks[board.last[2]] = "X"
         lines = [
-            f"{row:2} " + " ".join(mark.rjust(2) for mark in marks[row * columns :][:columns])
+            f"{row + 1:2} " + " ".join(mark.rjust(2) for mark in marks[row * columns :][:columns])
             for row in range(board.rows)
         ]
-        lines.append("   " + " ".join(f"{column:2}" for column in range(columns)))
+        lines.append("   " + " ".join(square_name(c, 0)[:-1].rjust(2) for c in range(columns)))
         if board.over:
             lines.append(f"{'AB'[board.winner or 0]} has won")
         else:
@@ -211,10 +211,10 @@ class Amazons(Environment):
         return "\n".join(lines)
 
     def _square(self, square: int) -> str:
-        return f"{square // self.board.columns},{square % self.board.columns}"
+        return square_name(square % self.board.columns, square // self.board.columns)
 
     def describe(self, action: int) -> str:
-        """Return an action as a person writes it: ``row,column-row,column/row,column``."""
+        """Return an action as a person writes it: ``a1-a4/c4``."""
         board = self.board
         size = len(board.squares)
         if board.shooter is not None:
@@ -232,7 +232,9 @@ class Amazons(Environment):
         board = self.board
         size = len(board.squares)
         cells = [
-            Cell(float(c), float(r), kind="dark" if (r + c) % 2 else "square", name=f"{r},{c}")
+            Cell(
+                float(c), float(r), kind="dark" if (r + c) % 2 else "square", name=square_name(c, r)
+            )
             for r in range(board.rows)
             for c in range(board.columns)
         ]

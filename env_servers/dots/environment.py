@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box, Discrete
 
 if TYPE_CHECKING:
@@ -213,6 +213,14 @@ class Dots(Environment):
         out.append(f"A {board.scores[0]}, B {board.scores[1]}")
         return "\n".join(out)
 
+    def describe(self, line: int) -> str:
+        """Return a line as a person writes it, by the dots that it joins: ``a1-b1``, ``b2-b3``."""
+        (top, left), (bottom, right) = self.board.grid.ends(line)
+        return f"{self._dot(bottom, left)}-{self._dot(top, right)}"
+
+    def _dot(self, row: int, column: int) -> str:
+        return square_name(column, self.board.grid.rows - 1 - row)
+
     def scene(self, seat: int | None = None) -> Scene:
         """Return boxes and lines as cells: first the boxes, then the lines by number."""
         board = self.board
@@ -226,11 +234,11 @@ class Dots(Environment):
             cells.append(
                 Cell(
                     *(left - 0.05, top - 0.05, right - left + 0.1, bottom - top + 0.1, "edge"),
-                    name=f"line {line}",
+                    name=self.describe(line),
                 )
             )
         cells += [
-            Cell(column - 0.08, row - 0.08, 0.16, 0.16, "dot")
+            Cell(*(column - 0.08, row - 0.08, 0.16, 0.16, "dot"), name=self._dot(row, column))
             for row in range(shape.rows)
             for column in range(shape.columns)
         ]
@@ -242,17 +250,19 @@ class Dots(Environment):
         ]
         choices = []
         if not board.over and seat == board.mover:
-            choices = [Choice(line, f"line {line}", [shape.boxes + line]) for line in board.free]
+            choices = [
+                Choice(line, self.describe(line), [shape.boxes + line]) for line in board.free
+            ]
         return Scene(
             float(shape.columns - 1),
             float(shape.rows - 1),
             cells,
             pieces,
             choices=choices,
-            caption=f"{board.scores[0]} : {board.scores[1]}",
+            caption=f"boxes: A {board.scores[0]}, B {board.scores[1]}",
             seats=[Seated("A", float(board.scores[0])), Seated("B", float(board.scores[1]))],
             marks=[] if board.last is None else [Mark("last", [shape.boxes + board.last])],
-            moved="" if board.last is None else f"line {board.last}",
+            moved="" if board.last is None else self.describe(board.last),
         )
 
 

@@ -21,7 +21,7 @@ from dovetail.env_servers.rlgame import kernels
 from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, Array
 from dovetail.env_servers.rlgame.rules import Board, geometry
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box, Discrete
 
 if TYPE_CHECKING:
@@ -226,8 +226,8 @@ class RLGame(Environment):
                     line.append((guest or str(board.inside(owner))).rjust(2))
                 else:
                     line.append(" #" if owner == 0 else " +")
-            lines.append(f"{y:2} {' '.join(line)}")
-        lines.append("   " + " ".join(f"{x:2}" for x in range(size)))
+            lines.append(f"{y + 1:2} {' '.join(line)}")
+        lines.append("   " + " ".join(square_name(x, 0)[:-1].rjust(2) for x in range(size)))
         lines.append(f"White (W) has {board.alive(0)} pawns, Black (B) {board.alive(1)}")
         if not board.over and not self._cut:
             moves = ", ".join(f"{action}: {self.describe(action)}" for action in board.legal())
@@ -236,7 +236,7 @@ class RLGame(Environment):
         return "\n".join(lines)
 
     def describe(self, action: int, mover: int | None = None) -> str:
-        """Return a move as a person writes it: from where to where, ``x,y``.
+        """Return a move as a person writes it, from where to where: ``b2-b3``, ``base-c1``.
 
         Args:
             action: the move.
@@ -244,8 +244,8 @@ class RLGame(Environment):
         """
         size = self.configuration.size
         source, target = self._ends(action, self.board.mover if mover is None else mover)
-        start = "base" if source == BASE else f"{source // size},{source % size}"
-        end = "base" if target == ENTER else f"{target // size},{target % size}"
+        start = "base" if source == BASE else square_name(source // size, source % size)
+        end = "base" if target == ENTER else square_name(target // size, target % size)
         return f"{start}-{end}"
 
     def _ends(self, action: int, mover: int) -> tuple[int, int]:
@@ -271,7 +271,7 @@ class RLGame(Environment):
             x, y = divmod(square, size)
             if shape.owner(x, y) is None:
                 number[square] = len(cells)
-                cells.append(Cell(float(x), float(size - 1 - y), name=f"{x},{y}"))
+                cells.append(Cell(float(x), float(size - 1 - y), name=square_name(x, y)))
         pieces = [
             Piece(number[square], "pawn", player, key=f"{player}.{pawn}")
             for player in (0, 1)

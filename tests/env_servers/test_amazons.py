@@ -293,10 +293,10 @@ def test_text() -> None:
     game.start(0)
     game.step({0: (0 * 12 + 5) * 12 + 0})
     assert game.text().splitlines() == [
-        " 0  X  .  .  .",
-        " 1  .  A  .  .",
-        " 2  .  .  .  B",
-        "    0  1  2  3",
+        " 1  X  .  .  .",
+        " 2  .  A  .  .",
+        " 3  .  .  .  B",
+        "    a  b  c  d",
         "B to move",
     ]
 
@@ -314,9 +314,9 @@ def test_scene() -> None:
         Piece(4, "queen", 0, key="0"),
         Piece(5, "arrow"),
     ]
-    assert scene.choices == [Choice(36, "/0,0", [0]), Choice(37, "/0,1", [1])]
+    assert scene.choices == [Choice(36, "/a1", [0]), Choice(37, "/b1", [1])]
     assert game.scene(1).choices == []
     whole = Amazons(Configuration(position="a.b/x.x"))
     whole.start(0)
     assert whole.scene().choices == []
-    assert whole.scene(0).choices[0] == Choice((0 * 6 + 1) * 6 + 0, "0,0-0,1/0,0", [0, 1, 0])
+    assert whole.scene(0).choices[0] == Choice((0 * 6 + 1) * 6 + 0, "a1-b1/a1", [0, 1, 0])

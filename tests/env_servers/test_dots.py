@@ -307,7 +307,7 @@ def test_scene() -> None:
     for seat, line in ((0, 0), (1, 2), (0, 4), (1, 5)):
         game.step({seat: line})
     scene = game.scene(1)
-    assert (scene.width, scene.height, scene.caption) == (2, 1, "0 : 1")
+    assert (scene.width, scene.height, scene.caption) == (2, 1, "boxes: A 0, B 1")
     # Two boxes, then the lines: two above, two below, three upright.
     assert [cell.kind for cell in scene.cells] == ["box"] * 2 + ["edge"] * 7 + ["dot"] * 6
     middles = [(cell.x + cell.width / 2, cell.y + cell.height / 2) for cell in scene.cells[2:9]]
@@ -322,7 +322,11 @@ def test_scene() -> None:
     ]
     drawn = [Piece(2 + line, "line") for line in (0, 2, 4, 5)]
     assert scene.pieces == [Piece(0, "box", 1), *drawn]
-    assert scene.choices == [Choice(line, f"line {line}", [2 + line]) for line in (1, 3, 6)]
+    assert scene.choices == [
+        Choice(line, name, [2 + line]) for line, name in ((1, "b2-c2"), (3, "b1-c1"), (6, "c1-c2"))
+    ]
+    assert [cell.name for cell in scene.cells[9:]] == ["a2", "b2", "c2", "a1", "b1", "c1"]
+    assert scene.moved == "b1-b2"
     assert [(each.name, each.score) for each in scene.seats] == [("A", 0), ("B", 1)]
     assert game.scene().choices == []
     assert game.scene(0).choices == []

@@ -485,12 +485,12 @@ def test_text() -> None:
     game.start(0)
     game.step({0: 100})
     assert game.text().splitlines() == [
-        " 4  .  .  .  +  3",
-        " 3  .  .  .  +  +",
-        " 2  .  .  .  .  .",
-        " 1  #  #  .  .  .",
-        " 0  2  #  W  .  .",
-        "    0  1  2  3  4",
+        " 5  .  .  .  +  3",
+        " 4  .  .  .  +  +",
+        " 3  .  .  .  .  .",
+        " 2  #  #  .  .  .",
+        " 1  2  #  W  .  .",
+        "    a  b  c  d  e",
         "White (W) has 3 pawns, Black (B) 3",
-        "Black to move; 100: base-2,4, 101: base-2,3, 102: base-4,2, 103: base-3,2",
+        "Black to move; 100: base-c5, 101: base-c4, 102: base-e3, 103: base-d3",
     ]

@@ -141,7 +141,7 @@ function nameOf(scene, part) {
 
 /** Coordinates for the rim, if the cells' names have two parts, one for each column and one for each row. @param {Scene} scene */
 function coordinates(scene) {
-  const cells = (scene.cells ?? []).filter((cell) => ["square", "dark", "hole", "point"].includes(cell.kind ?? "square"));
+  const cells = (scene.cells ?? []).filter((cell) => ["square", "dark", "hole", "point", "dot"].includes(cell.kind ?? "square"));
   const named = cells.map((cell) => ({ cell, found: /^([a-z]+|\d+),?(\d+)$/i.exec(cell.name ?? "") }));
   if (cells.length < 2 || named.some(({ found }) => !found)) return [];
   for (const [across, down] of [[1, 2], [2, 1]]) {
