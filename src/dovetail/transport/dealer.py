@@ -24,7 +24,9 @@ CONNECT = 10.0
 HANDSHAKE = 5.0
 """Seconds that the broker's socket has to greet."""
 CHUNK = 1 << 18
-"""Bytes read at a time."""
+"""Bytes sent at a time, and read while there is much to read."""
+LITTLE = 1 << 16
+"""Bytes read at a time otherwise: for more, the allocator asks the system for memory each time."""
 MOST = 1 << 31
 """Bytes in a frame from the broker."""
 
@@ -55,6 +57,8 @@ class Dealer:
         self._frames: list[bytes] = []
         """What came while something was being sent."""
         self._timeout = -1.0
+        self._room = LITTLE
+        """Bytes to read next."""
         self._delay = FIRST_DELAY
         self._next = 0.0
         """When to try again, without a socket; with one that is not ready, when to give it up."""
@@ -85,12 +89,13 @@ class Dealer:
         if timeout != self._timeout:
             self._set_timeout(made, timeout)
         try:
-            data = made.recv(CHUNK)
+            data = made.recv(self._room)
         except _AGAIN:
             return []
         except OSError as error:
             self._lost(error.strerror or str(error))
             return []
+        self._room = LITTLE if len(data) < LITTLE else CHUNK
         return self._feed(data)
 
     def _feed(self, data: bytes) -> list[bytes]:
