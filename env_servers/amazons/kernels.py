@@ -17,25 +17,51 @@ Array = NDArray[Any]
 
 
 @njit(cache=True)
-def reach(board: Array, rows: int, columns: int, square: int, found: Array) -> int:
-    """Mark the squares that a queen on a square can move to; return how many there are."""
-    found[:] = False
+def reach(
+    board: Array, rows: int, columns: int, square: int, marks: Array, stamp: int
+) -> tuple[int, int, int]:
+    """Mark the squares that a queen on a square can move to.
+
+    Args:
+        board, rows, columns: of the position.
+        square: the queen's; what stands there does not matter.
+        marks: by square; those are written that she reaches.
+        stamp: what is written; a new one for each call saves clearing the marks.
+
+    Returns:
+        The first square from which on to look for marks, the one before which to stop, and how many there are.
+    """
+    row = square // columns
+    column = square - row * columns
+    up, down, left, right = row, rows - 1 - row, column, columns - 1 - column
+    first = last = square
     count = 0
-    for down in range(-1, 2):
-        for right in range(-1, 2):
-            if down == 0 and right == 0:
-                continue
-            row = square // columns + down
-            column = square % columns + right
-            while 0 <= row < rows and 0 <= column < columns:
-                at = row * columns + column
-                if board[at] != FREE:
-                    break
-                found[at] = True
-                count += 1
-                row += down
-                column += right
-    return count
+    for direction in range(8):
+        if direction == 0:
+            step, most = -columns - 1, min(up, left)
+        elif direction == 1:
+            step, most = -columns, up
+        elif direction == 2:
+            step, most = 1 - columns, min(up, right)
+        elif direction == 3:
+            step, most = -1, left
+        elif direction == 4:
+            step, most = 1, right
+        elif direction == 5:
+            step, most = columns - 1, min(down, left)
+        elif direction == 6:
+            step, most = columns, down
+        else:
+            step, most = columns + 1, min(down, right)
+        at = square
+        for _ in range(most):
+            at += step
+            if board[at] != FREE:
+                break
+            marks[at] = stamp
+            count += 1
+            first, last = min(first, at), max(last, at)
+    return first, last + 1, count
 
 
 @njit(cache=True)
@@ -55,17 +81,16 @@ def can_move(board: Array, rows: int, columns: int, seat: int) -> bool:
 def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
     """Return how many moves, queen and arrow together, a seat has."""
     squares = rows * columns
-    targets = np.empty(squares, np.bool_)
-    arrows = np.empty(squares, np.bool_)
+    targets, arrows = np.zeros(squares, np.int32), np.empty(squares, np.int32)
     count = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        reach(board, rows, columns, source, targets)
+        first, end, _ = reach(board, rows, columns, source, targets, source + 1)
         board[source] = FREE
-        for target in range(squares):
-            if targets[target]:
-                count += reach(board, rows, columns, target, arrows)
+        for target in range(first, end):
+            if targets[target] == source + 1:
+                count += reach(board, rows, columns, target, arrows, 0)[2]
         board[source] = seat + 1
     return count
 
@@ -74,27 +99,27 @@ def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
 def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
     """Return a seat's moves as ``(source * squares + target) * squares + arrow``, rising."""
     squares = rows * columns
-    targets = np.empty(squares, np.bool_)
-    arrows = np.empty(squares, np.bool_)
-    found = np.empty(256, np.int64)
-    count = 0
+    targets, arrows = np.zeros(squares, np.int32), np.zeros(squares, np.int32)
+    found = np.empty(1024, np.int64)
+    count = shots = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        reach(board, rows, columns, source, targets)
+        first, end, _ = reach(board, rows, columns, source, targets, source + 1)
         board[source] = FREE
-        for target in range(squares):
-            if targets[target]:
-                reach(board, rows, columns, target, arrows)
-                if count + squares > found.shape[0]:
-                    larger = np.empty(2 * found.shape[0] + squares, np.int64)
-                    for known in range(count):  # numba takes seconds to compile the copy of a slice
-                        larger[known] = found[known]
-                    found = larger
-                for arrow in range(squares):
-                    if arrows[arrow]:
-                        found[count] = (source * squares + target) * squares + arrow
-                        count += 1
+        for target in range(first, end):
+            if targets[target] != source + 1:
+                continue
+            if count + squares > found.shape[0]:
+                larger = np.empty(2 * found.shape[0] + squares, np.int64)
+                for known in range(count):  # numba takes seconds to compile the copy of a slice
+                    larger[known] = found[known]
+                found = larger
+            shots += 1
+            low, high, _ = reach(board, rows, columns, target, arrows, shots)
+            for arrow in range(low, high):  # without a branch, which would often be guessed wrong
+                found[count] = (source * squares + target) * squares + arrow
+                count += arrows[arrow] == shots
         board[source] = seat + 1
     return found[:count]
 
@@ -103,16 +128,15 @@ def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
 def queen_moves(board: Array, rows: int, columns: int, seat: int) -> Array:
     """Return a seat's queen moves as ``source * squares + target``, rising."""
     squares = rows * columns
-    targets = np.empty(squares, np.bool_)
+    targets = np.zeros(squares, np.int32)
     found = np.empty(squares * squares, np.int64)
     count = 0
     for source in range(squares):
         if board[source] == seat + 1:
-            reach(board, rows, columns, source, targets)
-            for target in range(squares):
-                if targets[target]:
-                    found[count] = source * squares + target
-                    count += 1
+            first, end, _ = reach(board, rows, columns, source, targets, source + 1)
+            for target in range(first, end):
+                found[count] = source * squares + target
+                count += targets[target] == source + 1
     return found[:count].copy()
 
 
@@ -132,11 +156,12 @@ def actions(board: Array, rows: int, columns: int, seat: int, steps: bool, shoot
     if shooter < 0:
         return queen_moves(board, rows, columns, seat)
     squares = rows * columns
-    reached = np.empty(squares, np.bool_)
-    found = np.empty(reach(board, rows, columns, shooter, reached), np.int64)
+    arrows = np.zeros(squares, np.int32)
+    first, end, number = reach(board, rows, columns, shooter, arrows, 1)
+    found = np.empty(number, np.int64)
     count = 0
-    for arrow in range(squares):
-        if reached[arrow]:
+    for arrow in range(first, end):
+        if arrows[arrow]:
             found[count] = squares * squares + arrow
             count += 1
     return found
