@@ -36,6 +36,10 @@ log = logging.getLogger("dovetail.broker")
 TITLE = b"dovetail live 1\n"
 GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
+BULKY = 1 << 10
+"""Bytes of an event on average from which on there may be more of them: few events are soon replayed."""
+MORE = 4
+"""How many times as many."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -110,7 +114,7 @@ class Live:
         self._sync: Sync = journal.sync
         self._addresses: dict[int, tuple[Any, str]] = {}
         self._file: Appended | None = None
-        self._number = self._size = 0
+        self._number = self._size = self._events = 0
         self._limit = GROWTH
 
     # -- to continue -----------------------------------------------------------------------------
@@ -214,7 +218,7 @@ class Live:
             self._file.close(force=False)
         self._file = file
         self.events.clear()
-        self._number, self._size = 1, len(data)
+        self._number, self._size, self._events = 1, len(data), 0
         self._limit = len(data) + max(GROWTH, 4 * len(data))
 
     def flush(self) -> None:
@@ -228,6 +232,7 @@ class Live:
         self._file.append(data)
         self._number += 1
         self._size += len(data)
+        self._events += len(self.events)
         self.events.clear()
 
     def renew(self, core: Core, secret: bytes, now: float) -> None:
@@ -241,7 +246,8 @@ class Live:
     @property
     def full(self) -> bool:
         """Whether it is time for a snapshot."""
-        return self._size > self._limit
+        bulky = self._size > self._events * BULKY
+        return self._size > self._limit * (MORE if bulky else 1)
 
     def close(self, *, discard: bool) -> None:
         """Close the file; ``discard`` removes it, since nothing is in progress any more."""

@@ -32,6 +32,8 @@ AT_ONCE = 16
 """Frames taken from a stranger before it is seen whether it is sent away."""
 BEHIND = 1 << 18
 """Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
+LARGE = 1 << 12
+"""Bytes of a frame from which on its sender hears what follows before the next one is read."""
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
@@ -210,6 +212,8 @@ class Server:
                 if live is not None:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
+            if len(frames[-1]) > LARGE:
+                self._commit(arrived)
             for each, seconds in core.tables.slowed.items():
                 router.pause(each, seconds)
             core.tables.slowed.clear()
@@ -292,8 +296,8 @@ class Server:
         for connection, bundle in bundles.items():
             if type(connection) is Local:
                 self._deliver(connection, bundle)
-            else:
-                self._transmit(connection, encode(bundle))
+            elif (frames := encode(bundle)) and self._router is not None:
+                self._router.send(connection, frames)
 
     def _show(
         self, addresses: list[Address], messages: list[m.Message], frames: list[bytes]
@@ -316,10 +320,6 @@ class Server:
         answers = local.host.handle(messages)
         if answers:
             self._local.append((local, answers))
-
-    def _transmit(self, connection: Address, frames: list[bytes]) -> None:
-        if frames and self._router is not None:
-            self._router.send(connection, frames)
 
     def _behind(self, connection: Address) -> bool:
         """Whether a watcher reads too slowly."""
