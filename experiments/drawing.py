@@ -56,7 +56,7 @@ def svg(scene: Scene, width: float = 220.0) -> Xml.Element:
         Xml.SubElement(root, "line", {**ends, "stroke": "#1b1b1b", "stroke-width": "0.03"})
     for piece in scene.pieces:
         if 0 <= piece.cell < len(scene.cells):
-            _piece(root, piece, scene.cells[piece.cell])
+            _piece(root, piece, scene.cells[piece.cell], _letter(scene, piece.owner))
     for mark in scene.marks:
         for number in mark.cells:
             if 0 <= number < len(scene.cells):
@@ -128,7 +128,14 @@ def _disc(root: Xml.Element, cell: Cell, looks: dict[str, str]) -> None:
     Xml.SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": f"{radius:g}", **looks})
 
 
-def _piece(root: Xml.Element, piece: Piece, cell: Cell) -> None:
+def _letter(scene: Scene, owner: int | None) -> str:
+    """Return the name of a seat if it is one letter, which then is its sign; otherwise nothing."""
+    known = owner is not None and 0 <= owner < len(scene.seats)
+    name = scene.seats[owner].name if known and owner is not None else ""
+    return name if len(name) == 1 else ""
+
+
+def _piece(root: Xml.Element, piece: Piece, cell: Cell, letter: str) -> None:
     x, y = cell.x + cell.width / 2, cell.y + cell.height / 2
     colour = NONE if piece.owner is None else OWNERS[piece.owner % len(OWNERS)]
     ink = INKS[piece.owner is not None and piece.owner % len(OWNERS) in (1, 3, 5)]
@@ -148,6 +155,7 @@ def _piece(root: Xml.Element, piece: Piece, cell: Cell) -> None:
         _rect(root, cell, 0.05, {"rx": "0.06", **looks})
     else:
         _disc(root, cell, looks)
+        text = text or letter
         sign = "" if text or piece.owner is None else SIGNS[piece.owner % len(SIGNS)]
         if sign:
             place = f"translate({x:g} {y:g}) scale({0.4 * min(cell.width, cell.height):g})"

@@ -9,7 +9,6 @@ import hmac
 import itertools
 import logging
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -93,8 +92,10 @@ class Page:
         """Return them."""
         play = [
             Route("/play", self.choose),
-            Route("/play/{environment}", self.form),
-            Route("/play/{environment}", self.begin, methods=["POST"]),
+            Route(
+                "/play/{environment:path}", self.form
+            ),  # a name may have slashes, such as ALE/Pong-v5
+            Route("/play/{environment:path}", self.begin, methods=["POST"]),
             Route("/table/{key}", self.table),
             Route("/table/{key}/leave", self.leave, methods=["POST"]),
         ]
@@ -153,7 +154,13 @@ class Page:
                 404,
                 f"The page does not have game {number}; see Now for the latest games, and Replay for older ones.",
             )
-        return self.shown(request, "game", title=game.environment, about=f"game:{number}")
+        return self.shown(
+            request,
+            "game",
+            title=game.environment[:LONGEST_NAME],
+            rules=self._rules(game.environment),
+            about=f"game:{number}",
+        )
 
     async def position(self, request: Request) -> Response:
         """A turn of a game, as JSON."""
@@ -180,6 +187,11 @@ class Page:
         raise HTTPException(
             404, f"No connected program offers {name[:100]!r}; see Now for those that do."
         )
+
+    def _rules(self, name: str) -> str:
+        """Return what a game is about; empty if no connected program offers it."""
+        offers = self.hub.catalogue.get("environments", [])
+        return next((each.get("description", "") for each in offers if each["name"] == name), "")
 
     async def form(self, request: Request) -> Response:
         """The form that starts a game."""
@@ -259,7 +271,8 @@ class Page:
         return self.shown(
             request,
             "game",
-            title=table.plan.environment,
+            title=table.plan.environment[:LONGEST_NAME],
+            rules=self._rules(table.plan.environment),
             about=f"table:{table.key}",
             agents=self._agents() if mine is not None and table.plan.hints else [],
             chair="" if mine is None else mine.key,
@@ -432,5 +445,4 @@ def application(
     }
     app = Starlette(routes=page.routes(), exception_handlers=handlers)
     app.state.page = page
-    app.state.started = time.time()
     return Guard(app, hosts, password)

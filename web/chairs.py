@@ -204,10 +204,6 @@ class Chairs:
         self._chairs[chair.key] = chair
         return chair
 
-    def get(self, key: str) -> Chair | None:
-        """Return the chair that someone who knows its key holds."""
-        return self._chairs.get(key)
-
     def remove(self, key: str) -> None:
         """Forget a chair."""
         self._chairs.pop(key, None)

@@ -85,13 +85,11 @@ class ResultPages:
     async def execution(self, request: Request) -> Response:
         """One execution."""
         found = await self._found(f"{request.path_params['store']}.{request.path_params['number']}")
-        base = request.url.path
-        sides = [(base, each) for each in (found,)]
         return self._shown(
             request,
             "execution",
             title=f"{found.file.name}, execution {found.row['id']}",
-            sides=sides,
+            sides=[(request.url.path, found)],
             rows=[(each, [each]) for each in found.sections],
             differences=None,
             when=when,

@@ -45,7 +45,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Game2048(Environment):
-    """2048: one seat slides tiles; equal ones that meet become one of twice the value.
+    """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the value.
 
     Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an
     option, uint8 planes, shape (exponents, rows, columns), plane 0 for free squares.  Actions: 0

@@ -69,7 +69,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RLGame(Environment):
-    """RLGame: two seats race pawns from base to base and lose those that cannot move.
+    """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the first to enter wins.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
     outside the bases a flag for either player's pawn there, four flags each for the share of pawns

@@ -53,7 +53,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tetris(Environment):
-    """Tetris with one decision a piece: one seat chooses a rotation and a column.
+    """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
     its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the rows that were
@@ -212,11 +212,11 @@ class Tetris(Environment):
                 label = self._describe(board.piece, action)
                 at = [turned[rotation], columns[column]]
                 choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
-        caption = f"{board.lines} lines; next piece {PIECES[board.piece]}"
+        caption = f"{board.lines} lines; piece {PIECES[board.piece]} to place"
         tall = max(float(height + 1), 1.0 + 5.0 * len(shapes))
         return Scene(
             *(width + 5.0, tall, cells, pieces, [], choices, caption),
-            seats=[Seated("Player", float(board.lines), f"{board.placed} pieces")],
+            seats=[Seated("Player", float(board.lines), f"{board.placed} placed")],
             moved="" if self._moved is None else self._describe(*self._moved),
         )
 

@@ -96,6 +96,19 @@ def test_a_turn_that_comes_again_does_not_count_its_thinking_time_twice() -> Non
     assert json.loads(playing.games[7].positions[-1])["running"] == [1]
 
 
+def test_what_programs_say_of_a_game_is_shown_as_short_text_whatever_its_name() -> None:
+    playing = hub()
+    name = "ALE/Pong-v5"
+    offer = {"name": name, "description": "<b>" + 10_000 * "a ", "parameters": {}, "seats": [2]}
+    playing.catalogue = {"environments": [offer]}
+    with TestClient(application(playing, hosts=("testserver",))) as client:
+        hear(playing, 0, environment=name)
+        for path in ("/play", f"/play/{name}", "/game/7"):
+            text = client.get(path).text
+            assert (name in text, "&lt;b&gt;a a" in text, "<b>a" in text) == (True, True, False)
+            assert text.count("a a") < 200
+
+
 @pytest.mark.parametrize(
     ("matches", "every"), [(0, 0.1), (2, 0.1), (3, 0.2), (100, 6.4), (1000, 51.2)]
 )

@@ -52,6 +52,9 @@ def test_a_move_taken_back_and_made_again_leads_to_the_same_position(page: Any, 
 def test_moves_are_taken_back_to_the_first(page: Any, url: str) -> None:
     begin(page, url, "connect_four", "mcts")
     choose(page, 3)
+    page.wait_for_selector("#status:has-text('Turn 2. mcts: column ')")
+    assert "or press 0 1 2 3 4 5 6" in page.inner_text("#prompt")
+    assert set(page.locator("#board text.t0, #board text.t1").all_text_contents()) == {"X", "O"}
     choose(page, 3)
     for left in (3, 1):
         page.click("#undo")
@@ -165,6 +168,7 @@ def test_a_person_among_three_agents_sees_one_hand(page: Any, url: str) -> None:
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
     assert page.locator("#seats li").count() == 4
+    assert "Copper: +1 coin" in page.locator("#notes li").all_text_contents()
     assert play_on(page, 12) == 12
     hands = 0
     for frame in frames:

@@ -83,14 +83,15 @@ function title(group, box, text) {
 /** What tells the pieces of the seats apart beside their colours, in a box from -1 to 1. */
 const SIGNS = ["", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5", "M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"];
 
-/** The sign of a seat, for a piece of a radius. @param {number | null | undefined} owner @param {number} cx @param {number} cy @param {number} r */
-export function sign(owner, cx, cy, r) {
-  const n = (owner ?? 0) % 6;
+/** The sign of a seat, for a piece of a radius: its name if that is one letter. @param {Scene | null | undefined} scene @param {number | null | undefined} owner @param {number} cx @param {number} cy @param {number} r */
+export function sign(scene, owner, cx, cy, r) {
+  const n = (owner ?? 0) % 6, name = scene?.seats?.[owner ?? -1]?.name ?? "";
+  if (name.length === 1) return [element("text", { x: cx, y: cy + 0.4 * r, "font-size": 1.15 * r, "text-anchor": "middle", class: `t${n}` }, name)];
   return SIGNS[n] ? [element("path", { d: SIGNS[n], transform: `translate(${cx} ${cy}) scale(${r})`, class: `sign i${n}` })] : [];
 }
 
-/** @param {Element} group @param {Piece} piece @param {Box} box */
-function drawPiece(group, piece, box) {
+/** @param {Element} group @param {Piece} piece @param {Box} box @param {Scene} scene */
+function drawPiece(group, piece, box, scene) {
   const cx = box.x + box.w / 2, cy = box.y + box.h / 2, size = Math.min(box.w, box.h, 1);
   const owner = seatOf(piece.owner), ink = piece.owner === null || piece.owner === undefined ? "tnone" : `t${piece.owner % 6}`;
   if (piece.kind === "line") {
@@ -113,7 +114,7 @@ function drawPiece(group, piece, box) {
     const symbol = piece.symbol || (piece.kind === "queen" ? "♛" : "");
     const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
     if (symbol) label(group, box, symbol, size * 0.5, ink);
-    else if (!text) group.append(...sign(piece.owner, cx, cy, r));
+    else if (!text) group.append(...sign(scene, piece.owner, cx, cy, r));
     if (text) label(group, box, text, size * 0.4, ink);
   }
 }
@@ -253,7 +254,7 @@ export function draw(scene, hooks) {
   svg.append(beneath);
   for (const piece of scene.pieces ?? []) {
     const group = piece.key ? element("g", { "data-key": piece.key }) : svg;
-    drawPiece(group, piece, at(`c${piece.cell}`));
+    drawPiece(group, piece, at(`c${piece.cell}`), scene);
     if (group !== svg) svg.append(group);
   }
   for (const title of titles) svg.append(element("text", { x: title.x, y: title.y, class: "zone" }, title.text));
@@ -382,6 +383,8 @@ function pointing(svg, scene, boxes, hooks) {
       else if (Math.min(w, h) < 0.3) group.append(element("line", w > h ? { x1: x + 0.1, x2: x + w - 0.1, y1: y + h / 2, y2: y + h / 2, class: "lit" } : { x1: x + w / 2, x2: x + w / 2, y1: y + 0.1, y2: y + h - 0.1, class: "lit" }));
       else group.append(element("rect", { x: x + 0.05, y: y + 0.05, width: Math.max(0.02, w - 0.1), height: Math.max(0.02, h - 0.1), rx: 0.1, class: "lit" }));
       group.append(element("rect", { x, y, width: w, height: h, class: "ring" }));
+      const note = part[0] === "k" ? scene.cards?.[Number(part.slice(1))].note : "";
+      if (note) group.append(element("title", {}, note));
       group.addEventListener("focus", () => preview(part));
       layer.append(group);
     });

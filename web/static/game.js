@@ -38,6 +38,14 @@ const name = (seat) => names[seat] ?? game?.agents?.[seat] ?? `seat ${seat + 1}`
 /** @param {string} text */
 const say = (text) => { of("say").textContent = text; };
 
+const LONGEST = 160;
+
+/** Who did what before a position. @param {Position} position */
+function did(position) {
+  const actions = position.actions ?? [], called = actions.length === 1 ? moved(position.scene) : "";
+  return actions.map(([seat, action]) => `${name(seat)}: ${called || (typeof action === "object" ? JSON.stringify(action) : action)}`).join("; ");
+}
+
 /** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
 function status(position, scene) {
   if (broker) return broker;
@@ -49,8 +57,8 @@ function status(position, scene) {
     const how = ending({ ...end, outcome: end.outcome ?? position.outcome }, name).map((sentence) => ` ${sentence}.`).join("");
     return `The game is over.${how}${caption}`;
   }
-  const who = (position.to_act ?? []).map(name).join(", ");
-  return `Turn ${position.turn}: ${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
+  const who = (position.to_act ?? []).map(name).join(", "), last = did(position).slice(0, LONGEST);
+  return `Turn ${position.turn}${last ? `. ${last}. ` : ": "}${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
 }
 
 /** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
@@ -63,13 +71,14 @@ function seats(position, scene) {
     const told = scene?.seats?.[seat], item = document.createElement("li");
     if (position?.to_act?.includes(seat)) item.className = "acts";
     const mark = element("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" });
-    mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }), ...sign(seat, 0.5, 0.5, 0.42));
+    mark.append(element("circle", { cx: 0.5, cy: 0.5, r: 0.42, class: `piece s${seat % 6}` }), ...sign(scene, seat, 0.5, 0.5, 0.42));
     const who = document.createElement("span"), score = document.createElement("b"), more = document.createElement("small");
     who.textContent = `${name(seat)}${told ? ` (${told.name})` : ""}${seat === own ? " – you" : ""}`;
     score.textContent = told && typeof told.score === "number" ? String(told.score) : "";
+    score.title = "score";
     const result = at === null ? game?.result?.seats?.[seat] : undefined;
     const thought = position?.seconds?.[seat];
-    const earned = game?.whole === false ? "" : `return ${+returns[seat].toFixed(3)}`;
+    const earned = game?.whole === false || !returns.some(Boolean) ? "" : `return ${+returns[seat].toFixed(3)}`;
     more.textContent = [told?.note, result ? `return ${result.total}, ${result.decisions} decisions, thought ${result.seconds.toFixed(1)} s` : earned, !result && thought !== undefined ? `thought ${thought.toFixed(1)} s` : ""].filter(Boolean).join("; ");
     item.append(mark, who, score);
     if (typeof position?.clocks?.[seat]?.[1] === "number") {
@@ -110,11 +119,11 @@ function thoughts(position, scene) {
   const rows = found.choices.slice(0, 12).map((choice) => {
     const row = document.createElement("tr"), first = document.createElement("td");
     if (here && placed) {
-      const button = document.createElement("button");
-      button.type = "button"; button.className = "plain"; button.textContent = choice.label;
+      const made = document.createElement("button");
+      made.type = "button"; made.className = "plain"; made.textContent = choice.label;
       const show = () => { const svg = of("board").querySelector("svg"); if (svg && scene) point(svg, scene, choice); };
-      for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, show);
-      first.append(button);
+      for (const event of ["mouseenter", "focus", "click"]) made.addEventListener(event, show);
+      first.append(made);
     } else first.textContent = choice.label;
     row.append(first);
     for (const text of [choice.value?.toFixed(3) ?? "", ...(chances ? [choice.chance === null ? "" : `${(100 * choice.chance).toFixed(0)} %`] : [])]) {
@@ -161,9 +170,14 @@ function buttons(choices, ends = false, focus = false) {
   if (focus) target.querySelector("button")?.focus();
 }
 
+/** @type {Record<string, string>} */
+const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+
 /** Say what to point at. @param {number} picked @param {number} most */
 function step(picked, most) {
-  of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || (mine?.scene?.choices ?? []).some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}.`;
+  const choices = mine?.scene?.choices ?? [], keys = choices.flatMap(({ key }) => (key ? (ARROWS[key] ?? key) : []));
+  const press = !picked && choices.length && keys.length === choices.length ? `, or press ${keys.join(" ")}` : "";
+  of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || choices.some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}${press}.`;
 }
 
 /** Seconds as clocks show them. @param {number} seconds */
@@ -285,9 +299,25 @@ function show() {
   controls();
   seats(position, scene);
   thoughts(position, scene);
+  notes(scene);
   links();
   const first = game?.first ?? 0, count = kind === "replay" ? turns.size : (game?.count ?? 0);
   slider.min = String(first); slider.max = String(Math.max(first, first + count - 1)); slider.value = String(at ?? first + count - 1);
+}
+
+/** Tell the rules of cards, which on the board only a mouse can ask for. @param {Scene | null | undefined} scene */
+function notes(scene) {
+  const told = new Map((scene?.cards ?? []).flatMap(({ name, note }) => (name && note ? [[name, note]] : [])));
+  of("notes").hidden = !told.size;
+  const list = of("notes").querySelector("ul"), key = JSON.stringify([...told]);
+  if (!list || list.dataset.key === key) return;
+  list.dataset.key = key;
+  list.replaceChildren(...[...told].map(([name, note]) => {
+    const item = document.createElement("li"), card = document.createElement("b");
+    card.textContent = name;
+    item.append(card, `: ${note}`);
+    return item;
+  }));
 }
 
 /** Set the links to the position that is shown. */
@@ -314,8 +344,7 @@ function log(position) {
   if (!position.actions?.length || of("log").querySelector(`[data-turn="${position.turn}"]`)) return;
   const item = document.createElement("li");
   item.dataset.turn = String(position.turn);
-  const called = position.actions.length === 1 ? moved(position.scene) : "";
-  item.textContent = `${position.turn}. ${position.actions.map(([seat, action]) => `${name(seat)}: ${called || (typeof action === "object" ? JSON.stringify(action) : action)}`).join("; ")}`;
+  item.textContent = `${position.turn}. ${did(position)}`;
   const after = [.../** @type {HTMLCollectionOf<HTMLElement>} */ (of("log").children)].find((each) => Number(each.dataset.turn) < position.turn);
   if (after) after.before(item); else of("log").append(item);
 }
