@@ -1,6 +1,6 @@
 """How frames travel: ZMTP over sockets, our own or libzmq's behind the same two classes.
 
-With keys it is libzmq's, which encrypts.
+Either encrypts where keys are given (CURVE).
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def listen(bind: str, most: int, guard: Guard | None = None) -> AnyRouter:
     Raises:
         DovetailError: it cannot listen there.
     """
-    if guard is not None or _chosen() == "libzmq":
+    if _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
         return libzmq.Router(bind, most) if guard is None else libzmq.Guarded(bind, most, guard)
     from dovetail.transport.router import Router
 
-    return Router(bind, most, first=min(most, FIRST))
+    return Router(bind, most, first=min(most, FIRST), guard=guard)
 
 
 def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) -> AnyDealer:
@@ -124,13 +124,13 @@ def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) ->
     Raises:
         DovetailError: it is not an address.
     """
-    if key is not None or _chosen() == "libzmq":
+    if _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
         return libzmq.Dealer(address, greet, key)
     from dovetail.transport.dealer import Dealer
 
-    return Dealer(address, greet)
+    return Dealer(address, greet, key)
 
 
 def _chosen() -> str:

@@ -12,9 +12,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport import zmtp
-from dovetail.transport.endpoint import needs_key, parse, say_no_more, tune
-from dovetail.transport.zmtp import KeyNeeded, Wire, WireError
+from dovetail.transport.endpoint import (
+    needs_key,
+    parse,
+    refuses_key,
+    say_no_more,
+    tune,
+    uses_no_keys,
+    wrong_key,
+)
+from dovetail.transport.keys import Key
+from dovetail.transport.zmtp import REFUSED, Mismatch, Told, Wire, WireError
 
 FIRST_DELAY = 0.05
 """Seconds before the second attempt to connect; they double with each that fails."""
@@ -23,6 +31,8 @@ CONNECT = 10.0
 """Seconds that an attempt to connect may take."""
 HANDSHAKE = 5.0
 """Seconds that the broker's socket has to greet."""
+ATTEMPTS = 3
+"""Handshakes that a broker may break off one after the other, before its key is taken for another."""
 CHUNK = 1 << 18
 """Bytes sent at a time, and read while there is much to read."""
 LITTLE = 1 << 16
@@ -41,16 +51,22 @@ class Dealer:
     Args:
         address: the broker's.
         greet: called for each new connection; returns the frame that goes first.
+        key: encrypts the connection, and proves who we are; it is not encrypted without one.
 
     Raises:
         DovetailError: it is not an address.
     """
 
-    def __init__(self, address: str, greet: Callable[[], bytes]) -> None:
+    def __init__(self, address: str, greet: Callable[[], bytes], key: Key | None = None) -> None:
         self._endpoint = parse(address)
         self._greet = greet
+        self._key = key
+        self._failed = 0
+        """Handshakes that a broker with keys broke off before it proved to have the one we expect."""
+        self._met = False
+        """Whether a handshake has succeeded."""
         self._socket: socket.socket | None = None
-        self._wire = Wire(b"DEALER", MOST)
+        self._wire = self._side()
         self._connected = False
         """Whether the system has connected the socket."""
         self._outbox = bytearray()
@@ -77,7 +93,7 @@ class Dealer:
         """Return the frames that came, waiting up to ``timeout`` seconds for the first.
 
         Raises:
-            DovetailError: the broker asks for a key.
+            DovetailError: the broker does not accept the key, or asks for one.
         """
         if self._frames:
             frames, self._frames = self._frames, []
@@ -100,22 +116,55 @@ class Dealer:
 
     def _feed(self, data: bytes) -> list[bytes]:
         if not data:
-            self._lost("the broker closed the connection")
+            self._broken_off("the broker closed the connection")
             return []
         wire = self._wire
         try:
             frames = wire.feed(data)
-        except KeyNeeded:
-            self._discard()
-            raise DovetailError(needs_key(self._endpoint.text)) from None
-        except WireError as error:
+        except Mismatch as error:
+            if error.theirs == "CURVE":
+                raise self._refused(needs_key(self._endpoint.text)) from None
+            if error.theirs == "NULL":
+                raise self._refused(uses_no_keys(self._endpoint.text)) from None
             self._lost(str(error))
+            return []
+        except Told as error:
+            if self._key is not None and not wire.ready and error.reason == REFUSED:
+                raise self._refused(refuses_key(self._endpoint.text)) from None
+            self._lost(str(error))
+            return error.frames
+        except WireError as error:
+            self._broken_off(str(error))
             return []
         if wire.out:
             self._outbox += wire.out
             wire.out.clear()
             self._push()
         return frames
+
+    def _refused(self, text: str) -> DovetailError:
+        """Give up."""
+        self._discard()
+        return DovetailError(text)
+
+    def _broken_off(self, why: str) -> None:
+        """Take note that the connection ended, perhaps since the broker's key is another.
+
+        A broker cannot say so: without the key that it has, nothing it says would be believed.
+        """
+        if self._wire.greeted and not self._wire.trusted and not self._met:
+            self._failed += 1
+            if self._failed >= ATTEMPTS:
+                raise self._refused(wrong_key(self._endpoint.text))
+        self._lost(why)
+
+    def _side(self) -> Wire:
+        """Return our side of a new connection."""
+        if self._key is None:
+            return Wire(b"DEALER", MOST)
+        from dovetail.transport.curve import Client
+
+        return Client(MOST, self._key)
 
     def _set_timeout(self, made: socket.socket, timeout: float) -> None:
         """Let ``recv`` itself wait, which spares a system call."""
@@ -138,7 +187,7 @@ class Dealer:
         """
         if not self._wire.ready:
             return
-        data = zmtp.pack(frames)
+        data = self._wire.pack(frames)
         if not self._outbox:
             made = self._socket
             assert made is not None
@@ -206,7 +255,7 @@ class Dealer:
                 except _AGAIN:
                     continue
                 except OSError as error:
-                    self._lost(error.strerror or str(error))
+                    self._broken_off(error.strerror or str(error))
                     continue
                 frames = self._feed(data)
                 if self._wire.ready and not ready:
@@ -220,7 +269,7 @@ class Dealer:
 
     def _open(self, now: float) -> None:
         """Begin to connect."""
-        self._wire = Wire(b"DEALER", MOST)
+        self._wire = self._side()
         self._outbox.clear()
         self._connected = False
         self._timeout = -1.0
@@ -249,8 +298,9 @@ class Dealer:
     def _welcome(self) -> None:
         """The broker's socket is ready: say who we are."""
         self._delay = FIRST_DELAY
+        self._met = True
         self.trouble = ""
-        self._outbox += zmtp.pack([self._greet()])
+        self._outbox += self._wire.pack([self._greet()])
         self._push()
 
     def _lost(self, why: str) -> None:
@@ -264,7 +314,7 @@ class Dealer:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-        self._wire = Wire(b"DEALER", MOST)
+        self._wire = self._side()
         self._outbox.clear()
         self._connected = False
 

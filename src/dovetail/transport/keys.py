@@ -1,14 +1,12 @@
 """Keys of CURVE, ZeroMQ's encryption: pairs, the files that hold them, and a broker's lock.
 
-Keys are text of 40 characters (Z85, https://rfc.zeromq.org/spec/32/), as libzmq and its bindings
-take them.  A key file has a line for each part, ``public = "..."``, so that any language can read it.
+Keys are 32 bytes, written as 40 characters (Z85, https://rfc.zeromq.org/spec/32/), as libzmq and its
+bindings take them.  A key file has a line for each part, ``public = "..."``, so that any language can read it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import struct
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +19,9 @@ FILE, SERVER = "DOVETAIL_KEY", "DOVETAIL_SERVER_KEY"
 """The environment variables with a program's key file, and with the broker's public key."""
 LENGTH = 40
 """Characters of a key."""
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 
 _ABOUT = """\
 # The Dovetail key {name}. Keep it secret: anyone who can read this file can act as {name}.
@@ -50,32 +51,61 @@ class Guard:
 
     key: Key
     admits: Callable[[str], bool]
-    """Takes a public key; called from another thread."""
+    """Takes a public key; libzmq calls it from another thread."""
 
 
 def make(server: str = "") -> Key:
     """Return a new pair."""
-    import zmq
+    from nacl.bindings import crypto_box_keypair
 
-    public, secret = zmq.curve_keypair()
-    return Key(public.decode(), secret.decode(), server)
+    public, secret = crypto_box_keypair()
+    return Key(text(public), text(secret), server)
 
 
 def public(secret: str) -> str:
     """Return the public key that belongs to a secret one."""
-    import zmq
+    from nacl.bindings import crypto_scalarmult_base
 
-    return zmq.curve_public(secret.encode()).decode()
+    return text(crypto_scalarmult_base(raw(secret)))
+
+
+def raw(key: str) -> bytes:
+    """Return a key's bytes.
+
+    Raises:
+        ValueError: it is not a key.
+    """
+    parts = []
+    if len(key) != LENGTH:
+        raise ValueError(key)
+    for start in range(0, LENGTH, 5):
+        value = 0
+        for digit in key[start : start + 5]:
+            if digit not in _VALUES:
+                raise ValueError(key)
+            value = 85 * value + _VALUES[digit]
+        if value >> 32:  # five characters may be too much
+            raise ValueError(key)
+        parts.append(value.to_bytes(4, "big"))
+    return b"".join(parts)
+
+
+def text(key: bytes) -> str:
+    """Return the characters of a key."""
+    digits = []
+    for start in range(0, len(key), 4):
+        value = int.from_bytes(key[start : start + 4], "big")
+        digits += [_DIGITS[value // 85**power % 85] for power in (4, 3, 2, 1, 0)]
+    return "".join(digits)
 
 
 def problem(key: str) -> str:
     """Return why a text is not a key; empty if it is one."""
-    from zmq.utils import z85
-
-    with contextlib.suppress(ValueError, KeyError, struct.error):  # five characters may be too much
-        if len(key) == LENGTH and len(z85.decode(key)) == 32:
-            return ""
-    return f"{key!r} is not a key; expected {LENGTH} characters such as `dovetail keys make` prints"
+    try:
+        raw(key)
+    except ValueError:
+        return f"{key!r} is not a key; expected {LENGTH} characters such as `dovetail keys make` prints"
+    return ""
 
 
 def read(path: Path, server: str | None = None) -> Key:

@@ -1,4 +1,4 @@
-"""The same two ends over libzmq: for keys and encryption (CURVE), and to compare ours with."""
+"""The same two ends over libzmq, with keys and without: another implementation to compare ours with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zmq.backend import Socket as _Socket
 from zmq.utils.monitor import recv_monitor_message
 
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport.endpoint import EXAMPLES
+from dovetail.transport.endpoint import EXAMPLES, refuses_key, uses_no_keys, wrong_key
 from dovetail.transport.keys import LENGTH, Guard, Key
 
 log = logging.getLogger("dovetail.broker")
@@ -284,25 +284,17 @@ class Dealer:
             elif event == zmq.EVENT_DISCONNECTED:
                 self.ready = False
             elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH and value == 400:
-                raise self._refused(
-                    "does not accept this program's key; ask the person who runs it"
-                )
+                raise DovetailError(refuses_key(self._address))
             elif (
                 event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                 and value == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
             ):
-                raise self._refused("uses no keys; connect without the option key and DOVETAIL_KEY")
+                raise DovetailError(uses_no_keys(self._address))
             else:
                 self._failed += 1
                 self.trouble = "the broker breaks off the handshake"
                 if self._failed >= ATTEMPTS and not self._met:
-                    raise self._refused(
-                        "breaks off each handshake; check the broker's public key: "
-                        "`server` in the key file, or DOVETAIL_SERVER_KEY"
-                    )
-
-    def _refused(self, how: str) -> DovetailError:
-        return DovetailError(f"the broker at {self._address} {how}")
+                    raise DovetailError(wrong_key(self._address))
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Send frames as one message; they are dropped if libzmq has given the connection up.

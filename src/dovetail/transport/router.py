@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from dovetail.transport import zmtp
 from dovetail.transport.endpoint import Listener, say_no_more, tune
+from dovetail.transport.keys import Guard
 from dovetail.transport.zmtp import Wire, WireError
 
 log = logging.getLogger("dovetail.broker")
@@ -66,14 +67,15 @@ class Connection:
     )
 
     def __init__(
-        self, made: socket.socket, name: bytes, most: int, selector: selectors.BaseSelector
+        self, made: socket.socket, name: bytes, wire: Wire, selector: selectors.BaseSelector
     ) -> None:
         self.socket = made
         self.selector = selector
         """What waits for it: the selector of strangers, or that of the admitted."""
         self.name = name
-        """What it is called outside: unique among the connections of all routers."""
-        self.wire = Wire(b"ROUTER", most)
+        """What it is called outside: unique among the connections of all routers, and beginning with
+        the public key at its other end once that is known."""
+        self.wire = wire
         self.outbox = bytearray()
         """Bytes that the system has not taken yet, after the first ``sent``."""
         self.sent = 0
@@ -83,6 +85,13 @@ class Connection:
         """Frames that came and are not handed over yet."""
         self.closing = 0.0
         """When to close for good, once nothing is read from it any more."""
+
+    @property
+    def shown(self) -> str:
+        """Its name for the log."""
+        owner = self.wire.owner
+        number = self.name[len(owner) :].hex()
+        return f"{number} of {owner.decode()}" if owner else number
 
 
 Event = tuple[bytes, list[bytes] | None]
@@ -104,14 +113,21 @@ class Router:
         most: the bytes that a frame may have.
         connections: how many there may be at a time.
         first: the bytes that the first frame of a connection may have; ``most`` if it is None.
+        guard: encrypts connections, and says whose are accepted; they are not encrypted without one.
 
     Raises:
         DovetailError: it cannot listen there.
     """
 
     def __init__(
-        self, bind: str, most: int, connections: int = CONNECTIONS, first: int | None = None
+        self,
+        bind: str,
+        most: int,
+        connections: int = CONNECTIONS,
+        first: int | None = None,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard
         self._most = most
         self._first = most if first is None else first
         self._limit = connections
@@ -265,13 +281,11 @@ class Router:
         except WireError as error:
             self._refuse(connection, str(error))
             return
+        if wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:
+            self._met(connection)
         if wire.out:
-            if wire.ready and self._greeting.pop(connection, None) is not None:
-                self._silent[connection] = time.monotonic() + FIRST
             self._write(connection, bytes(wire.out))
             wire.out.clear()
-        elif wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:
-            self._silent[connection] = time.monotonic() + FIRST
         if frames:
             if self._silent and self._silent.pop(connection, None) is not None:
                 wire.allow(self._most)
@@ -281,6 +295,23 @@ class Router:
                 self._late[connection] = None
                 self._watch(connection)
             events.append((connection.name, frames))
+
+    def _met(self, connection: Connection) -> None:
+        """Take note of who a peer is that has greeted."""
+        self._silent[connection] = time.monotonic() + FIRST
+        owner = connection.wire.owner
+        if owner:
+            del self._open[connection.name]
+            connection.name = owner + connection.name
+            self._open[connection.name] = connection
+
+    def _wire(self) -> Wire:
+        """Return our side of a new connection."""
+        if self._guard is None:
+            return Wire(b"ROUTER", self._first)
+        from dovetail.transport.curve import Server
+
+        return Server(self._first, self._guard)
 
     def _accept(self) -> None:
         for _ in range(ACCEPTED):
@@ -305,7 +336,8 @@ class Router:
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
-            connection = self._open[name] = Connection(made, name, self._first, self._strangers)
+            connection = Connection(made, name, self._wire(), self._strangers)
+            self._open[name] = connection
             self._greeting[connection] = time.monotonic() + HANDSHAKE
             self._strangers.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
@@ -321,8 +353,8 @@ class Router:
         if len(self._closing) >= TURNED_AWAY:
             made.close()
             return
-        connection = Connection(made, b"", self._most, self._strangers)
-        connection.outbox += zmtp.GREETING + zmtp.error(text)
+        connection = Connection(made, b"", self._wire(), self._strangers)
+        connection.outbox += connection.wire.out + zmtp.error(text)
         connection.closing = now + FAREWELL
         self._closing[connection] = None
         self._strangers.register(made, _READ, connection)
@@ -336,19 +368,19 @@ class Router:
         if connection is None:
             return
         if connection.selector is self._selector:
-            self._write(connection, zmtp.pack(frames))
+            self._write(connection, connection.wire.pack(frames))
             return
         begun = time.thread_time()
-        self._write(connection, zmtp.pack(frames))
+        self._write(connection, connection.wire.pack(frames))
         self.spend(time.thread_time() - begun)
 
     def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
         """Send frames as one message over each of some connections, as ``send`` does over one."""
-        data = zmtp.pack(frames)
+        data = zmtp.pack(frames) if self._guard is None else b""
         for name in names:
             connection = self._open.get(name)
             if connection is not None:
-                self._write(connection, data)
+                self._write(connection, data or connection.wire.pack(frames))
 
     def waiting(self, name: bytes) -> int:
         """Return how many bytes wait for a peer to read."""
@@ -465,10 +497,9 @@ class Router:
 
     def _refuse(self, connection: Connection, text: str) -> None:
         """Say why, then close; what the peer sends meanwhile is thrown away."""
-        log.warning("connection %s closed: %s", connection.name.hex(), text)
+        log.warning("connection %s closed: %s", connection.shown, text)
         self._forget_open(connection)
-        if connection.wire.greeted:
-            connection.outbox += zmtp.error(text)
+        connection.outbox += connection.wire.farewell(text)
         connection.closing = time.monotonic() + FAREWELL
         self._closing[connection] = None
         if connection.outbox:
@@ -478,7 +509,7 @@ class Router:
             self._watch(connection)
 
     def _drop(self, connection: Connection, text: str) -> None:
-        log.warning("connection %s closed: %s", connection.name.hex(), text)
+        log.warning("connection %s closed: %s", connection.shown, text)
         self._end(connection)
 
     def _end(self, connection: Connection) -> None:

@@ -1,7 +1,8 @@
 """ZMTP, ZeroMQ's wire protocol, as a machine without sockets: bytes in, frames and bytes out.
 
 It speaks ZMTP 3.1 with the NULL mechanism, and accepts any 3.x from its peer
-(https://rfc.zeromq.org/spec/23/ and https://rfc.zeromq.org/spec/37/).
+(https://rfc.zeromq.org/spec/23/ and https://rfc.zeromq.org/spec/37/); ``dovetail.transport.curve``
+adds the CURVE mechanism.
 
 Frames are returned as they complete, before the message that they are a part of: each part is a
 message of Dovetail's contract on its own (S3.4), so a bundle of any length needs no more memory than
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 
 ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""
+REFUSED = "400"
+"""The reason in an ERROR command to a program whose key is not let in, as libzmq gives it."""
 COMMAND_MOST = 65_536
 """Bytes in a command."""
 
@@ -23,9 +26,6 @@ _SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
 _VERSION = 12
 """Bytes of a greeting up to the version.  A DEALER sends the rest once it has read the other side's:
 libzmq closes a connection that asks for the wrong mechanism before it has sent its own."""
-_NULL = b"NULL".ljust(20, b"\0")
-GREETING = (_SIGNATURE + b"\x03\x01" + _NULL).ljust(_GREETING, b"\0")
-"""The first bytes that each side sends."""
 PEERS = {
     b"ROUTER": (b"DEALER", b"REQ", b"ROUTER"),
     b"DEALER": (b"ROUTER", b"REP", b"DEALER"),
@@ -37,8 +37,32 @@ class WireError(Exception):
     """The peer broke the protocol, or ended the connection with an ERROR command; the text says how."""
 
 
-class KeyNeeded(WireError):
-    """The peer asks for encryption, which this machine does not speak."""
+class Mismatch(WireError):
+    """The peer asks for another security mechanism than ours; ``theirs`` is its name."""
+
+    def __init__(self, ours: str, theirs: str) -> None:
+        super().__init__(f"it asks for the security mechanism {theirs!r}; expected {ours}")
+        self.theirs = theirs
+
+
+class Told(WireError):
+    """The peer ended the connection with an ERROR command; ``reason`` is what it says."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the other side says: {reason or 'an error'}")
+        self.reason = reason
+        self.frames: list[bytes] = []
+        """What it said before, in the same piece of data."""
+
+
+def greeting(mechanism: str, server: bool = False) -> bytes:
+    """Return the first bytes that a side sends."""
+    name = mechanism.encode().ljust(20, b"\0")
+    return (_SIGNATURE + b"\x03\x01" + name + bytes([server])).ljust(_GREETING, b"\0")
+
+
+GREETING = greeting("NULL")
+"""The first bytes that each side sends without encryption."""
 
 
 def pack(frames: Sequence[bytes]) -> bytes:
@@ -55,23 +79,42 @@ def pack(frames: Sequence[bytes]) -> bytes:
     return b"".join(out)
 
 
-def command(name: bytes, data: bytes = b"") -> bytes:
-    """Return the bytes of a command."""
-    body = len(name).to_bytes() + name + data
+def named(name: bytes, data: bytes = b"") -> bytes:
+    """Return the body of a command."""
+    return len(name).to_bytes() + name + data
+
+
+def framed(body: bytes) -> bytes:
+    """Return the bytes of a command with this body."""
     if len(body) < 256:
         return b"\x04" + len(body).to_bytes() + body
     return b"\x06" + len(body).to_bytes(8, "big") + body
 
 
+def command(name: bytes, data: bytes = b"") -> bytes:
+    """Return the bytes of a command."""
+    return framed(named(name, data))
+
+
+def properties(kind: bytes) -> bytes:
+    """Return what a socket of a type such as ``ROUTER`` says of itself, without a routing identity."""
+    return _property(b"Socket-Type", kind) + _property(b"Identity", b"")
+
+
 def ready(kind: bytes) -> bytes:
-    """Return the READY command of a socket of a type such as ``ROUTER``, without a routing identity."""
-    return command(b"READY", _property(b"Socket-Type", kind) + _property(b"Identity", b""))
+    """Return the READY command of a socket of a type such as ``ROUTER``."""
+    return command(b"READY", properties(kind))
+
+
+def complaint(text: str) -> bytes:
+    """Return the body of an ERROR command."""
+    reason = text.encode()[:ERROR_TEXT]
+    return named(b"ERROR", len(reason).to_bytes() + reason)
 
 
 def error(text: str) -> bytes:
     """Return an ERROR command."""
-    reason = text.encode()[:ERROR_TEXT]
-    return command(b"ERROR", len(reason).to_bytes() + reason)
+    return framed(complaint(text))
 
 
 def _property(name: bytes, value: bytes) -> bytes:
@@ -84,23 +127,43 @@ class Wire:
     Args:
         kind: our socket type, ``ROUTER`` or ``DEALER``.
         most: the bytes that a frame may have.
+        mechanism: the name of our security mechanism; a subclass speaks another than NULL.
     """
 
-    __slots__ = ("_held", "_most", "_need", "greeted", "kind", "out", "ready")
+    __slots__ = (
+        *("_greeting", "_held", "_mechanism", "_most", "_need", "_unused"),
+        *("greeted", "kind", "out", "owner", "ready", "trusted"),
+    )
 
-    def __init__(self, kind: bytes, most: int) -> None:
+    def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
         self.kind = kind
+        self._mechanism = mechanism
+        self._greeting = greeting(mechanism, mechanism != "NULL" and kind == b"ROUTER")
+        self._unused = ~(MORE | LONG)
+        """Flags that no frame with data has."""
         self._most = most
         self._held = bytearray()
         """The beginning of what has not come in full."""
         self._need = 0
         """How many bytes ``_held`` needs before there is anything to read in it."""
-        self.out = bytearray(GREETING if kind == b"ROUTER" else GREETING[:_VERSION])
+        self.out = bytearray(self._greeting if kind == b"ROUTER" else self._greeting[:_VERSION])
         """Bytes to send before anything else; the caller takes them."""
         self.greeted = False
         """Whether the peer's greeting has come."""
         self.ready = False
         """Whether the peer is ready for messages."""
+        self.owner = b""
+        """The public key that the peer has proved to hold; empty without encryption."""
+        self.trusted = True
+        """Whether there is nothing more to prove for the peer before we say who we are."""
+
+    def pack(self, frames: Sequence[bytes]) -> bytes:
+        """Return the bytes of one message of one or more frames."""
+        return pack(frames)
+
+    def farewell(self, text: str) -> bytes:
+        """Return the bytes that tell the peer why we end the connection."""
+        return error(text) if self.greeted else b""
 
     def allow(self, most: int) -> None:
         """Read frames of up to ``most`` bytes from now on."""
@@ -127,6 +190,7 @@ class Wire:
         frames = []
         size = len(data)
         need = 0
+        unused = self._unused
         while size - position >= 2:
             flags = data[position]
             if flags & LONG:
@@ -138,7 +202,7 @@ class Wire:
             else:
                 start = position + 2
                 length = data[position + 1]
-            if flags > 3 or length > self._most or not self.ready:
+            if flags & unused or length > self._most or not self.ready:
                 self._check(flags, length)
             end = start + length
             if end > size:
@@ -146,7 +210,11 @@ class Wire:
                 break
             position = end
             if flags & COMMAND:
-                self._command(data[start:end])
+                try:
+                    self._command(data[start:end])
+                except Told as told:
+                    told.frames = frames
+                    raise
             else:
                 frames.append(data[start:end])
         if position < size:
@@ -161,19 +229,22 @@ class Wire:
         if len(data) > 10 and data[10] < 3:
             raise WireError(f"it speaks version {data[10]} of ZMTP; expected 3 or later")
         mechanism = data[12:32]
-        if len(mechanism) == 20 and mechanism != _NULL:
-            name = mechanism.rstrip(b"\0").decode("ascii", "replace")
-            kind = KeyNeeded if name == "CURVE" else WireError
-            raise kind(f"it asks for the security mechanism {name!r}; expected NULL")
+        if len(mechanism) == 20 and mechanism != self._greeting[12:32]:
+            theirs = mechanism.rstrip(b"\0").decode("ascii", "replace")
+            raise Mismatch(self._mechanism, theirs)
         if len(data) < _GREETING:
             self._held += data
             self._need = 0  # look at each byte, to refuse a stranger at its first wrong one
             return 0
         self.greeted = True
         if self.kind != b"ROUTER":
-            self.out += GREETING[_VERSION:]
-        self.out += ready(self.kind)
+            self.out += self._greeting[_VERSION:]
+        self._begin()
         return _GREETING
+
+    def _begin(self) -> None:
+        """Say what follows the greetings."""
+        self.out += ready(self.kind)
 
     def _check(self, flags: int, length: int) -> None:
         """Refuse the header of a frame."""
@@ -185,6 +256,10 @@ class Wire:
             return
         if not self.ready:
             raise WireError("a message came before READY")
+        if flags & self._unused:
+            raise WireError(
+                f"an encrypted frame begins with the flags 0x{flags:02x}; expected 0 or 2"
+            )
         if length > self._most:
             raise WireError(f"a frame of {length} bytes; at most {self._most} are read")
 
@@ -194,18 +269,26 @@ class Wire:
         if not name or len(name) < length:
             raise WireError("a command without a name")
         if name == b"ERROR":
-            text = data[1 : 1 + data[0]] if data else b""
-            raise WireError(f"the other side says: {text.decode(errors='replace') or 'an error'}")
+            reason = data[1 : 1 + data[0]] if data else b""
+            raise Told(reason.decode(errors="replace"))
         if not self.ready:
-            if name != b"READY":
-                raise WireError(f"the command {_shown(name)} came before READY")
-            self._meet(data)
+            self._shake(name, data)
         elif name == b"PING":
             # Two bytes of time to live, then up to 16 of context, which the answer repeats.
             if len(data) < 2:
                 raise WireError("a PING without a time to live")
-            self.out += command(b"PONG", data[2:18])
+            self._say(named(b"PONG", data[2:18]))
         # Others, such as PONG, mean nothing to us.
+
+    def _say(self, body: bytes) -> None:
+        """Send a command to a peer that is ready."""
+        self.out += framed(body)
+
+    def _shake(self, name: bytes, data: bytes) -> None:
+        """Take a command of the handshake."""
+        if name != b"READY":
+            raise WireError(f"the command {shown(name)} came before READY")
+        self._meet(data)
 
     def _meet(self, data: bytes) -> None:
         """Read the properties of a peer that is ready."""
@@ -222,9 +305,10 @@ class Wire:
         if kind not in PEERS[self.kind]:
             ours = self.kind.decode()
             wanted = PEERS[self.kind][0].decode()
-            raise WireError(f"a socket of type {_shown(kind)} cannot talk to {ours}; use {wanted}")
+            raise WireError(f"a socket of type {shown(kind)} cannot talk to {ours}; use {wanted}")
         self.ready = True
 
 
-def _shown(name: bytes) -> str:
+def shown(name: bytes) -> str:
+    """Return a peer's name of something as text for the log."""
     return name[:20].decode("ascii", "replace") or "unknown"
