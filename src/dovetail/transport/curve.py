@@ -21,6 +21,7 @@ import os
 from collections.abc import Callable, Sequence
 from hmac import compare_digest
 
+from nacl._sodium import ffi, lib
 from nacl.bindings import (
     crypto_box_afternm,
     crypto_box_beforenm,
@@ -36,6 +37,13 @@ from dovetail.transport.zmtp import LONG, Told, WireError
 OVERHEAD = 33
 """Bytes that encryption adds to a frame: the word MESSAGE, a count, a checksum and flags."""
 
+ROOM = 4096
+"""Bytes of the boxes that are made and opened in a place of the connection's own.
+
+``nacl.bindings`` makes a place for each box, checks it twice and copies it once more, which takes two
+thirds of the time of a short one.  So these call what it calls; longer ones go through it."""
+
+_SEAL, _OPEN = lib.crypto_box_easy_afternm, lib.crypto_box_open_easy_afternm
 _INNER_COMMAND = 2
 """The flag of a command in a MESSAGE; 1 says that more frames of the message come."""
 _MESSAGE = b"\x07MESSAGE"
@@ -49,7 +57,10 @@ _HELLO, _COOKIE, _VOUCH = 194, 96, 96
 class _Curve(zmtp.Wire):
     """What both sides have in common."""
 
-    __slots__ = ("_heard", "_incoming", "_outgoing", "_random", "_said", "_shared", "_short")
+    __slots__ = (
+        *("_heard", "_incoming", "_outgoing", "_place", "_random"),
+        *("_room", "_said", "_shared", "_short"),
+    )
 
     def __init__(
         self, kind: bytes, most: int, directions: str, random: Callable[[int], bytes]
@@ -61,6 +72,9 @@ class _Curve(zmtp.Wire):
         self._random = random
         self._short = b""
         """Our short-term secret key."""
+        self._room = bytearray()
+        self._place = ffi.NULL
+        """Where ``_room`` is, for libsodium; it has ``ROOM`` bytes once the peer is ready."""
         self._shared = b""
         """What both short-term keys agree upon."""
         self._said = 0
@@ -87,8 +101,12 @@ class _Curve(zmtp.Wire):
     def _sealed(self, flags: bytes, frame: bytes) -> bytes:
         self._said += 1
         count = self._said.to_bytes(8, "big")
-        box: bytes = crypto_box_afternm(flags + frame, self._outgoing + count, self._shared)
-        size = len(box) + 16
+        size = len(frame) + OVERHEAD
+        if size <= ROOM:
+            _SEAL(self._place, flags + frame, size - 32, self._outgoing + count, self._shared)
+            box: bytes | bytearray = self._room[: size - 16]
+        else:
+            box = crypto_box_afternm(flags + frame, self._outgoing + count, self._shared)
         if size < 256:
             return _SHORT[size] + count + box
         return b"\x02" + size.to_bytes(8, "big") + _MESSAGE + count + box
@@ -107,19 +125,34 @@ class _Curve(zmtp.Wire):
             if count <= self._heard:
                 raise WireError("an encrypted frame came twice, or out of order")
             self._heard = count
-            try:
-                plain = crypto_box_open_afternm(body[16:], self._incoming + count, self._shared)
-            except CryptoError:
-                raise WireError("an encrypted frame that cannot be opened") from None
-            if plain[0] & _INNER_COMMAND:
+            size = len(body) - 16
+            if size <= ROOM:
+                nonce = self._incoming + count
+                if _OPEN(self._place, body[16:], size, nonce, self._shared):
+                    raise WireError("an encrypted frame that cannot be opened")
+                flags, plain = self._room[0], bytes(self._room[1 : size - 16])
+            else:
                 try:
-                    super()._command(plain[1:])
+                    opened = crypto_box_open_afternm(
+                        body[16:], self._incoming + count, self._shared
+                    )
+                except CryptoError:
+                    raise WireError("an encrypted frame that cannot be opened") from None
+                flags, plain = opened[0], opened[1:]
+            if flags & _INNER_COMMAND:
+                try:
+                    super()._command(plain)
                 except Told as told:
                     told.frames = frames
                     raise
             else:
-                frames.append(plain[1:])
+                frames.append(plain)
         return frames
+
+    def _meet(self, data: bytes) -> None:
+        super()._meet(data)
+        self._room = bytearray(ROOM)
+        self._place = ffi.from_buffer(self._room)
 
     def _command(self, body: bytes) -> None:
         """Take a command that is not encrypted."""
