@@ -77,6 +77,7 @@ PLACES = {
     "tests/protocol": "fast",
     "tests/testing": "fast",
     "tests/transport": "processes",
+    "tests/transport/test_curve.py": "fast",
     "tests/transport/test_zmtp.py": "fast",
     "tests/web": "processes",
     "tests/web/test_cost.py": "fast",
