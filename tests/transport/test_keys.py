@@ -504,8 +504,11 @@ def test_the_lines_are_the_same_with_the_other_at_one_end(ends: str) -> None:
     guard, key = pair()
     others = keys.make(guard.key.public)
     wrong = Key(key.public, key.secret, others.public)
-    cases = [(guard, others, "does not accept this program's key"), (guard, wrong, "breaks off each"),
-             (None, key, "uses no keys")]  # fmt: skip
+    cases: list[tuple[keys.Guard | None, Key | None, str]] = [
+        (guard, others, "does not accept this program's key"),
+        (guard, wrong, "breaks off each"),
+        (None, key, "uses no keys"),
+    ]
     if connecting is dealer_module.Dealer:  # libzmq's does not say it
         cases.append((guard, None, "lets in only programs with a key"))
     for lock, mine, text in cases:

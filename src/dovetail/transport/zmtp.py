@@ -187,7 +187,7 @@ class Wire:
             position = self._greet(data)
             if not position:
                 return []
-        frames = []
+        frames: list[bytes] = []
         size = len(data)
         need = 0
         unused = self._unused
