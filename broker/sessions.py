@@ -280,6 +280,7 @@ class Sessions:
                 else:
                     peer.outbox.tell(m.Error(error.code, str(error)))
                     self.drop(peer, str(error), now)
+                    self._tables.dropped[peer.outbox.address] = ""  # it has just heard why
             else:
                 peer.allowance = access.allowance(name)
 

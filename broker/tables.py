@@ -59,7 +59,7 @@ class Tables:
         self.slowed: dict[Address, float] = {}
         """Connections that are not to be read, and for how many seconds."""
         self.dropped: dict[Address, str] = {}
-        """Connections to close, and why."""
+        """Connections to close, and why; the reason is empty if it has been told."""
         self._strangers: dict[Address, int] = {}
 
     def keeps(self, peer: Peer, name: str) -> bool:

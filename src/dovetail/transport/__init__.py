@@ -51,7 +51,10 @@ class AnyRouter(Protocol):
         ...
 
     def drop(self, connection: Any, why: str) -> None:
-        """Close a connection once it has taken what is to be sent, where the transport can do that."""
+        """Close a connection once it has taken what is to be sent, where the transport can do that.
+
+        The log and the peer are told ``why``, unless it is empty.
+        """
         ...
 
     def admit(self, connection: Any) -> None:

@@ -469,7 +469,10 @@ class Router:
         return max(0.0, min(self._paused.values(), default=now + 1.0) - now)
 
     def drop(self, name: bytes, why: str) -> None:
-        """Close a connection once it has taken what is to be sent."""
+        """Close a connection once it has taken what is to be sent.
+
+        The log and the peer are told why, unless that is empty: the peer knows, and nobody needs to look into it.
+        """
         connection = self._open.get(name)
         if connection is not None:
             connection.backlog = []
@@ -496,10 +499,11 @@ class Router:
             self._strangers.register(self._listener.socket, _READ, None)
 
     def _refuse(self, connection: Connection, text: str) -> None:
-        """Say why, then close; what the peer sends meanwhile is thrown away."""
-        log.warning("connection %s closed: %s", connection.shown, text)
+        """Say why, unless that is empty, then close; what the peer sends meanwhile is thrown away."""
+        if text:
+            log.warning("connection %s closed: %s", connection.shown, text)
+            connection.outbox += connection.wire.farewell(text)
         self._forget_open(connection)
-        connection.outbox += connection.wire.farewell(text)
         connection.closing = time.monotonic() + FAREWELL
         self._closing[connection] = None
         if connection.outbox:
