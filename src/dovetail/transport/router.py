@@ -471,7 +471,7 @@ class Router:
     def drop(self, name: bytes, why: str) -> None:
         """Close a connection once it has taken what is to be sent.
 
-        The log and the peer are told why, unless that is empty: the peer knows, and nobody needs to look into it.
+        The log and the peer are told why, unless that is empty.
         """
         connection = self._open.get(name)
         if connection is not None:
