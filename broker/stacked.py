@@ -26,8 +26,11 @@ from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
-PAIR = 64
-"""Slots from which on a run over sockets has two groups, so that one is played while the other waits."""
+PAIR = 512
+"""Slots from which on a run over sockets has two groups, so that one is played while the other waits.
+
+With fewer, the calls of a second batch cost more time than is won.
+"""
 
 
 def suits(asked: m.Run, agents: list[Instance]) -> bool:

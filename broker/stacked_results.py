@@ -49,20 +49,19 @@ class Results:
         names = [agent.agent for agent in run.agents]
         own = [agent.number for agent in run.agents]
         numbers = [column[slots].tolist() for column in (stack.index, stack.number, stack.seed)]
-        accounts = zip(*(column[slots].tolist() for column in stack.accounts()), strict=True)
-        episodes = zip(overs, *numbers, accounts, stack.histories(slots), strict=True)
+        # Flat, since thousands of short lists cost more than what is in them.
+        accounts = (column[slots].reshape(-1).tolist() for column in stack.accounts())
+        every = [
+            m.SeatResult(names[place], own[place], total, decisions, seconds, breaches, 0, refused)
+            for place, total, decisions, seconds, breaches, refused in zip(*accounts, strict=True)
+        ]
+        size = stack.match.spec.seats
+        parts = (every[at : at + size] for at in range(0, len(every), size))
+        episodes = zip(overs, *numbers, parts, stack.histories(slots), strict=True)
         found = []
-        for over, index, number, seed, account, (actions, turns) in episodes:
+        for over, index, number, seed, seats, (actions, turns) in episodes:
             ending = over.ending
             scored = ending.scored
-            seats = [
-                m.SeatResult(
-                    names[place], own[place], total, decisions, seconds, breaches, 0, refused
-                )
-                for place, total, decisions, seconds, breaches, refused in zip(
-                    *account, strict=True
-                )
-            ]
             if stack.measured:
                 for seat, result in enumerate(seats):
                     result.measures = stack.means(over.slot, seat)

@@ -499,9 +499,15 @@ def test_an_environment_that_does_not_offer_it_plays_singly() -> None:
 
 
 def test_a_large_run_over_sockets_has_two_groups() -> None:
-    table = Stack(episodes=90, concurrency=71)
+    table = Stack(episodes=900, concurrency=513)
     other = table.environment.hears(m.Open)
-    assert (table.opened.slots, other.slots) == (36, 35)
+    assert (table.opened.slots, other.slots) == (257, 256)
+
+
+def test_a_smaller_run_over_sockets_has_one_group() -> None:
+    table = Stack(episodes=900, concurrency=511)
+    assert table.opened.slots == 511
+    assert not table.environment.heard
 
 
 def test_an_agent_that_leaves_ends_its_run() -> None:

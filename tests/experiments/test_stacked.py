@@ -15,6 +15,7 @@ from dovetail import Agent, BatchAgent, Decision, End, Environment, InProcess, S
 from dovetail.agent_servers.agent import RESIGN, Lookahead, Needs
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.host import AgentHost
+from dovetail.broker import stacked as stacked_runs
 from dovetail.broker.server import Server
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.environment import IllegalAction
@@ -216,8 +217,11 @@ def test_one_instance_in_several_seats(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rotate", [False, True])
-def test_compiled_peers_give_the_same_over_the_wire(rotate: bool) -> None:
+def test_compiled_peers_give_the_same_over_the_wire(
+    rotate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every message is encoded and read as over a socket; the host is compiled or plays copies."""
+    monkeypatch.setattr(stacked_runs, "PAIR", 64)  # two groups
 
     class Plain(ConnectFour):
         name = "plain"
