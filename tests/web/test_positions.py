@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Scene, Seated
-from dovetail.web.positions import drawn, encode, plain
+from dovetail.web.positions import drawn, encode, picture, plain
 
 CELLS = [Cell(0, 0), Cell(1, 0)]
 
@@ -57,3 +57,11 @@ def test_a_scene_that_contradicts_itself_is_one_line(scene: Any, what: str) -> N
 def test_values_of_the_wire_become_json() -> None:
     value = {1: np.array([1, 2]), "b": b"xy", "n": math.nan, "t": (1, None)}
     assert plain(value) == {"1": [1, 2], "b": "2 bytes", "n": None, "t": [1, None]}
+
+
+def test_pieces_bear_the_letter_by_which_their_seat_is_called() -> None:
+    pieces = [Piece(0, "disc", 0), Piece(1, "disc", 1)]
+    scene = Scene(2, 1, CELLS, pieces, seats=[Seated("X"), Seated("Black")])
+    text = picture({"scene": drawn(scene)[0]}, "svg").decode()
+    assert text.count("<text") == 1
+    assert ">X</text>" in text
