@@ -133,8 +133,8 @@ def thoughts(browser: Any, url: str) -> None:
     page.locator("h1").click()
     page.keyboard.press("Home")
     for _ in range(6):
-        page.wait_for_selector("#board .weight")
         page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#status:has-text('Turn 6.')")
     page.wait_for_selector("#board .weight")
     page.screenshot(path=str(IMAGES / "page_thoughts.png"))
     page.close()

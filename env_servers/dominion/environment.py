@@ -85,7 +85,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dominion(Environment):
-    """Dominion: two to four seats build decks from a common supply; most points in the own cards win.
+    """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
     cards in play, supply, trash, the others' cards as far as they are known, and the state of the
