@@ -6,12 +6,15 @@ the attacker.  Episodes must be the same as without an attack.
 The machine's other work shows in the speed; the processor time that the broker needs for a turn of the
 honest match hardly feels it.
 
-    python -m bench.attacks [ATTACK ...]
+    python -m bench.attacks [--guarded] [ATTACK ...]
+
+With --guarded the broker has keys, and the attacker has one that it lets in.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,10 +23,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.journal import KEY, make_keys
 from bench.measure import processor
 from dovetail import Experiment
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.transport import keys
 from dovetail.transport.dealer import Dealer
 
 SECONDS = 4.0
@@ -34,9 +39,14 @@ RECOVERY = 2.0
 """Seconds from the end of an attack to the measurement after it."""
 
 
+def connect(address: str, first: bytes) -> Dealer:
+    """Return a connection that says something first."""
+    return Dealer(address, lambda: first, keys.chosen(None))
+
+
 def dealer(address: str, role: Any = "observer", **fields: Any) -> Dealer:
     """Return a connection that has said hello, or was refused."""
-    made = Dealer(address, lambda: codec.encode(m.Hello(m.VERSION, role, **fields)))
+    made = connect(address, codec.encode(m.Hello(m.VERSION, role, **fields)))
     end = time.monotonic() + 5.0
     while not made.receive(0.05) and time.monotonic() < end:
         pass
@@ -62,7 +72,7 @@ def hellos(address: str, **fields: Any) -> None:
     """Say hello over connection after connection, and keep 57 of them."""
     kept: list[Dealer] = []
     while True:
-        made = Dealer(address, lambda: codec.encode(m.Hello(m.VERSION, "environment", **fields)))
+        made = connect(address, codec.encode(m.Hello(m.VERSION, "environment", **fields)))
         made.receive(0.2)
         kept.append(made)
         if len(kept) > 57:
@@ -83,7 +93,7 @@ def watchers(address: str) -> None:
 def strangers(address: str) -> None:
     """Send what is not a message, without a session."""
     while True:
-        peer = Dealer(address, lambda: b"\xc1")
+        peer = connect(address, b"\xc1")
         with contextlib.suppress(OSError):
             for _ in range(50):
                 peer.receive(0.0)
@@ -148,6 +158,8 @@ def main(names: list[str]) -> None:
     """Print a line for each attack."""
     if names[:1] == ["--attack"]:
         ATTACKS[names[1]](names[2])
+    guarded = "--guarded" in names
+    names = [name for name in names if name != "--guarded"]
     print(f"{'':18} {'turns/s':>8} {'during':>8} {'after':>8} {'broker, µs/turn':>24}")
     print(
         f"{'attack':18} {'before':>8} {'/before':>8} {'/before':>8} {'before':>8}"
@@ -157,6 +169,10 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             address = f"ipc://{folder}/broker"
             broker = ["-m", "dovetail", "broker", "--journal", "none", "--bind", address]
+            if guarded:
+                make_keys(Path(folder))
+                broker += ["--access", f"{folder}/access.toml"]
+                os.environ[keys.FILE] = f"{folder}/{KEY}"
             with (
                 program(*broker) as served,
                 program("-m", "dovetail", "env", "connect_four", "--connect", address),

@@ -72,9 +72,8 @@ class _Curve(zmtp.Wire):
         self._random = random
         self._short = b""
         """Our short-term secret key."""
-        self._room = bytearray()
-        self._place = ffi.NULL
-        """Where ``_room`` is, for libsodium; it has ``ROOM`` bytes once the peer is ready."""
+        self._place = self._room = ffi.NULL
+        """Where boxes are made and opened, for libsodium and for us, once the peer is ready."""
         self._shared = b""
         """What both short-term keys agree upon."""
         self._said = 0
@@ -90,26 +89,30 @@ class _Curve(zmtp.Wire):
 
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of one message of one or more frames, encrypted."""
-        last = len(frames) - 1
-        return b"".join(
-            [
-                self._sealed(b"\x01" if index < last else b"\x00", frame)
-                for index, frame in enumerate(frames)
-            ]
-        )
+        return self._sealed(frames, b"\x00")
 
-    def _sealed(self, flags: bytes, frame: bytes) -> bytes:
-        self._said += 1
-        count = self._said.to_bytes(8, "big")
-        size = len(frame) + OVERHEAD
-        if size <= ROOM:
-            _SEAL(self._place, flags + frame, size - 32, self._outgoing + count, self._shared)
-            box: bytes | bytearray = self._room[: size - 16]
-        else:
-            box = crypto_box_afternm(flags + frame, self._outgoing + count, self._shared)
-        if size < 256:
-            return _SHORT[size] + count + box
-        return b"\x02" + size.to_bytes(8, "big") + _MESSAGE + count + box
+    def _sealed(self, frames: Sequence[bytes], flags: bytes) -> bytes:
+        """Return the bytes of frames; ``flags`` are those of the last."""
+        said, outgoing, shared = self._said, self._outgoing, self._shared
+        place, room = self._place, self._room
+        last = len(frames) - 1
+        out: list[bytes] = []
+        for index, frame in enumerate(frames):
+            said += 1
+            count = said.to_bytes(8, "big")
+            size = len(frame) + OVERHEAD
+            plain = b"\x01" + frame if index < last else flags + frame
+            if size <= ROOM:
+                _SEAL(place, plain, size - 32, outgoing + count, shared)
+                box: bytes = room[: size - 16]
+            else:
+                box = crypto_box_afternm(plain, outgoing + count, shared)
+            if size < 256:
+                out += (_SHORT[size], count, box)
+            else:
+                out += (b"\x02", size.to_bytes(8, "big"), _MESSAGE, count, box)
+        self._said = said
+        return b"".join(out)
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes from the peer; return the frames that they complete.
@@ -117,42 +120,43 @@ class _Curve(zmtp.Wire):
         Raises:
             WireError: the peer broke the protocol; the connection is of no more use.
         """
+        bodies = super().feed(data)
+        if not bodies:
+            return bodies
+        incoming, shared, heard = self._incoming, self._shared, self._heard
+        place, room = self._place, self._room
         frames: list[bytes] = []
-        for body in super().feed(data):
+        for body in bodies:
             count = body[8:16]
-            if body[:8] != _MESSAGE or len(body) < OVERHEAD:
-                raise WireError("a frame that is not encrypted")
-            if count <= self._heard:
-                raise WireError("an encrypted frame came twice, or out of order")
-            self._heard = count
             size = len(body) - 16
+            if size < 17 or body[:8] != _MESSAGE:
+                raise WireError("a frame that is not encrypted")
+            if count <= heard:
+                raise WireError("an encrypted frame came twice, or out of order")
+            self._heard = heard = count
             if size <= ROOM:
-                nonce = self._incoming + count
-                if _OPEN(self._place, body[16:], size, nonce, self._shared):
+                if _OPEN(place, body[16:], size, incoming + count, shared):
                     raise WireError("an encrypted frame that cannot be opened")
-                flags, plain = self._room[0], bytes(self._room[1 : size - 16])
+                plain: bytes = room[: size - 16]
             else:
                 try:
-                    opened = crypto_box_open_afternm(
-                        body[16:], self._incoming + count, self._shared
-                    )
+                    plain = crypto_box_open_afternm(body[16:], incoming + count, shared)
                 except CryptoError:
                     raise WireError("an encrypted frame that cannot be opened") from None
-                flags, plain = opened[0], opened[1:]
-            if flags & _INNER_COMMAND:
-                try:
-                    super()._command(plain)
-                except Told as told:
-                    told.frames = frames
-                    raise
-            else:
-                frames.append(plain)
+            if not plain[0] & _INNER_COMMAND:
+                frames.append(plain[1:])
+                continue
+            try:
+                super()._command(plain[1:])
+            except Told as told:
+                told.frames = frames
+                raise
         return frames
 
     def _meet(self, data: bytes) -> None:
         super()._meet(data)
-        self._room = bytearray(ROOM)
-        self._place = ffi.from_buffer(self._room)
+        self._place = ffi.new("unsigned char[]", ROOM)
+        self._room = ffi.buffer(self._place)
 
     def _command(self, body: bytes) -> None:
         """Take a command that is not encrypted."""
@@ -161,7 +165,7 @@ class _Curve(zmtp.Wire):
         super()._command(body)
 
     def _say(self, body: bytes) -> None:
-        self.out += self._sealed(bytes((_INNER_COMMAND,)), body)
+        self.out += self._sealed([body], bytes((_INNER_COMMAND,)))
 
     def farewell(self, text: str) -> bytes:
         """Return the bytes that tell the peer why we end the connection.
@@ -170,7 +174,7 @@ class _Curve(zmtp.Wire):
         """
         if not self.ready:
             return b""
-        return self._sealed(bytes((_INNER_COMMAND,)), zmtp.complaint(text))
+        return self._sealed([zmtp.complaint(text)], bytes((_INNER_COMMAND,)))
 
     # -- the handshake -----------------------------------------------------------------------------
 
