@@ -119,12 +119,13 @@ class Watching:
             self._show(turn, scene, thoughts, audience)
 
     def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
-        shown = replace(
-            turn,
-            scene=turn.scene if scene else None,
-            thoughts=turn.thoughts if thoughts else [],
-        )
-        self._out.messages.append((audience, shown))
+        if (turn.scene is not None and not scene) or (turn.thoughts and not thoughts):
+            turn = replace(
+                turn,
+                scene=turn.scene if scene else None,
+                thoughts=turn.thoughts if thoughts else [],
+            )
+        self._out.messages.append((audience, turn))
 
     def tell(
         self, run: Run, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
