@@ -86,11 +86,15 @@ def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return found + ["| " + " | ".join(line) + " |" for line in lines]
 
 
+def _seeds(found: Found) -> int:
+    return len({each.unit["seed"] for each in found.records})
+
+
 def ran(found: Found) -> str:
     """Return the size at which a row was run, in words."""
     if found.size is None:
         return "not run"
-    text = found.row.sizes[found.size].label(len({each.unit["seed"] for each in found.records}))
+    text = found.row.sizes[found.size].label(_seeds(found))
     return text if found.whole else f"{text}; {len(found.records)} pieces so far"
 
 
@@ -116,6 +120,8 @@ def section(whole: Study, found: Found) -> list[str]:
     drawn = found.drawn
     lines += table([*drawn.columns, "run at"], [[*each, ran(found)] for each in drawn.lines])
     option = "" if found.size == "study" else f" --{found.size}"
+    if _seeds(found) != row.sizes[found.size].seeds:
+        option += f" --seeds {_seeds(found)}"
     dates = sorted({each.date for each in found.records})
     seconds = sum(each.seconds for each in found.records)
     facts = [

@@ -86,7 +86,8 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
     with here as experiment:
         player = experiment.create("random")
         results = experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
-    here.server.pump(feed.LONGEST)
+    while here.server._feed.gathered:  # what was gathered last goes when its time has come
+        here.server.pump(feed.LONGEST)
     one = lines.turns(b"one")
     assert len(one) == sum(each.turns + 1 for each in results)
     assert lines.turns(b"two") == one
