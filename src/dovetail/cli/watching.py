@@ -280,6 +280,8 @@ def watch(
 
 def _follow(broker: Experiment, run: int | None, delay: float, everything: bool) -> None:
     followed: int | None = None
+    told: dict[int, int] = {}
+    """By episode, the latest turn that was printed."""
     last = time.monotonic()
     while True:
         quiet = True
@@ -292,8 +294,13 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
                 if followed != turn.episode:
                     continue
             last = now
+            if turn.reason is None and told.get(turn.episode) == turn.turn:
+                continue  # only its clocks are new
+            told[turn.episode] = turn.turn
             print(describe(turn), flush=True)
             over = turn.terminated or turn.truncated or turn.reason is not None
+            if over:
+                del told[turn.episode]
             if delay:
                 time.sleep(delay)
             if over and not everything:
