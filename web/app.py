@@ -92,9 +92,8 @@ class Page:
         """Return them."""
         play = [
             Route("/play", self.choose),
-            Route(
-                "/play/{environment:path}", self.form
-            ),  # a name may have slashes, such as ALE/Pong-v5
+            # A name may have slashes, such as ALE/Pong-v5.
+            Route("/play/{environment:path}", self.form),
             Route("/play/{environment:path}", self.begin, methods=["POST"]),
             Route("/table/{key}", self.table),
             Route("/table/{key}/leave", self.leave, methods=["POST"]),
