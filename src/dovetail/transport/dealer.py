@@ -121,18 +121,19 @@ class Dealer:
         wire = self._wire
         try:
             frames = wire.feed(data)
-        except Mismatch as error:
-            if error.theirs == "CURVE":
+        # A name for each: compiled, one name has the type of the first.
+        except Mismatch as mismatch:
+            if mismatch.theirs == "CURVE":
                 raise self._refused(needs_key(self._endpoint.text)) from None
-            if error.theirs == "NULL":
+            if mismatch.theirs == "NULL":
                 raise self._refused(uses_no_keys(self._endpoint.text)) from None
-            self._lost(str(error))
+            self._lost(str(mismatch))
             return []
-        except Told as error:
-            if self._key is not None and not wire.ready and error.reason == REFUSED:
+        except Told as told:
+            if self._key is not None and not wire.ready and told.reason == REFUSED:
                 raise self._refused(refuses_key(self._endpoint.text)) from None
-            self._lost(str(error))
-            return error.frames
+            self._lost(str(told))
+            return told.frames
         except WireError as error:
             self._broken_off(str(error))
             return []
