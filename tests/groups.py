@@ -59,6 +59,7 @@ PLACES = {
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_formats.py": "fast",
     "tests/experiments/test_mistakes.py": "processes",
+    "tests/experiments/test_modes.py": "processes",
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
     "tests/experiments/test_shards.py": "processes",
