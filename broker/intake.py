@@ -13,12 +13,13 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 
-def halves(frames: list[bytes]) -> list[list[bytes]]:
+def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
     """Split what came over a connection at once, so that what follows from the first half is sent first.
 
     Otherwise all matches move together from one program to the next, and only one of them works.
+    Without ``several`` cores only one works anyhow, and what came is not split.
     """
-    if len(frames) < 3:  # a system call more would not pay
+    if not several or len(frames) < 3:  # a system call more would not pay
         return [frames]
     middle = (len(frames) + 1) // 2
     return [frames[:middle], frames[middle:]]

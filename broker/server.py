@@ -22,6 +22,7 @@ from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.local import Local
 from dovetail.broker.outbox import Address, Audience
+from dovetail.peer.cores import Cores
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
 from dovetail.transport.keys import Guard, Key
@@ -80,6 +81,7 @@ class Server:
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
+        self._cores = Cores()
         self._router: transport.AnyRouter | None = None
         if bind is not None:
             guard = None if key is None else Guard(key, lambda key: self.core.tables.admits(key))
@@ -206,7 +208,7 @@ class Server:
                     live.events.append((arrived, connection, None))
                 core.lost(connection, arrived)
                 continue
-            for half, portion in enumerate(halves(frames)):
+            for half, portion in enumerate(halves(frames, self._cores.several(arrived))):
                 if half:
                     self._commit(arrived)  # peers have work meanwhile
                 if live is not None:
@@ -214,9 +216,8 @@ class Server:
                 self._intake.take(connection, portion, arrived)
             if len(frames[-1]) > LARGE:
                 self._commit(arrived)
-            for each, seconds in core.tables.slowed.items():
-                router.pause(each, seconds)
-            core.tables.slowed.clear()
+            while core.tables.slowed:
+                router.pause(*core.tables.slowed.popitem())
 
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
@@ -303,12 +304,10 @@ class Server:
         self, addresses: list[Address], messages: list[m.Message], frames: list[bytes]
     ) -> None:
         """Send watchers what was gathered for them."""
-        remote = []
         for address in addresses:
             if type(address) is Local:
                 self._deliver(address, messages)
-            else:
-                remote.append(address)
+        remote = [each for each in addresses if type(each) is not Local]
         if remote and self._router is not None:
             self._router.spread(remote, frames)
 

@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 
 from dovetail.broker.intake import halves
-from dovetail.peer import serving
+from dovetail.peer import cores, serving
+from dovetail.peer.cores import Cores
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 
@@ -50,9 +51,20 @@ class Sends:
         self.sent.append(list(messages))
 
 
-def sends(host: Echo, count: int) -> list[list[int]]:
+class Given(Cores):
+    """So many cores."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+
+    def several(self, now: float) -> bool:
+        return self._count > 1
+
+
+def sends(host: Echo, count: int, among: int = 2) -> list[list[int]]:
     link, messages = Sends(), [m.Action(number, 0, 0) for number in range(count)]
-    serving._answer(cast(Link, link), host, [*messages])
+    serving._answer(cast(Link, link), host, [*messages], Given(among))
     return [[cast(m.Action, each).episode for each in sent] for sent in link.sent]
 
 
@@ -65,10 +77,25 @@ def test_a_peer_sends_the_first_half_of_its_answers_at_once(
     assert sends(Echo(), 2) == [[0, 1]]
     assert sends(Echo(), 5) == [[0, 1, 2], [3, 4]]
     assert sends(Echo(together=True), 5) == [[0, 1, 2, 3, 4]]
+    assert sends(Echo(), 5, among=1) == [[0, 1, 2, 3, 4]]
 
 
 def test_the_broker_takes_in_what_came_at_once_in_halves() -> None:
     frames = [bytes([number]) for number in range(5)]
-    assert halves(frames) == [frames[:3], frames[3:]]
-    assert halves(frames[:2]) == [frames[:2]]
-    assert halves([]) == [[]]
+    assert halves(frames, True) == [frames[:3], frames[3:]]
+    assert halves(frames[:2], True) == [frames[:2]]
+    assert halves([], True) == [[]]
+    assert halves(frames, False) == [frames]
+
+
+def test_the_cores_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Cores()
+    monkeypatch.setattr(cores, "available", lambda: 1)
+    assert not found.several(10.0)
+    monkeypatch.setattr(cores, "available", lambda: 2)
+    assert not found.several(10.0 + cores.LOOK / 2)
+    assert found.several(10.0 + cores.LOOK)
+
+
+def test_every_program_has_a_core() -> None:
+    assert cores.available() >= 1

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
+from dovetail.peer.cores import Cores
 from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -78,10 +79,11 @@ def serve_host(
         try:
             if ready is not None and link.session.welcome is not None:
                 ready(link.session.welcome)
+            cores = Cores()
             while not stop.is_set() and not link.departed:
                 messages = link.receive(None)
                 if messages:
-                    _answer(link, host, messages)
+                    _answer(link, host, messages, cores)
         finally:
             link.close()
             host.handle([m.Bye()])
@@ -107,13 +109,16 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _answer(link: Link, host: Host, messages: list[m.Message]) -> None:
+def _answer(link: Link, host: Host, messages: list[m.Message], cores: Cores) -> None:
     last = time.monotonic()
-    half = max(2, (len(messages) + 1) // 2)  # the broker works on it while the rest is answered
+    most = len(messages)
+    if cores.several(last):
+        most = (most + 1) // 2  # the broker works on it while the rest is answered
+    most = max(2, most)
 
     def between(answers: list[m.Message]) -> None:
         nonlocal last
-        if len(answers) >= half or time.monotonic() - last > PROMPT:
+        if len(answers) >= most or time.monotonic() - last > PROMPT:
             _send(link, host, answers)
             answers.clear()
             last = time.monotonic()
