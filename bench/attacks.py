@@ -3,6 +3,10 @@
 Each party is its own process, on loopback: a broker, an environment, an agent, the experiment here, and
 the attacker.  Episodes must be the same as without an attack.
 
+The attacker has the machine's last processor to itself, and the others share the rest: what it spends on its
+own work, such as encrypting 16 MB, costs no one else's machine anything.  The last column but one is how
+much of its processor it used.
+
 The machine's other work shows in the speed; the processor time that the broker needs for a turn of the
 honest match hardly feels it.
 
@@ -114,6 +118,20 @@ ATTACKS: dict[str, Callable[[str], None]] = {
 }
 
 
+def settle() -> set[int]:
+    """Leave the last processor to the attacker; return the attacker's processors.
+
+    They are all there are if there is only one, or if the system cannot say.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return set()
+    every = os.sched_getaffinity(0)
+    last = {max(every)}
+    if every != last:
+        os.sched_setaffinity(0, every - last)
+    return last
+
+
 @contextlib.contextmanager
 def program(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program until the end of the block."""
@@ -160,10 +178,11 @@ def main(names: list[str]) -> None:
         ATTACKS[names[1]](names[2])
     guarded = "--guarded" in names
     names = [name for name in names if name != "--guarded"]
+    apart = settle()
     print(f"{'':18} {'turns/s':>8} {'during':>8} {'after':>8} {'broker, µs/turn':>24}")
     print(
         f"{'attack':18} {'before':>8} {'/before':>8} {'/before':>8} {'before':>8}"
-        f"{'during':>8}{'after':>8} {'peak':>9}  episodes"
+        f"{'during':>8}{'after':>8} {'peak':>9} {'attacker':>9}  episodes"
     )
     for name in names or ATTACKS:
         with tempfile.TemporaryDirectory() as folder:
@@ -183,16 +202,20 @@ def main(names: list[str]) -> None:
                 player = experiment.create("random", seed=1)
                 speed(experiment, player, served.pid)
                 before, cost, expected = speed(experiment, player, served.pid)
-                with program("-m", "bench.attacks", "--attack", name, address):
+                with program("-m", "bench.attacks", "--attack", name, address) as attacker:
+                    if apart:
+                        os.sched_setaffinity(attacker.pid, apart)
                     time.sleep(1.0)
+                    begun, used = time.monotonic(), processor(attacker.pid)
                     during, cost_during, seen = speed(experiment, player, served.pid)
+                    busy = (processor(attacker.pid) - used) / (time.monotonic() - begun)
                 time.sleep(RECOVERY)
                 after, cost_after, again = speed(experiment, player, served.pid)
                 same = "the same" if seen == again == expected else "DIFFERENT"
                 peak = memory(served.pid)
             print(
                 f"{name:18} {before:8.0f} {during / before:8.2f} {after / before:8.2f} "
-                f"{cost:8.0f}{cost_during:8.0f}{cost_after:8.0f} {peak:6.0f} MB  {same}",
+                f"{cost:8.0f}{cost_during:8.0f}{cost_after:8.0f} {peak:6.0f} MB {busy:9.2f}  {same}",
                 flush=True,
             )
 

@@ -113,7 +113,7 @@ class Episodes:
         if ending is None and turn.turn < episode.opening.turns:
             self._open(run, play, now)
             return
-        interest = self._watching.of(run) if self._watching.peers else None
+        interest = self._watching.of(run) if self._watching.attended else None
         if interest is not None or episode.think:
             episode.think = interest is not None and interest.thoughts[play.seen]
         if ending is None and not episode.rules.stepwise:
@@ -213,11 +213,13 @@ class Episodes:
             play.stop(now)
 
     def back(self, peer: Peer, now: float) -> None:
-        """Start the clocks of a peer again that has come back."""
+        """Start the clocks of a peer again that has come back, and show it what it watches."""
         for run, play in self._all.values():
             if play.stopped and play.go(peer, now):
                 self._matches.watch(play.match)
                 self._timed(run, play, now)
+        for asked in peer.watching.values():
+            self.watched(peer, asked, now)
 
     # -- what a run has done ---------------------------------------------------------------------
 
@@ -292,8 +294,8 @@ class Episodes:
 
     def _pace(self, run: Run, play: Play, now: float) -> Pace | None:
         """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""
-        if self._watching.peers and now >= play.rest:
-            return self._watching.of(run).pace
+        if now >= play.rest:
+            return self._watching.pace(run)
         return None
 
     def _timed(self, run: Run, play: Play, now: float) -> None:

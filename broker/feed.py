@@ -18,7 +18,8 @@ SHARE = 0.1
 LONGEST = 0.25
 """Seconds that a watcher waits at most for what it is sent."""
 HELD = 1 << 16
-"""Bytes gathered from which on no turns are added but the last of each episode."""
+"""Bytes gathered from which on no turns are added but the last of each episode; fewer where sending so
+many, to so many watchers, would take more than its share even with the longest wait."""
 FULL = 4 * HELD
 """Bytes gathered from which on nothing is added."""
 
@@ -53,8 +54,11 @@ class Feed:
         self.gathered: list[tuple[Audience, m.Message, bytes]] = []
         """To whom, what, and its frame."""
         self._size = 0
-        self._audiences: dict[Audience, None] = {}
-        """To whom that goes."""
+        self._held: float = HELD
+        self._took = 0.0
+        """Seconds that the last sending took."""
+        self._audiences: dict[Audience, frozenset[Address]] = {}
+        """To whom that goes, and who of them was there when the first of it was gathered."""
         self._ahead: dict[Address, int] = {}
         """How much of it each address was sent already that was sent any."""
         self._next = 0.0
@@ -67,20 +71,22 @@ class Feed:
 
     def add(self, audience: Audience, message: m.Message) -> None:
         """Gather a message for an audience."""
-        if self._size > (HELD if _spare(message) else FULL):
+        if self._size > (self._held if _spare(message) else FULL):
             return
         for frame in encode([message]):
             self.gathered.append((audience, message, frame))
-            self._audiences[audience] = None
+            if audience not in self._audiences:
+                self._audiences[audience] = frozenset(audience.addresses())
             self._size += len(frame)
 
     def catch_up(self, address: Address) -> list[m.Message]:
         """Return what an address was not sent yet, since it is about to be sent something else."""
-        if not any(each.has(address) for each in self._audiences):
+        theirs = [to for to, there in self._audiences.items() if address in there]
+        if not theirs:
             return []
         start = self._ahead.get(address, 0)
         self._ahead[address] = len(self.gathered)
-        return [message for to, message, _ in self.gathered[start:] if to.has(address)]
+        return [message for to, message, _ in self.gathered[start:] if to in theirs]
 
     def flush(self) -> None:
         """Send what was gathered; then wait, so that this takes no more than its share of the time."""
@@ -104,8 +110,14 @@ class Feed:
         self.gathered.clear()
         self._audiences.clear()
         self._ahead.clear()
-        self._size = 0
         took = time.thread_time() - begun
+        most = SHARE * LONGEST
+        if took <= most:
+            self._held = min(HELD, 2 * self._held)
+        elif self._took > most:  # the second time, so not for a pause of the interpreter's
+            self._held = self._size * most / took
+        self._took = took
+        self._size = 0
         self._next = time.monotonic() + min(LONGEST, took / SHARE)
 
 

@@ -131,10 +131,6 @@ class Audience:
         """Return the connections of those who are present."""
         return [box.address for box in self._boxes if box.present]
 
-    def has(self, address: Address) -> bool:
-        """Whether one of them has a connection."""
-        return any(box.address == address and box.present for box in self._boxes)
-
 
 def spread(out: Said) -> Said:
     """Return what is sent with each of an audience named for itself."""

@@ -179,6 +179,7 @@ class Sessions:
         self._tables.connections[address] = peer
         self._tables.familiar(address)
         peer.outbox.connect(address)
+        self._watching.moved()
         self._welcome(peer, resumed=True)
         peer.outbox.replay(seen)
         self._runs.episodes.back(peer, now)
@@ -309,6 +310,7 @@ class Sessions:
         if peer is not None:
             peer.machine.on("lost")
             peer.outbox.disconnect()
+            self._watching.moved()
             peer.lost = now
 
     def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:

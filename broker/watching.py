@@ -35,6 +35,8 @@ class Watching:
         self._out = out
         self.peers: list[Peer] = []
         """Those who watch any run."""
+        self._attended: bool | None = None
+        """Whether one of them is connected; None if that may have changed."""
         self._interests: dict[int, Interest] = {}
         """By the number of a run; as far as it was asked since that changed."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
@@ -77,15 +79,15 @@ class Watching:
 
     def all(self, run: Run) -> bool:
         """Return whether anyone watches all turns of a run."""
-        return bool(self.peers) and self.of(run).all
+        return self.attended and self.of(run).all
 
     def scenes(self, run: Run) -> bool:
         """Return whether anyone wants the scenes of all turns of a run."""
-        return bool(self.peers) and self.of(run).scenes
+        return self.attended and self.of(run).scenes
 
     def pace(self, run: Run) -> Pace | None:
         """Return what those want of a run who watch it at a pace; None if there are none."""
-        return self.of(run).pace if self.peers else None
+        return self.of(run).pace if self.attended else None
 
     def thoughts(self, run: Run, seen: bool) -> bool:
         """Return whether anyone who watches a run wants thoughts and may see them.
@@ -94,13 +96,25 @@ class Watching:
             run: the run.
             seen: whether those who watch at a pace see the episode.
         """
-        return bool(self.peers) and self.of(run).thoughts[seen]
+        return self.attended and self.of(run).thoughts[seen]
+
+    @property
+    def attended(self) -> bool:
+        """Whether anyone who watches any run is connected.
+
+        While no one is, nothing is made to be shown; who comes back sees what there is then.
+        """
+        if self._attended is None:
+            self._attended = any(peer.outbox.present for peer in self.peers)
+        return self._attended
+
+    def moved(self) -> None:
+        """Take note that a peer was lost, or has come back."""
+        self._attended = None
 
     def shows(self, run: Run, play: Play) -> bool:
         """Return whether anyone is shown the latest turn of an episode."""
-        return bool(self.peers) and (
-            self.of(run).all or (play.due and self.of(run).pace is not None)
-        )
+        return self.attended and (self.of(run).all or (play.due and self.of(run).pace is not None))
 
     def show(self, run: Run, play: Play, turn: m.WatchedTurn) -> None:
         """Send each watcher what it asked for of a turn, and may see."""
@@ -137,7 +151,7 @@ class Watching:
             message: what they are told.
             seen: whether it is for those, too, who watch at a pace.
         """
-        if not self.peers or not (self.of(run).all or (seen and self.of(run).asked)):
+        if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
             return
         others = self._others.get((run.number, seen))
         if others is None:
@@ -163,6 +177,7 @@ class Watching:
 
     def _changed(self) -> None:
         self.peers = [peer for peer in self.peers if peer.watching]
+        self._attended = None
         self._interests.clear()
         self._audiences.clear()
         self._others.clear()

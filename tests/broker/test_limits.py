@@ -18,7 +18,7 @@ from dovetail.broker import feed as feed_module
 from dovetail.broker import limits
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.core import Settings
-from dovetail.broker.feed import HELD, SHARE, Feed
+from dovetail.broker.feed import HELD, LONGEST, SHARE, Feed
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.outbox import Audience, Out, Outbox
@@ -196,6 +196,42 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
     assert feed.wait == pytest.approx(0.01 / SHARE - 0.06)
     now["monotonic"] += 0.06
     assert feed.wait <= 0
+
+
+def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = dict.fromkeys(("thread_time", "monotonic"), 100.0)
+    clock = SimpleNamespace(**{name: partial(now.get, name) for name in now})
+    monkeypatch.setattr(feed_module, "time", clock)
+    each, played = 0.01, 200
+    took: list[float] = []
+
+    def slow(to: Any, messages: Any, frames: Any) -> None:
+        now["thread_time"] += each * len(messages)
+        took.append(each * len(messages))
+
+    feed = Feed(slow, lambda address: False)
+    audience = Audience([Outbox(Out(), 1)])
+    for _ in range(5):
+        for number in range(played):
+            feed.add(audience, turn(number))
+        feed.add(audience, turn(played, "terminated"))
+        feed.flush()
+    assert took[0] == took[1] == pytest.approx(each * (played + 1))
+    assert all(0 < after < SHARE * LONGEST + 3 * each for after in took[2:])
+    each = 0.0
+    for _ in range(12):
+        for number in range(played):
+            feed.add(audience, turn(number))
+        feed.flush()
+    each = 0.01
+    feed.add(audience, turn(1))
+    feed.flush()
+    for number in range(played):
+        feed.add(audience, turn(number))
+    feed.flush()
+    assert took[-1] == pytest.approx(each * played)  # all are sent again once there is time for it
 
 
 def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> None:

@@ -103,7 +103,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},
         type(core._requests): {"_tables", "_instances", "_runs", "done"},
         type(core._remaking): {"_tables", "_instances", "_runs", "_requests"},
-        type(core._watching): {"_out", "_interests", "_audiences", "_others"},
+        type(core._watching): {"_out", "_attended", "_interests", "_audiences", "_others"},
     }
     for part, names in core._owners():
         fields = getattr(part, "__mypyc_attrs__", None) or vars(part)  # compiled, or not

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.broker.conversation import Conversation, Voice
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
@@ -93,3 +94,31 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
     assert lines.turns(b"two") == one
     assert len(encoded) == len(one)
     assert [each["reason"] for each in lines.turns(b"slow")] == ["terminated"] * 3
+
+
+def test_nothing_is_made_for_watchers_who_are_away_and_they_see_the_rest_once_they_are_back() -> (
+    None
+):
+    table = Conversation(seats=1, episodes=2)
+    observer = Voice(table, "observer")
+    observer.says(m.Watch(1, scenes=True))
+    observer.hears(m.Reply, id=1)
+    table.core.lost(observer.address, table.now)
+    table.opens()
+    table.environment.hears(m.EnvironmentStart, watched=False)
+    [player] = table.agents
+    player.hears(m.Init)
+    table.environment.turns(0)
+    player.acts(0, player.hears(m.AgentStart))
+    table.environment.hears(m.EnvironmentStep, watched=False)
+
+    observer.returns()
+    assert observer.hears(m.WatchedTurn).turn == 0
+    table.environment.turns(0)
+    assert observer.hears(m.WatchedTurn).turn == 1
+    player.acts(0, player.hears(m.AgentStep))
+    table.environment.hears(m.EnvironmentStep, watched=True, scenes=True)
+    table.environment.turns(terminated=True)
+    assert observer.hears(m.WatchedTurn).reason == "terminated"
+    observer.hears(m.Episode)
+    table.environment.hears(m.EnvironmentStart, watched=True, scenes=True)
