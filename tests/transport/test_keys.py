@@ -30,7 +30,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import dealer as dealer_module
-from dovetail.transport import keys, libzmq
+from dovetail.transport import keys, libzmq, lines
 from dovetail.transport import router as router_module
 from dovetail.transport.keys import Key
 from dovetail.transport.libzmq import Dealer
@@ -571,6 +571,40 @@ def test_handshakes_come_out_of_the_strangers_purse() -> None:
             assert hear(dealer, 1) == [b"hello"]
     finally:
         dealer.close(0)
+
+
+def test_keys_that_are_refused_cannot_fill_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    guard, _ = pair()
+    router = Router("tcp://127.0.0.1:*", 1 << 20, guard=guard)
+    router.relax(True)
+    foreign = keys.make(guard.key.public)
+
+    def knock() -> None:
+        dealer = dealer_module.Dealer(router.address, lambda: b"hello", foreign)
+        end = time.monotonic() + SOON
+
+        def wait() -> None:
+            while time.monotonic() < end:
+                router.receive(0.01)
+                dealer.receive(0.01)
+
+        with pytest.raises(DovetailError, match="does not accept this program's key"):
+            wait()
+
+    monkeypatch.setattr(lines, "PERIOD", 1e9)
+    try:
+        for _ in range(lines.MOST + 5):
+            knock()
+        said = [each.getMessage() for each in caplog.records]
+        assert len(said) == lines.MOST
+        assert all(f"its key {foreign.public} is not let in" in each for each in said)
+        monkeypatch.setattr(lines, "PERIOD", 0.0)
+        knock()
+        assert caplog.records[-1].getMessage().endswith("(5 lines like this one were left out)")
+    finally:
+        router.close(0)
 
 
 def test_what_a_guarded_router_drops_hears_why_and_its_end_is_known() -> None:

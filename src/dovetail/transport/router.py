@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dovetail.transport import zmtp
 from dovetail.transport.endpoint import Listener, say_no_more, tune
 from dovetail.transport.keys import Guard
+from dovetail.transport.lines import Lines
 from dovetail.transport.zmtp import Wire, WireError
 
 log = logging.getLogger("dovetail.broker")
@@ -39,7 +40,7 @@ FAREWELL = 1.0
 TURNED_AWAY = 64
 """Connections beyond the limit that are told so at a time; others are just closed."""
 QUIET = 10.0
-"""Seconds between lines in the log about connections that are refused."""
+"""Seconds between lines in the log about connections beyond the limit."""
 SETTLE = 0.2
 """Seconds that a peer which has been sent everything has to close its end."""
 PAUSE = 1.0
@@ -164,6 +165,7 @@ class Router:
         self._swept = 0.0
         self._quiet = 0.0
         """When to log a refused connection again."""
+        self._lines = Lines(log)
 
     # -- receiving ---------------------------------------------------------------------------------
 
@@ -501,7 +503,11 @@ class Router:
     def _refuse(self, connection: Connection, text: str) -> None:
         """Say why, unless that is empty, then close; what the peer sends meanwhile is thrown away."""
         if text:
-            log.warning("connection %s closed: %s", connection.shown, text)
+            line = f"connection {connection.shown} closed: {text}"
+            if connection.selector is self._strangers:
+                self._lines.warn(line)
+            else:
+                log.warning("%s", line)
             connection.outbox += connection.wire.farewell(text)
         self._forget_open(connection)
         connection.closing = time.monotonic() + FAREWELL

@@ -1,0 +1,41 @@
+"""Lines of the log that strangers cause, few enough that they cannot fill it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+MOST = 10
+"""Lines in a period; others are counted."""
+PERIOD = 10.0
+"""Seconds."""
+
+
+class Lines:
+    """Writes warnings, and counts those beyond ``MOST`` in a period; the next line says how many.
+
+    Args:
+        log: where to.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._began = 0.0
+        self._written = 0
+        """Since the period began."""
+        self._omitted = 0
+        """Since the last line that was written."""
+
+    def warn(self, text: str) -> None:
+        """Write a line, or count it."""
+        now = time.monotonic()
+        if now - self._began >= PERIOD:
+            self._began, self._written = now, 0
+        if self._written >= MOST:
+            self._omitted += 1
+            return
+        self._written += 1
+        if self._omitted:
+            text += f" ({self._omitted:,} lines like this one were left out)"
+            self._omitted = 0
+        self._log.warning("%s", text)
