@@ -168,6 +168,8 @@ class Episodes:
             return
         if not episode.owing:
             play.step(now, self._pace(run, play, now))
+        elif self._watching.peers:
+            self._timed(run, play, now)
         if episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -299,7 +301,7 @@ class Episodes:
         return None
 
     def _timed(self, run: Run, play: Play, now: float) -> None:
-        """Show the latest turn again, since clocks that stood then have begun to run."""
+        """Show the latest turn again, since clocks have begun to run or stopped."""
         turn = play.episode.latest.turn
         if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
             self._watching.show(run, play, shown(run, play, now=now))
@@ -308,7 +310,7 @@ class Episodes:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
         if run.request is None and not self._watching.shows(run, play):
             return
-        turn = shown(run, play, ending, now)
+        turn = shown(run, play, ending, now, play.episode.thoughts)
         self._watching.show(run, play, turn)
         if run.request is not None:
             number, run.request = run.request, None

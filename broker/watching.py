@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -217,7 +218,11 @@ def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
 
 
 def shown(
-    run: Run, play: Play, ending: Ending | None = None, now: float | None = None
+    run: Run,
+    play: Play,
+    ending: Ending | None = None,
+    now: float | None = None,
+    thoughts: Sequence[tuple[int, Any]] = (),
 ) -> m.WatchedTurn:
     """Return the latest turn of an episode as a watcher may see it.
 
@@ -226,6 +231,7 @@ def shown(
         play: the episode.
         ending: how the episode ended; None if it continues.
         now: the time, for the clocks; None if none is shown.
+        thoughts: of those whose actions led to it.
     """
     episode = play.episode
     turn = episode.latest
@@ -257,7 +263,7 @@ def shown(
         reason=None if ending is None else ending.reason,
         text=turn.text,
         scene=None if turn.scene is m.NIL else turn.scene,
-        thoughts=list(episode.thoughts),
+        thoughts=list(thoughts),
         environment=run.asked.environment,
         clocks=clocks,
         running=running,

@@ -187,12 +187,21 @@ def square_name(column: int, row: int) -> str:
     >>> square_name(0, 0), square_name(7, 9), square_name(26, 3)
     ('a1', 'h10', 'aa4')
     """
+    return f"{column_name(column)}{row + 1}"
+
+
+def column_name(column: int) -> str:
+    """Return what a column is called, as on a chess board.
+
+    >>> column_name(0), column_name(25), column_name(26)
+    ('a', 'z', 'aa')
+    """
     letters = ""
     column += 1
     while column:
         column, letter = divmod(column - 1, 26)
         letters = chr(ord("a") + letter) + letters
-    return f"{letters}{row + 1}"
+    return letters
 
 
 def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:

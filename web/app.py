@@ -126,7 +126,8 @@ class Page:
             csrf=self._stamp(cookie), tabs=self._tabs, here=here, **values
         )
         answer = HTMLResponse(text, status)
-        answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict")
+        secure = request.url.scheme == "https"
+        answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure)
         return answer
 
     def _stamp(self, cookie: str) -> str:

@@ -163,7 +163,7 @@ class ArenaPages:
             request,
             "arena",
             arena=self._arena,
-            entrant=self._entrant(request),
+            entrant=await self._entrant(request),
             code=sign_in.code,
             **values,
         )
@@ -213,7 +213,7 @@ class ArenaPages:
             }
 
         values = await asyncio.to_thread(read)
-        mine = _may_see(self._entrant(request), values["player"])
+        mine = _may_see(await self._entrant(request), values["player"])
         return self._shown(request, "player", ladder=ladder, mine=mine, date=_date, **values)
 
     async def table_file(self, request: Request) -> Response:
@@ -231,7 +231,7 @@ class ArenaPages:
     async def games_file(self, request: Request) -> Response:
         """All games of an agent in a season as CSV, with what went wrong for those who may see it."""
         ladder, number = self._of(request), request.path_params["player"]
-        who = self._entrant(request)
+        who = await self._entrant(request)
 
         def read() -> Response:
             season, _ = self._season(request)
@@ -308,7 +308,11 @@ class ArenaPages:
             if who is None:
                 raise HTTPException(403, "This is not a valid access token; ask for a new one.")
         answer = RedirectResponse("/operator" if who == description.OWN else "/arena", 303)
-        answer.set_cookie(COOKIE, f"{who}:{self._sign(who)}", httponly=True, samesite="strict")
+        signed = await asyncio.to_thread(self._sign, who)
+        secure = request.url.scheme == "https"
+        answer.set_cookie(
+            COOKIE, f"{who}:{signed}", httponly=True, samesite="strict", secure=secure
+        )
         return answer
 
     def _proved(self, code: str) -> str | None:
@@ -324,24 +328,32 @@ class ArenaPages:
         return self._store.entrant(given)
 
     def _sign(self, who: str) -> str:
-        return hmac.new(self._secret, who.encode(), hashlib.sha256).hexdigest()
+        """Return what only this page can sign, and only while the token or key is valid that was shown."""
+        shown = self._own if who == description.OWN else self._store.shown(who)
+        if shown is None:
+            return ""
+        text = f"{who}\n{shown}"
+        return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
 
-    def _entrant(self, request: Request) -> str:
-        """Return the entrant whose token this browser has shown; empty if there is none."""
+    async def _entrant(self, request: Request) -> str:
+        """Return the entrant whose token or key this browser has shown; empty if there is none."""
         who, _, given = request.cookies.get(COOKIE, "").rpartition(":")
-        return who if hmac.compare_digest(given.encode(), self._sign(who).encode()) else ""
+        if not given:
+            return ""
+        wanted = await asyncio.to_thread(self._sign, who)
+        return who if wanted and hmac.compare_digest(given.encode(), wanted.encode()) else ""
 
     # -- the operator -----------------------------------------------------------------------------
 
-    def _only_operator(self, request: Request) -> None:
-        if self._entrant(request) != description.OWN:
+    async def _only_operator(self, request: Request) -> None:
+        if await self._entrant(request) != description.OWN:
             raise HTTPException(
                 403, "Only the arena's operator may do this; sign in on the page Arena."
             )
 
     async def operator(self, request: Request) -> Response:
         """What the operator can do, and the log."""
-        self._only_operator(request)
+        await self._only_operator(request)
         return await self._administration(request)
 
     async def _administration(self, request: Request, problem: str = "") -> Response:
@@ -363,7 +375,7 @@ class ArenaPages:
     async def change(self, request: Request) -> Response:
         """Do what the operator asks for."""
         form = await self._posted(request)
-        self._only_operator(request)
+        await self._only_operator(request)
         what, who, text = (str(form.get(each, "")).strip() for each in ("do", "who", "text"))
         try:
             await asyncio.to_thread(self._do, what, who, text[:LONGEST])
@@ -386,7 +398,7 @@ class ArenaPages:
     async def export(self, request: Request) -> Response:
         """Send everything as one archive."""
         await self._posted(request)
-        self._only_operator(request)
+        await self._only_operator(request)
         folder = tempfile.TemporaryDirectory(prefix="dovetail-")
         path = Path(folder.name) / "arena.zip"
         try:

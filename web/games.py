@@ -42,7 +42,9 @@ class Game:
     result: dict[str, Any] | None = None
     version: int = 0
     heard: float = field(default_factory=time.monotonic)
-    """When the newest position came."""
+    """Since when the seats to act think, as far as that was seen."""
+    running: list[int] = field(default_factory=list)
+    """Seats whose clock runs."""
     seconds: dict[int, float] = field(default_factory=dict)
     """By seat, how long it has thought, as far as that was seen."""
     thoughts: dict[int, Any] = field(default_factory=dict)
@@ -70,6 +72,23 @@ class Game:
         if self.over and turn in self.thoughts:
             found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
         return found
+
+    def thinking(self, turn: m.WatchedTurn, now: float) -> list[float]:
+        """Return for how many seconds each seat has thought, when a turn comes, perhaps again."""
+        again = bool(self.turns) and self.turns[-1] == turn.turn
+        if again:  # its clocks begin to run, or one of several seats to act has answered
+            done = [seat for seat in self.running if seat not in turn.running]
+        elif self.turns:
+            acted = [seat for seat, _ in turn.actions]
+            done = [each for each in acted if each in self.running] if self.running else acted
+        else:
+            done = []
+        for seat in done:
+            self.seconds[seat] = self.seconds.get(seat, 0.0) + now - self.heard
+        if not again or (turn.clocks and not self.running):
+            self.heard = now
+        self.running = turn.running
+        return [round(self.seconds.get(seat, 0.0), 3) for seat in range(len(turn.rewards))]
 
     def heard_thoughts(self, turn: m.WatchedTurn) -> list[Any]:
         """Return what was thought before a turn, which is kept next; it comes only once."""

@@ -371,14 +371,9 @@ class Hub:
         if table is None and game.positions and turn.scene is None and turn.text is None:
             return  # sent since we look closer now; it was not drawn
         now = time.monotonic()
-        if game.turns and game.turns[-1] != turn.turn:
-            for seat, _ in turn.actions:
-                game.seconds[seat] = game.seconds.get(seat, 0.0) + now - game.heard
-        game.heard = now
         position = position_of(turn)
         position["at"] = now
-        seconds = (game.seconds.get(seat, 0.0) for seat in range(len(turn.rewards)))
-        position["seconds"] = [round(each, 3) for each in seconds]
+        position["seconds"] = game.thinking(turn, now)
         thoughts = game.heard_thoughts(turn)
         if not game.secret:
             position["thoughts"] = thoughts

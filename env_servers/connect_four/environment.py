@@ -20,7 +20,7 @@ from dovetail.env_servers.environment import (
     sole_action,
 )
 from dovetail.protocol.messages import Symmetry
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box, Discrete
 
 if TYPE_CHECKING:
@@ -155,14 +155,15 @@ class ConnectFour(Environment):
         """Return the squares row by row from the top, then the columns; any square of one chooses it."""
         board = self.board
         rows, columns = board.rows, board.columns
+        names = [f"column {column_name(column)}" for column in range(columns)]
         cells = [
-            Cell(float(column), float(row), kind="hole", name=f"{rows - 1 - row},{column}")
+            Cell(float(column), float(row), kind="hole", name=square_name(column, rows - 1 - row))
             for row in range(rows)
             for column in range(columns)
         ]
         cells += [
-            Cell(float(column), 0.0, 1.0, float(rows), "area", f"column {column}")
-            for column in range(columns)
+            Cell(float(column), 0.0, 1.0, float(rows), "area", name)
+            for column, name in enumerate(names)
         ]
 
         def number(row: int, column: int) -> int:
@@ -177,9 +178,9 @@ class ConnectFour(Environment):
         if not board.over and seat == board.mover:
             choices = [
                 Choice(
-                    *(column, f"column {column}", [rows * columns + column]),
+                    *(column, names[column], [rows * columns + column]),
                     shows=[number(board.heights[column], column)],
-                    key=str(column) if column < 10 else "",
+                    key=column_name(column),
                 )
                 for column in board.legal()
             ]
@@ -193,7 +194,7 @@ class ConnectFour(Environment):
             choices=choices,
             seats=[Seated("X", note="began"), Seated("O")],
             marks=marks,
-            moved="" if board.last is None else f"column {board.last}",
+            moved="" if board.last is None else names[board.last],
         )
 
     def _won(self) -> list[tuple[int, int]]:

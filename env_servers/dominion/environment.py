@@ -14,6 +14,7 @@ from dovetail.env_servers.dominion.cards import CARDS, KINDS, KINGDOM, NUMBER
 from dovetail.env_servers.dominion.rules import (
     ACTIONS,
     BUY,
+    ENDS,
     PASS,
     TRASH,
     Game,
@@ -100,6 +101,8 @@ class Dominion(Environment):
         super().__init__(configuration)
         self._moved: int | None = None
         """The last action."""
+        self._told = ""
+        """The last action in words."""
         options = self.configuration
         self.options = checked(
             Options(
@@ -139,16 +142,22 @@ class Dominion(Environment):
 
     def start(self, seed: int) -> Turn:
         self.game = Game(self.options, random.Random(seed))
-        self._moved = None
+        self._moved, self._told = None, ""
         return self._turn(self.game.seat)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         game = self.game
         seat = game.seat
         action = sole_action(actions, seat, over=game.over)
+        told = self._describe(action)
         game.act(action)
         self._moved = action
+        self._told = told
         return self._turn(seat)
+
+    def _describe(self, action: int) -> str:
+        """Return an action of the phase in words."""
+        return ENDS[self.game.phase] if action == PASS else describe(action)
 
     def _turn(self, actor: int) -> Turn:
         game, kind = self.game, self.configuration.rewards
@@ -248,7 +257,7 @@ class Dominion(Environment):
                 f"{game.coins} coins"
             )
             if seat == game.seat:
-                lines.append(", ".join(f"{a}: {describe(a)}" for a in game.legal()))
+                lines.append(", ".join(f"{a}: {self._describe(a)}" for a in game.legal()))
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
@@ -288,7 +297,7 @@ class Dominion(Environment):
         if not game.over and seat == game.seat:
             for action in game.legal():
                 if action == PASS:
-                    choices.append(Choice(action, describe(action), key="p"))
+                    choices.append(Choice(action, self._describe(action), key="p"))
                     continue
                 at = in_supply[action - BUY] if BUY <= action < TRASH else in_hand[action % KINDS]
                 choices.append(Choice(action, describe(action), cards=[at]))
@@ -312,7 +321,7 @@ class Dominion(Environment):
                 Zone("discard", f"{whose} discards", owner, "pile"),
             ]
         zones.append(Zone("trash", "Trash", None, "pile"))
-        marks, moved = [], "" if self._moved is None else describe(self._moved)
+        marks, moved = [], self._told
         if self._moved is not None and BUY <= self._moved < TRASH:
             marks = [Mark("last", cards=[in_supply[self._moved - BUY]])]
         return Scene(

@@ -308,6 +308,14 @@ class Game:
         return [float(seat == winner) for seat in range(len(points))]
 
 
+ENDS: dict[Phase, str] = {
+    "action": "pass (on to buying)",
+    "trash": "pass (trash no more)",
+    "buy": "pass (end the turn)",
+}
+"""What ``PASS`` does, by the phase."""
+
+
 def describe(action: object) -> str:
     """Return an action in words."""
     if type(action) is not int or not 0 <= action < ACTIONS:

@@ -21,7 +21,7 @@ from dovetail.env_servers.environment import (
 from dovetail.env_servers.tetris import kernels
 from dovetail.env_servers.tetris.pieces import PIECES, SHAPES
 from dovetail.env_servers.tetris.rules import Board
-from dovetail.protocol.scenes import Cell, Choice, Piece, Seated
+from dovetail.protocol.scenes import Cell, Choice, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box, Dict, Discrete
 
 if TYPE_CHECKING:
@@ -185,20 +185,21 @@ class Tetris(Environment):
         over = board.over or self._cut
         shapes = SHAPES[PIECES[board.piece]]
         cells = [
-            Cell(float(c), float(r + 1), name=f"{height - 1 - r},{c}")
+            Cell(float(c), float(r + 1), name=square_name(c, height - 1 - r))
             for r in range(height)
             for c in range(width)
         ]
         pieces = [Piece(int(n), "block", key="") for n in np.flatnonzero(self._cleared)]
         columns = [len(cells) + c for c in range(width)]
         cells += [
-            Cell(float(c), 0.0, 1.0, float(height + 1), "area", f"column {c}") for c in range(width)
+            Cell(float(c), 0.0, 1.0, float(height + 1), "area", f"column {column_name(c)}")
+            for c in range(width)
         ]
         turned: list[int] = []
         for rotation, shape in enumerate([] if over else shapes):
             top, left = 1.0 + 5.0 * rotation, width + 1.0
             turned.append(len(cells))
-            cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation}"))
+            cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation + 1}"))
             for row in range(shape.height):
                 for column in range(shape.width):
                     if shape.rows[row] >> column & 1:
@@ -222,7 +223,7 @@ class Tetris(Environment):
 
     def _describe(self, piece: int, action: int) -> str:
         rotation, column = divmod(action, self.board.width)
-        return f"{PIECES[piece]}, rotation {rotation}, column {column}"
+        return f"{PIECES[piece]}, rotation {rotation + 1}, column {column_name(column)}"
 
     def _landing(self, rotation: int, column: int) -> list[int]:
         """Return the squares of the board, row by row from the top, in which the piece comes to rest."""

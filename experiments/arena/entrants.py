@@ -57,6 +57,14 @@ class Entrants(Tables):
             found: str | None = connection.execute(query).scalar()
             return found
 
+    def shown(self, name: str) -> str | None:
+        """Return the hash of an entrant's access token, or its public key; None if it may not enter."""
+        e = s.entrants.c
+        query = sa.select(e.token).where(e.name == name, e.state != "banned")
+        with self._reader.begin() as connection:
+            found: str | None = connection.execute(query).scalar()
+            return found
+
     def keys(self) -> dict[str, tuple[str, bool]]:
         """Return the public key of each entrant that has one, and whether it may use it, by name."""
         e = s.entrants.c

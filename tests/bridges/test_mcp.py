@@ -112,9 +112,9 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         assert "yours is 0" in rules["about"][1]
         seen = await fine(client, "observe")
         assert seen["your_turn"]
-        assert seen["legal_actions"][2] == {"action": 2, "name": "column 2"}
+        assert seen["legal_actions"][2] == {"action": 2, "name": "column c"}
         wrong: list[tuple[dict[str, Any], str]] = [
-            ({"action": 9, "turn": 0}, r"'9' is not legal; legal actions: 0 \(column 0\), "),
+            ({"action": 9, "turn": 0}, r"'9' is not legal; legal actions: 0 \(column a\), "),
             ({"action": "left", "turn": 0}, "'left' is not legal"),
             ({"action": True, "turn": 0}, "'True' is not legal"),
             ({"action": 3, "turn": 7}, "turn 7 is not in progress, but turn 0"),

@@ -306,6 +306,32 @@ def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision()
 
 
 @pytest.mark.rule("S7.13")
+def test_watchers_learn_whose_clock_stands_when_one_of_several_seats_has_answered() -> None:
+    table = Conversation(clock=m.ClockRule(decision=4.0), thoughts=True)
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1, thoughts=True))
+    watcher.hears(m.Reply)
+    table.opens().environment.hears(m.EnvironmentStart)
+    table.environment.turns(0, 1)
+    full = m.Clock(4.0)
+    watcher.hears(m.WatchedTurn, turn=0, clocks=[full, full], running=[0, 1])
+    table.at(1.0)
+    table.agents[1].hears(m.Init)
+    table.agents[1].hears(m.AgentStart, think=True)
+    table.agents[1].acts(0, thoughts=m.Thoughts(text="paper"))
+    left = [m.Clock(3.0), m.Clock(4.0, None, 1.0)]
+    # What it thought comes with the turn that follows, when the other can no longer use it.
+    watcher.hears(m.WatchedTurn, turn=0, to_act=[0, 1], clocks=left, running=[0], thoughts=[])
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(1)
+    thoughts = [(1, m.Thoughts(text="paper"))]
+    watcher.hears(m.WatchedTurn, turn=1, thoughts=thoughts, running=[1])
+
+
+@pytest.mark.rule("S7.13")
 def test_watchers_of_a_stepwise_run_learn_when_the_clock_begins_to_run() -> None:
     table = Conversation(stepwise=True, clock=m.ClockRule(decision=4.0)).opens()
     watcher = Voice(table, "observer", "eyes")

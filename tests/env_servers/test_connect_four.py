@@ -297,8 +297,8 @@ def test_scene() -> None:
     # Then the columns, which are pointed at; the square where the disc will lie is shown.
     assert [(c.x, c.height, c.kind) for c in scene.cells[6:]] == [(x, 2, "area") for x in (0, 1, 2)]
     assert scene.choices == [
-        Choice(0, "column 0", [6], shows=[3], key="0"),
-        Choice(2, "column 2", [8], shows=[2], key="2"),
+        Choice(0, "column a", [6], shows=[3], key="a"),
+        Choice(2, "column c", [8], shows=[2], key="c"),
     ]
     assert scene.marks == [Mark("last", [5])]
     assert game.scene().choices == []

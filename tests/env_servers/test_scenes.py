@@ -75,7 +75,9 @@ def test_dominion_names_zones_and_counts_what_everybody_has_bought() -> None:
     hands = [card for card in scene.cards if card.zone == "hand" and card.owner != 1]
     assert [card.name for card in hands] == ["", ""]
     acting = game.scene(game.game.seat)
-    assert [choice.label for choice in acting.choices if not choice.cards] == ["pass"]
+    assert [choice.label for choice in acting.choices if not choice.cards] == [
+        "pass (end the turn)"
+    ]
 
 
 def test_bases_have_owners() -> None:

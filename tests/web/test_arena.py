@@ -142,8 +142,16 @@ def test_what_went_wrong_is_shown_to_its_entrant_only(
     assert shows(tokens["alice"])
     assert client.post("/arena/mine", data={"token": tokens["bob"]}).status_code == 403
     client.cookies.clear()
-    forged = {"cookie": "dovetail-entrant=alice:0"}
-    assert "secret line" not in client.get(path, headers=forged).text
+    for forged in ("alice:0", "alice:", "no one:"):
+        shown = client.get(path, headers={"cookie": f"dovetail-entrant={forged}"}).text
+        assert "secret line" not in shown
+    # A token that is replaced signs out who has shown it, and so does a ban.
+    assert shows(tokens["alice"])
+    again = store.invite("alice")
+    assert "secret line" not in client.get(path).text
+    assert shows(again)
+    store.mark("alice", "banned", "")
+    assert "secret line" not in client.get(path).text
 
 
 def sign_in(client: TestClient, given: str) -> int:

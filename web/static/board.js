@@ -83,10 +83,16 @@ function title(group, box, text) {
 /** What tells the pieces of the seats apart beside their colours, in a box from -1 to 1. */
 const SIGNS = ["", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5", "M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"];
 
+/** The name of a seat, if it is one letter. @param {Scene | null | undefined} scene @param {number | null | undefined} owner */
+function letter(scene, owner) {
+  const name = scene?.seats?.[owner ?? -1]?.name ?? "";
+  return name.length === 1 ? name : "";
+}
+
 /** The sign of a seat, for a piece of a radius: its name if that is one letter. @param {Scene | null | undefined} scene @param {number | null | undefined} owner @param {number} cx @param {number} cy @param {number} r */
 export function sign(scene, owner, cx, cy, r) {
-  const n = (owner ?? 0) % 6, name = scene?.seats?.[owner ?? -1]?.name ?? "";
-  if (name.length === 1) return [element("text", { x: cx, y: cy + 0.4 * r, "font-size": 1.15 * r, "text-anchor": "middle", class: `t${n}` }, name)];
+  const n = (owner ?? 0) % 6, name = letter(scene, owner);
+  if (name) return [element("text", { x: cx, y: cy + 0.4 * r, "font-size": 1.15 * r, "text-anchor": "middle", class: `t${n}` }, name)];
   return SIGNS[n] ? [element("path", { d: SIGNS[n], transform: `translate(${cx} ${cy}) scale(${r})`, class: `sign i${n}` })] : [];
 }
 
@@ -113,7 +119,11 @@ function drawPiece(group, piece, box, scene) {
     group.append(element("circle", { cx, cy, r, class: `piece ${owner}` }));
     const symbol = piece.symbol || (piece.kind === "queen" ? "♛" : "");
     const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
-    if (symbol) label(group, box, symbol, size * 0.5, ink);
+    const whose = text ? "" : letter(scene, piece.owner);
+    if (symbol && whose) {
+      label(group, { ...box, y: box.y - 0.17 * size }, symbol, size * 0.4, ink);
+      label(group, { ...box, y: box.y + 0.17 * size }, whose, size * 0.36, ink);
+    } else if (symbol) label(group, box, symbol, size * 0.5, ink);
     else if (!text) group.append(...sign(scene, piece.owner, cx, cy, r));
     if (text) label(group, box, text, size * 0.4, ink);
   }
