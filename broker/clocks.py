@@ -63,7 +63,7 @@ class SeatClock:
         took = 0.0
         if self.standing:
             took = self._stood[0] - self.sent
-        elif self.runs:
+        elif self.deadline < FOREVER:
             took = now - self.sent
         decision = self._rule.decision
         return Clock(

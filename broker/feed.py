@@ -13,7 +13,7 @@ from dovetail.protocol import messages as m
 
 log = logging.getLogger("dovetail.broker")
 
-SHARE = 0.1
+SHARE = 0.05
 """The part of the processor's time that sending to watchers may take."""
 LONGEST = 0.25
 """Seconds that a watcher waits at most for what it is sent."""
@@ -75,9 +75,9 @@ class Feed:
             return
         for frame in encode([message]):
             self.gathered.append((audience, message, frame))
-            if audience not in self._audiences:
-                self._audiences[audience] = frozenset(audience.addresses())
             self._size += len(frame)
+        if audience not in self._audiences:
+            self._audiences[audience] = frozenset(audience.addresses())
 
     def catch_up(self, address: Address) -> list[m.Message]:
         """Return what an address was not sent yet, since it is about to be sent something else."""

@@ -236,16 +236,25 @@ def shown(
     episode = play.episode
     turn = episode.latest
     rewards = [0.0] * len(episode.places)
+    observations: list[tuple[int, Any]] = []
+    perfect = episode.spec.perfect_information
     for view in turn.seats:
         rewards[view.seat] = view.reward
-    seen = turn.seats if episode.spec.perfect_information else []
+        if perfect:
+            observations.append((view.seat, view.observation))
     clocks: list[m.Clock] = []
     running: list[int] = []
     if now is not None and episode.places[0].clock.timed:
-        clocks = [place.clock.shown(now) for place in episode.places]
-        running = [seat for seat, place in enumerate(episode.places) if place.clock.runs]
+        for place in episode.places:
+            clock = place.clock
+            clocks.append(clock.shown(now))
+            if clock.runs:
+                running.append(place.number)
     names = run.asked.names
-    sitting = [sitter.instance.agent for sitter in play.match.sitters]
+    if names:
+        agents = [names[number] for number in run.schedule.seating(episode.index)]
+    else:
+        agents = [sitter.instance.agent for sitter in play.match.sitters]
     return m.WatchedTurn(
         run=run.number,
         match=episode.match,
@@ -255,8 +264,8 @@ def shown(
         to_act=turn.to_act if ending is None else [],
         actions=episode.history[-1] if episode.history else [],
         rewards=rewards,
-        observations=[(view.seat, view.observation) for view in seen],
-        agents=[names[n] for n in run.schedule.seating(episode.index)] if names else sitting,
+        observations=observations,
+        agents=agents,
         terminated=turn.terminated,
         truncated=turn.truncated,
         outcome=turn.outcome if ending is None else ending.outcome,

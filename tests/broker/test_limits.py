@@ -191,10 +191,11 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
     feed.flush()
     assert feed.wait == FOREVER
     feed.add(Audience([Outbox(Out(), 1)]), turn(2))
-    assert feed.wait == pytest.approx(0.01 / SHARE)
-    now["monotonic"] += 0.06
-    assert feed.wait == pytest.approx(0.01 / SHARE - 0.06)
-    now["monotonic"] += 0.06
+    whole = 0.01 / SHARE
+    assert feed.wait == pytest.approx(whole)
+    now["monotonic"] += 0.6 * whole
+    assert feed.wait == pytest.approx(0.4 * whole)
+    now["monotonic"] += 0.6 * whole
     assert feed.wait <= 0
 
 
@@ -232,6 +233,26 @@ def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
         feed.add(audience, turn(number))
     feed.flush()
     assert took[-1] == pytest.approx(each * played)  # all are sent again once there is time for it
+
+
+def test_only_watchers_are_sent_what_was_gathered_before_something_else() -> None:
+    feed, watcher, sent = gathering()
+    feed.add(Audience([watcher]), turn(1))
+    assert feed.catch_up("another") == []
+    assert feed.catch_up("watcher") == [turn(1)]
+    assert feed.catch_up("watcher") == []
+    feed.add(Audience([watcher]), turn(2))
+    feed.flush()
+    assert sent == [(["watcher"], [turn(2)])]
+
+
+def test_a_watcher_that_came_back_is_sent_what_was_gathered_before() -> None:
+    feed, watcher, sent = gathering()
+    feed.add(Audience([watcher]), turn(1))
+    watcher.connect("again")
+    assert feed.catch_up("again") == []
+    feed.flush()
+    assert sent == [(["again"], [turn(1)])]
 
 
 def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> None:
