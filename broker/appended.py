@@ -65,9 +65,14 @@ class Appended:
         Raises:
             OSError: the disk refuses; nothing of ``data`` counts as written.
         """
+        begun = self._end
         self._put(data)
         if self.sync == "always":
-            os.fdatasync(self._file)
+            try:
+                os.fdatasync(self._file)
+            except OSError:
+                self._end = begun  # it will be written again, and must not be there twice
+                raise
         elif self.sync == "batch":
             self._dirty.set()
 

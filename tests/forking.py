@@ -31,9 +31,10 @@ class Forker:
 
     Args:
         module: with ``PROGRAMS``, functions by name; imported once.
+        environment: variables for the process that forks.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, environment: Mapping[str, str] | None = None) -> None:
         self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(
@@ -41,7 +42,7 @@ class Forker:
                 pass_fds=[other.fileno()],
                 cwd=TOP,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
             )
 
     def popen(self, command: Sequence[str], **more: Any) -> Forked:

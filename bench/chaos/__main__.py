@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
+from bench.chaos.disturb import Disturbance, lacking
 from bench.chaos.theatre import Account, Chaos, Theatre, undisturbed
 from dovetail.protocol.errors import DovetailError
 
@@ -32,7 +33,15 @@ def main() -> int:
             quiet.mkdir()
             reference = stack.enter_context(closing(Theatre(quiet, language=given.language)))
             expected = partial(reference.play, faults=0)
-        theatre = Theatre(Path(folder), happened.append, language=given.language)
+        disturbance = None
+        if why := lacking():
+            print(f"without slow disks, disks without space and clock jumps: {why}")
+        else:
+            disturbance = Disturbance(Path(folder))
+        start = partial(
+            Theatre, say=happened.append, language=given.language, disturbance=disturbance
+        )
+        theatre = start(Path(folder))
         try:
             for seed in range(given.first, given.first + given.schedules):
                 happened.clear()
@@ -50,11 +59,14 @@ def main() -> int:
                     keep = Path(folder) / str(seed)
                     keep.mkdir()
                     print((theatre.folder / "log").read_text()[-2000:])
-                    theatre = Theatre(keep, happened.append, language=given.language)
+                    theatre = start(keep)
                 took = time.monotonic() - begun
                 print(f"{seed}: {verdict} in {took:.1f} s; {', '.join(happened)}", flush=True)
         finally:
             theatre.close()
+    if disturbance is not None:
+        shifted, delayed, refused = disturbance.happened
+        print(f"{shifted:,} wrong times read, {delayed:,} slow calls, {refused:,} without space")
     print(f"{given.schedules - broken} of {given.schedules} schedules identical")
     return 1 if broken else 0
 

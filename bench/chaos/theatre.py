@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from bench.chaos.disturb import Disturbance
 from bench.chaos.proxy import Proxy
 from dovetail import Experiment, InProcess
 from dovetail.env_servers.connect_four import ConnectFour
@@ -27,8 +28,12 @@ LEISURELY = ("leisurely", f"{Path(__file__).with_name('players.py')}:Leisurely")
 KINDS = {
     **{"kill broker": 6, "kill env": 3, "kill agent": 2},
     **{"stop": 6, "cut": 6, "half open": 4, "slow": 2, "full disk": 3},
+    **{"no space": 3, "slow disk": 3, "clock jump": 3},
 }
 """What can happen, and how often relative to the others."""
+DISTURBED = {"no space", "slow disk", "clock jump"}
+"""What happens only to a broker that runs with a ``Disturbance``."""
+DAY = 86_400.0
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PATIENCE = 60.0
 """Seconds after the last fault within which a run must end, or another episode of it."""
@@ -119,6 +124,7 @@ class Theatre:
         pace: by which all seconds of the faults, and between them, are multiplied.
         named: whether programs have names, so that one that is killed is replaced at once, and not after ``grace``.
         popen: starts a program, as ``subprocess.Popen`` does.
+        disturbance: with which the broker runs; without one its disk is never slow and its clock never jumps.
 
     Raises:
         Chaos: the language's client is not built, or the broker does not listen.
@@ -137,7 +143,9 @@ class Theatre:
         pace: float = 1.0,
         named: bool = False,
         popen: Callable[..., Process] = subprocess.Popen,
+        disturbance: Disturbance | None = None,
     ) -> None:
+        self._disturbance = disturbance
         self._pace = pace
         self._named = named
         self._popen = popen
@@ -146,7 +154,11 @@ class Theatre:
         offer, self._program = player
         self._second = None if language is None else _program(language)
         self._offers = [offer, offer if language is None else f"random-{language}"]
-        self._kinds = kinds
+        self._kinds = {
+            kind: weight
+            for kind, weight in kinds.items()
+            if disturbance is not None or kind not in DISTURBED
+        }
         self._pythons = itertools.cycle(pythons)
         self.folder = folder
         self.journal = folder / "chaos.journal"
@@ -181,6 +193,8 @@ class Theatre:
                 *("--journal", str(self.journal), "--grace", str(self._grace)),
                 *("--peer-timeout", str(self._peer_timeout)),
             ]
+            if self._disturbance is not None:
+                arguments += ["--sync", "always"]
         elif name.startswith("env"):
             arguments = ["env", "connect_four"]
         else:
@@ -194,6 +208,8 @@ class Theatre:
         environ = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
         if name in self.proxies:
             environ["DOVETAIL_BROKER"] = self.proxies[name].address
+        if name == "broker" and self._disturbance is not None:
+            environ |= self._disturbance.environment
         quiet = {"stdin": subprocess.DEVNULL, "stdout": self._log, "stderr": self._log}
         self.processes[name] = self._popen(command, cwd=folder, env=environ, **quiet)
 
@@ -244,8 +260,36 @@ class Theatre:
         time.sleep(self._pace * (0.2 + 2 * chance.random()))
         resource.prlimit(broker, resource.RLIMIT_FSIZE, before)
 
-    def happens(self, chance: random.Random) -> None:
-        """Let one thing happen."""
+    def disturb_disk(
+        self, chance: random.Random, run: Any, results: list[m.Episode], *, full: bool
+    ) -> bool:
+        """Have each write of the broker fail, or take long; return whether the run ended meanwhile.
+
+        Raises:
+            Chaos: the experiment was told of an episode that is not in the journal.
+        """
+        assert self._disturbance is not None
+        end = time.monotonic() + self._pace * (0.2 + 2 * chance.random())
+        self._disturbance.disk(full=full, delay=0.0 if full else 0.01 + 0.04 * chance.random())
+        try:
+            while time.monotonic() < end:
+                found = run.poll(0.02)
+                if found is None:
+                    return True
+                results += found
+                if found:
+                    self._compare_some(found)
+        finally:
+            self._disturbance.disk()
+        return False
+
+    def jump(self, chance: random.Random) -> None:
+        """Set the broker's clock to another time, up to ten days off."""
+        assert self._disturbance is not None
+        self._disturbance.jump(DAY * (20 * chance.random() - 10))
+
+    def happens(self, chance: random.Random, run: Any, results: list[m.Episode]) -> bool:
+        """Let one thing happen; return whether the run ended meanwhile."""
         kind = chance.choices(list(self._kinds), list(self._kinds.values()))[0]
         link = chance.choice(sorted(self.proxies))
         match kind:
@@ -276,6 +320,13 @@ class Theatre:
             case "slow":
                 self._say(f"slow {link}")
                 self.proxies[link].slow(0.02, self._pace)
+            case "no space" | "slow disk":
+                self._say(kind)
+                return self.disturb_disk(chance, run, results, full=kind == "no space")
+            case "clock jump":
+                self._say(kind)
+                self.jump(chance)
+        return False
 
     # -- a run -----------------------------------------------------------------------------------
 
@@ -315,7 +366,7 @@ class Theatre:
                     results += found
                     end = min(time.monotonic() + PATIENCE, limit)
             if left and not done:
-                self.happens(chance)
+                done = self.happens(chance, run, results)
         if not done and time.monotonic() > limit:
             raise Chaos(f"{len(results)} of {episodes} episodes in {LIMIT:g} s")
         if not done:
@@ -325,6 +376,15 @@ class Theatre:
         told = sorted(account(each) for each in results)
         self._compare(told, run.number)
         return sorted(account(each) for each in results if each.scored)
+
+    def _compare_some(self, told: Sequence[m.Episode]) -> None:
+        """Find what the experiment was told of in the journal."""
+        written = {
+            each.result.episode for each in read(self.journal) if isinstance(each, EpisodeRecord)
+        }
+        lacking = [each.episode for each in told if each.episode not in written]
+        if lacking:
+            raise Chaos(f"the journal lacks episodes that the experiment was told of: {lacking}")
 
     def _compare(self, told: Sequence[Account], run: int) -> None:
         """Compare what the experiment was told of a run with the journal."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -130,6 +131,23 @@ def test_a_second_broker_is_refused(tmp_path: Path) -> None:
             Journal(path)
     first.close()
     Journal(path).close()
+
+
+def test_what_could_not_be_forced_to_the_device_is_written_again_in_its_place(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """It was there twice, under one number."""
+    journal = Journal(tmp_path / "games", sync="always")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", Mock(side_effect=OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space"):
+            journal.write([StateRecord("a", "x", b"1" * 50)])
+    journal.write([StateRecord("b", "x", b"2")])
+    journal.close()
+    assert [each.name for each in read(tmp_path / "games") if isinstance(each, StateRecord)] == [
+        *("a", "b")
+    ]
+    assert damage(tmp_path / "games") == []
 
 
 @pytest.mark.parametrize("sync", SYNCS)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.chaos.theatre import Theatre, undisturbed
+from bench.chaos import disturb
+from bench.chaos.theatre import DISTURBED, Theatre, undisturbed
 from tests.forking import Forked, Forker
 
 EPISODES = 40
@@ -19,22 +20,38 @@ EPISODES = 40
 def test_nothing_is_lost_under_twenty_quick_schedules(tmp_path: Path, forker: Forker) -> None:
     """Short faults, and long times for coming back; programs are forked and replaced by their names."""
 
+    if why := disturb.lacking():
+        pytest.skip(f"no slow disks, disks without space and clock jumps: {why}")
+    disturbance = disturb.Disturbance(tmp_path)
+    preloaded = {"LD_PRELOAD": disturbance.environment["LD_PRELOAD"]}
+    brokers = Forker("tests.cli.programs", preloaded)
+
     def popen(command: Sequence[str], **more: Any) -> Forked:
-        return forker.popen(["dovetail", *command[3:]], **more)  # for python -m dovetail
+        program = ["dovetail", *command[3:]]  # for python -m dovetail
+        return (brokers if "broker" in program[1:2] else forker).popen(program, **more)
 
     happened: list[str] = []
     theatre = Theatre(
-        tmp_path, happened.append, 60.0, grace=30.0, pace=0.15, named=True, popen=popen
+        tmp_path,
+        happened.append,
+        peer_timeout=60.0,
+        grace=30.0,
+        pace=0.15,
+        named=True,
+        popen=popen,
+        disturbance=disturbance,
     )
     try:
-        for seed in range(100, 120):
+        for seed in range(121, 141):
             assert theatre.play(seed, 10, faults=3) == undisturbed(seed, 10), seed
     finally:
         theatre.close()
+        brokers.close()
     kills = {f"kill {name}" for name in theatre.processes}
     stops = {f"stop {name}" for name in theatre.processes}
     breaks = {f"{what} experiment" for what in ("cut", "half open")}
-    assert {*kills, *stops, *breaks, "full disk"} <= set(happened)
+    assert {*kills, *stops, *breaks, "full disk", *DISTURBED} <= set(happened)
+    assert all(disturbance.happened)
 
 
 @pytest.mark.slow
