@@ -150,7 +150,7 @@ chaos: $(STAMP) ## kill, stop and cut real programs, and compare the results wit
 soak: $(STAMP) ## play at full rate with faults for MINUTES (60), and draw docs/images/soak.svg
 	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
 
-fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, access file and core by coverage, MINUTES (10) each, and keep what reaches new code
+fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, CURVE, access file and core by coverage, MINUTES (10) each, and keep what reaches new code
 	$(BIN)/python -m tests.fuzz.run --minutes $(or $(MINUTES),10)
 
 bench-games: $(BENCH_STAMP) ## measure the games beside OpenSpiel and PettingZoo

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import msgspec
 from tests.broker.anarchy import CONNECTIONS, Crowd
+from tests.fuzz import curve
 
 from dovetail.broker import access_file, snapshot
 from dovetail.broker.core import Core
@@ -163,7 +164,7 @@ def core(data: bytes) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    **{"access": access, "decoder": decoder, "wire": wire, "core": core},
+    **{"access": access, "decoder": decoder, "wire": wire, "curve": curve.curve, "core": core},
 }
 
 
@@ -187,6 +188,8 @@ def seeds(target: str) -> Iterator[bytes]:
         for line in ("", 'roles = ["agent"]', 'offers = ["g*"]', "revoked = true", 'uses = ["b"]'):
             yield f'[keys.ann]\npublic = "{"a" * 40}"\n{line}\n[pinned]\ngame = "ann"\n'.encode()
         yield f'[keys.b.limits]\npeers = 0\n[keys.b]\npublic = "{"b" * 40}"\n'.encode()
+    elif target == "curve":
+        yield from curve.seeds()
     elif target == "wire":
         said = GREETING + ready(b"DEALER") + pack([b"a", b"b" * 300]) + pack([b""])
         yield b"\0" + said

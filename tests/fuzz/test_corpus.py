@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.fuzz import targets
+from tests.fuzz import curve, targets
 from tests.fuzz.run import CORPUS
 
 from dovetail.broker.outbox import Outbox
 from dovetail.protocol import messages as m
+from dovetail.transport.curve import Server
 
 
 @pytest.mark.parametrize("target", sorted(targets.TARGETS))
@@ -37,6 +38,17 @@ def test_the_target_of_the_core_finds_a_broker_that_forgets(
     begun = next(iter(targets.seeds("core")))
     with pytest.raises(AssertionError, match="never heard its end"):
         targets.core(begun)
+
+
+def test_the_target_of_curve_finds_a_side_that_takes_frames_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It forgets what it heard; its last frame, of 37 bytes, comes again."""
+    monkeypatch.setattr(Server, "_heard", property(lambda side: bytes(8), lambda *_: None))
+    first = bytes([(curve.STAGES - 1) << 1 | 5 << 3])
+    said = bytes([curve.SEALED + 2 * curve.KINDS, 0]) + b"ab"
+    with pytest.raises(AssertionError, match="a frame that the peer did not say"):
+        curve.curve(first + said + bytes([curve.AGAIN + 9 * curve.KINDS]))
 
 
 def test_steps_are_read_as_they_were_written() -> None:
