@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-import itertools
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,6 +43,10 @@ HERE = Path(__file__).parent
 COOKIE = "dovetail-page"
 MOST_SEATS = 16
 """Of a game that is started here."""
+LONGEST_PROBLEM = 300
+"""Characters of what is wrong with a form, which may quote what was typed."""
+NOT_FOUND = "Not Found"
+"""What Starlette says of an address that no route has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 
 
@@ -249,9 +252,15 @@ class Page:
                 clock=_clock(given.get("clock", "")),
                 helped="helped" in given,
             )
+            counts = offer.get("seats") or [len(seats)]
+            if len(seats) not in counts:
+                known = " or ".join(map(str, counts))
+                raise DovetailError(f"This game has {known} seats; you have filled {len(seats)}")
             table = await asyncio.to_thread(self.hub.people.play, plan)
         except DovetailError as error:
-            return self._form(request, offer, given, str(error))
+            text = str(error)
+            problem = f"{text[:1].upper()}{text[1:LONGEST_PROBLEM]}"
+            return self._form(request, offer, given, problem)
         return RedirectResponse(link(table, next(iter(table.people), None)), 303)
 
     def _table(self, request: Request) -> Table:
@@ -316,7 +325,7 @@ class Page:
             found = await asyncio.to_thread(replays.listed, self._records())
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
-        return self.shown(request, "replays", episodes=found)
+        return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
 
     async def replay(self, request: Request) -> Response:
         """A recorded game."""
@@ -360,7 +369,7 @@ class Page:
 
         def play() -> dict[str, Any]:
             played, _ = self._played(replays.found(journal, path["number"]))
-            return next(itertools.islice(played, path["turn"], None), {})
+            return played[path["turn"]] if path["turn"] < len(played) else {}
 
         try:
             found = await asyncio.to_thread(play)
@@ -416,6 +425,8 @@ def _clock(text: str) -> m.ClockRule:
 async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = error.detail if isinstance(error, HTTPException) else "The page failed; see its log."
+    if text == NOT_FOUND:
+        text = "There is no page at this address."
     page: Page = request.app.state.page
     return page.shown(request, "problem", status, text=text)
 
@@ -441,7 +452,8 @@ def application(
     """
     page = Page(hub, journal, stores, arena)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: _failed
+        HTTPException: _failed,
+        Exception: _failed,
     }
     app = Starlette(routes=page.routes(), exception_handlers=handlers)
     app.state.page = page

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.datastructures import FormData
@@ -38,6 +38,7 @@ from dovetail.web.arena_figures import (
 )
 from dovetail.web.files import csv_file
 from dovetail.web.positions import encode
+from dovetail.web.shown import Shown
 
 COOKIE = "dovetail-entrant"
 FRESH = 5.0
@@ -51,14 +52,6 @@ LONGEST = 500
 STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNITS = 20
 """Units that a ladder's page lists, the newest."""
-
-
-class Shown(Protocol):
-    """Returns a page made from a template."""
-
-    def __call__(
-        self, request: Request, name: str, status: int = 200, **values: Any
-    ) -> Response: ...
 
 
 class ArenaPages:

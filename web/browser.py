@@ -68,7 +68,10 @@ class Browser:
         sender = asyncio.create_task(self._send())
         try:
             while True:
-                asked = msgspec.json.decode(await self._socket.receive_text())
+                event = await self._socket.receive()
+                if event["type"] == "websocket.disconnect":
+                    return
+                asked = msgspec.json.decode(event.get("text") or b"")
                 if isinstance(asked, dict):
                     await self._asked(asked)
         except msgspec.DecodeError:

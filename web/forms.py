@@ -8,10 +8,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.limits import check
+from dovetail.protocol.messages import Limits
 
 LONGEST = 10_000
 """Characters of one answer."""
+WIDEST = 2.0**53
+"""The largest number that is taken where an option says no limit; every language has it exactly."""
 
 
 class Field(Struct, frozen=True):
@@ -106,23 +111,28 @@ def _value(field: Field, text: str, schema: Any) -> Any:
                 return bool(text)
             case "number":
                 value = int(text) if field.whole else float(text)
-                if (field.least and value < float(field.least)) or (
-                    field.most and value > float(field.most)
-                ):
+                least = float(field.least or -WIDEST)
+                if not least <= value <= float(field.most or WIDEST):  # NaN is not, either
                     raise ValueError
                 return value
             case "choice":
                 return next(each for each in schema["enum"] if str(each) == text)
             case "json":
-                return json.loads(text)
-    except (ValueError, StopIteration, RecursionError):
+                value = json.loads(text)
+                check(codec.encode(value), Limits())  # a broker takes it
+                return value
+    except (StopIteration, DovetailError, *codec.UNSENDABLE):
         wanted = {
-            "number": f"a {'whole ' * field.whole}number"
-            + (f" from {field.least} on" if field.least else "")
-            + (f" to {field.most}" if field.most else ""),
+            "number": f"a {'whole ' * field.whole}number {_range(field)}".rstrip(),
             "choice": f"one of {', '.join(field.options)}",
         }.get(field.kind, "JSON")
         raise DovetailError(
             f"Option {field.name}: {text[:80]!r} is not valid; give {wanted}"
         ) from None
     return text
+
+
+def _range(field: Field) -> str:
+    if field.least and field.most:
+        return f"from {field.least} to {field.most}"
+    return f"from {field.least} on" if field.least else f"up to {field.most}" * bool(field.most)

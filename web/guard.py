@@ -56,6 +56,8 @@ class Guard:
                     *(() if policy in given else ((policy, POLICY.encode()),)),
                     (b"x-content-type-options", b"nosniff"),
                     (b"referrer-policy", b"no-referrer"),
+                    # Pages change, and are for who is signed in; scripts change with the page's version.
+                    (b"cache-control", b"no-cache, private"),
                     (b"cross-origin-opener-policy", b"same-origin"),
                 ]
             await send(message)

@@ -290,9 +290,9 @@ class Hub:
                     future.set_result(job(client))
                 except DovetailError as error:
                     future.set_exception(error)
-                except Exception:
+                except Exception:  # a fault of the page must not end the games of others
+                    log.exception("what a browser asked for failed")
                     future.set_exception(DovetailError("The page failed; see its log"))
-                    raise
             client.wait(LOOK)
 
     def _watch(self, client: Client) -> None:

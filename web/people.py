@@ -14,7 +14,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web.chairs import Chair, Chairs
 from dovetail.web.games import position_of
-from dovetail.web.tables import HINT, Again, Hint, Plan, Sitter, Table
+from dovetail.web.tables import HINT, Hint, Plan, Replaying, Sitter, Table
 
 if TYPE_CHECKING:
     from dovetail.web.hub import Hub
@@ -24,6 +24,7 @@ BEGIN_SECONDS = 3.0
 """How long a person waits at the form for the first turn, or for what the game says of its options."""
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
+GONE = "The broker went away"
 
 
 def _clean(client: Client, instance: int) -> None:
@@ -46,9 +47,11 @@ class People:
         self.tables: dict[str, Table] = {}
         self._hints: dict[int, Hint] = {}
         """By run."""
-        self._replays: dict[int, Again] = {}
+        self._replays: dict[int, Replaying] = {}
         """By run."""
         self._lock = threading.Lock()
+        self._beginning = threading.Lock()
+        """The next game is begun once, though two people ask for it at the same moment."""
 
     # -- what they ask for ------------------------------------------------------------------------
 
@@ -59,6 +62,8 @@ class People:
             DovetailError: there is no broker, or it refuses; the text says why.
         """
         chairs = self._present()
+        if sum(not each.done for each in list(self.tables.values())) >= MOST_TABLES:
+            raise DovetailError(f"{MOST_TABLES} games are being played here; end one first")
         taken = [
             chairs.add(each.name, self._hub.changed) if each.kind == "person" else None
             for each in plan.seats
@@ -136,13 +141,12 @@ class People:
             raise DovetailError(
                 "Moves cannot be taken back where there is a clock or several people play"
             )
-        turn = table.decided(chair.seat)
-        if turn is None:
-            raise DovetailError("You have not moved yet")
-        line = table.line(turn)
 
         def begin(client: Client) -> None:
-            run = table.run
+            turn = table.decided(chair.seat)
+            if turn is None:
+                raise DovetailError("You have not moved yet")
+            run, line = table.run, table.line(turn)
             table.restart()
             if run is not None:
                 with contextlib.suppress(DovetailError):  # it was over
@@ -174,9 +178,9 @@ class People:
         if decision is None:
             raise DovetailError("Ask for a hint when it is your turn")
         seat, turn, number = decision.seat.seat, decision.turn, chair.number
-        line = table.line(turn)
 
         def begin(client: Client) -> None:
+            line = table.line(turn)
             made = self._agent(client, Sitter("agent", agent), table.plan.seed, None)
             hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
             seats = [made] * len(table.plan.seats)
@@ -215,14 +219,14 @@ class People:
             DovetailError: there is no broker or no such game, or it plays differently.
         """
         chairs = self._present()
-        again = Again(chairs.add("replay", lambda: None))
+        replaying = Replaying(chairs.add("replay", lambda: None))
 
         def begin(client: Client) -> None:
-            parameters, peer = {"chair": again.chair.key}, chairs.name
-            again.instance = client.create(
+            parameters, peer = {"chair": replaying.chair.key}, chairs.name
+            replaying.instance = client.create(
                 chairs.agent, parameters=parameters, peer=peer, timeout=30
             )
-            agents: list[int | str] = [again.instance] * len(record.result.seats)
+            agents: list[int | str] = [replaying.instance] * len(record.result.seats)
             run = m.Run(
                 *(0, record.environment, agents, record.configuration),
                 seeds=[record.result.seed],
@@ -234,23 +238,23 @@ class People:
             )
 
             def named(number: int) -> None:
-                self._replays[number] = again
+                self._replays[number] = replaying
 
             try:
                 self._hub.started(client, run, named, whole=True)
             except DovetailError:
-                _clean(client, again.instance)
+                _clean(client, replaying.instance)
                 raise
 
         try:
             self._hub.ask(begin)
-            if not again.done.wait(REPLAY_SECONDS):
+            if not replaying.done.wait(REPLAY_SECONDS):
                 raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
         finally:
-            chairs.remove(again.chair.key)
-        if again.problem or not again.turns:
-            raise DovetailError(again.problem or "the game showed no turn")
-        return [position_of(turn) for turn in again.turns]
+            chairs.remove(replaying.chair.key)
+        if replaying.problem or not replaying.turns:
+            raise DovetailError(replaying.problem or "the game showed no turn")
+        return [position_of(turn) for turn in replaying.turns]
 
     def resign(self, table: Table, chair: Chair) -> None:
         """Give a person's seat up, at the latest when it is to act."""
@@ -266,10 +270,11 @@ class People:
         """Return the next game of the same people, each one seat further; it begins unless it has begun."""
         if not table.done:
             raise DovetailError("Finish this game first")
-        if table.again is None:
-            table.again = self.play(table.next())
-            self._hub.changed()
-        return table.again
+        with self._beginning:
+            if table.again is None:
+                table.again = self.play(table.next())
+                self._hub.changed()
+            return table.again
 
     def act(self, chair: Chair, number: int, choice: int) -> None:
         """Take what a person has chosen; errors as of ``Chair.chosen``."""
@@ -297,15 +302,15 @@ class People:
 
     def turn(self, turn: m.WatchedTurn) -> bool:
         """Take a turn; return whether it is of a run that only gives a hint or plays a game again."""
-        hint, again = self._hints.get(turn.run), self._replays.get(turn.run)
-        if again is not None:
-            if len(again.turns) == turn.turn:
-                again.turns.append(turn)
+        hint, replaying = self._hints.get(turn.run), self._replays.get(turn.run)
+        if replaying is not None:
+            if len(replaying.turns) == turn.turn:
+                replaying.turns.append(turn)
         elif hint is not None and turn.turn == hint.turn + 1:
             for seat, action in turn.actions:
                 if seat == hint.seat:
                     hint.chair.hinted(hint.number, hint.agent, action)
-        return hint is not None or again is not None
+        return hint is not None or replaying is not None
 
     def ended(self, episode: m.Episode) -> None:
         """Take the end of an episode."""
@@ -316,18 +321,18 @@ class People:
                 "by": hint.agent,
                 "problem": f"{hint.agent} has no hint: {_failure(episode)}",
             }
-        again = self._replays.get(episode.run)
-        if again is not None and episode.reason not in ("terminated", "truncated"):
-            again.problem = f"the replay failed: {_failure(episode)}"
+        replaying = self._replays.get(episode.run)
+        if replaying is not None and episode.reason not in ("terminated", "truncated"):
+            replaying.problem = f"the replay failed: {_failure(episode)}"
 
     def done(self, done: m.Done) -> None:
         """Take the end of a run."""
-        again = self._replays.pop(done.run, None)
-        if again is not None:
-            self._hub.later(partial(_clean, instance=again.instance))
+        replaying = self._replays.pop(done.run, None)
+        if replaying is not None:
+            self._hub.later(partial(_clean, instance=replaying.instance))
             if done.reason == "failed":
-                again.problem = done.message
-            again.done.set()
+                replaying.problem = done.message
+            replaying.done.set()
         hint = self._hints.pop(done.run, None)
         if hint is not None and hint.instance:
             self._hub.later(partial(_clean, instance=hint.instance))
@@ -345,5 +350,12 @@ class People:
         for table in list(self.tables.values()):
             if not table.done:
                 table.done = True
-                table.problem = "The broker went away, and the game has ended. Begin it again once the broker is back."
+                table.problem = (
+                    f"{GONE}, and the game has ended. Begin it again once the broker is back."
+                )
                 table.begun.set()
+        for each in self._replays.values():
+            each.problem = GONE
+            each.done.set()
+        self._replays.clear()
+        self._hints.clear()

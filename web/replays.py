@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.env_servers.replay import replay
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, episodes
+from dovetail.web.games import LONGEST_NAME
 from dovetail.web.positions import drawn, plain
 from dovetail.web.tables import HINT
 
@@ -33,8 +34,8 @@ def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
     result = record.result
     return {
         "number": number,
-        "environment": record.environment[:100],
-        "agents": [seat.agent[:100] for seat in result.seats],
+        "environment": record.environment[:LONGEST_NAME],
+        "agents": [seat.agent[:LONGEST_NAME] for seat in result.seats],
         "outcome": result.outcome,
         "returns": [seat.total for seat in result.seats],
         "seconds": [seat.seconds for seat in result.seats],
@@ -62,7 +63,7 @@ def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
     """Yield an episode's positions, played again by the environment that is installed here.
 
     Raises:
-        DovetailError: there is no such environment, or it plays differently.
+        DovetailError: there is no such environment, it plays differently, or the game is too long.
     """
     last = len(record.actions)
     for number, (environment, turn) in enumerate(replay(record)):
@@ -83,5 +84,7 @@ def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
             "text": environment.text(),
             "thoughts": [],
         }
-        if not turn.to_act or number == MOST_TURNS:
+        if not turn.to_act:
             return
+        if number == MOST_TURNS:
+            raise DovetailError(f"the page shows the first {MOST_TURNS} turns of this game")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,18 +14,12 @@ from starlette.routing import Route
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.files import csv_file
 from dovetail.web.results import Execution, Results, Section, differences
+from dovetail.web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
 """What is shown of a stage."""
 PICTURE = "default-src 'none'; style-src 'unsafe-inline'"
 """The policy of a picture of a chart, whose styles stand in the file."""
-
-
-class Shown(Protocol):
-    """Returns a page made from a template."""
-
-    def __call__(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
-        """Return it."""
 
 
 class ResultPages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dovetail.protocol import messages as m
@@ -143,16 +143,12 @@ class Table:
 
     def next(self) -> Plan:
         """Return the plan of another game in which everyone sits one seat further."""
-        plan = self.plan
-        seats = (*plan.seats[-1:], *plan.seats[:-1])
-        return Plan(
-            *(plan.environment, plan.configuration, seats, secrets.randbelow(1 << 31)),
-            *(plan.clock, plan.helped),
-        )
+        seats = (*self.plan.seats[-1:], *self.plan.seats[:-1])
+        return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 31))
 
 
 @dataclass(eq=False)
-class Again:
+class Replaying:
     """A recorded episode that the broker plays again for the page."""
 
     chair: Chair
@@ -164,7 +160,7 @@ class Again:
 
 @dataclass(eq=False)
 class Hint:
-    """A person's question what an agent would do."""
+    """A person's question what an agent would do in the person's place."""
 
     chair: Chair
     number: int

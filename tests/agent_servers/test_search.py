@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search import rollouts
+from dovetail.agent_servers.general.search import rollouts, tree
 from dovetail.agent_servers.general.search.agents import (
     AlphaBetaAgent,
     Greedy,
@@ -310,6 +310,15 @@ def test_asking_and_having_the_rules_give_the_same_games(
     here = games(agent, {**parameters, "source": "rules"}, ConnectFour, 4)
     there = games(agent, {**parameters, "source": "lookahead"}, ConnectFour, 4, lookahead=True)
     assert here == there == games(agent, parameters, ConnectFour, 4)
+
+
+def test_a_question_whose_answer_would_exceed_a_frame_is_asked_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"depth": 1, "source": "lookahead"}
+    whole = games("alpha-beta", given, ConnectFour, 2, lookahead=True)
+    monkeypatch.setattr(tree, "ANSWERED", 3 * (7 + tree.SPARE))
+    assert games("alpha-beta", given, ConnectFour, 2, lookahead=True) == whole
 
 
 def test_they_beat_random() -> None:

@@ -43,12 +43,21 @@ def test_the_options_of_an_agent_are_those_of_whoever_was_chosen() -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"rows": "six"}, "Option rows: 'six' is not valid; give a whole number from 4 on to 20"),
+        ({"rows": "six"}, "Option rows: 'six' is not valid; give a whole number from 4 to 20"),
         ({"rows": "21"}, "'21' is not valid"),
         ({"action": "fly"}, "give one of move, steps"),
         ({"position": "a" * 10_001}, "at most 10000 characters"),
+        ({"most": "9" * 25}, "give a whole number from 0 on"),
+        ({"share": "nan"}, "'nan' is not valid; give a number$"),
+        ({"names": "[1" + "0" * 30 + "]"}, "is not valid; give JSON"),
+        ({"names": "[" * 5000}, "is not valid; give JSON"),
     ],
 )
 def test_an_impossible_answer_is_named(given: dict[str, str], what: str) -> None:
+    more = {
+        "most": {"type": "integer", "minimum": 0, "default": 1},
+        "share": {"type": "number", "default": 0.5},
+        "names": {"type": "array", "default": []},
+    }
     with pytest.raises(DovetailError, match=what):
-        read(PARAMETERS, given)
+        read({**PARAMETERS, **more}, given)

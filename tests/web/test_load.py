@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from dovetail.protocol import messages as m
 from dovetail.web.app import application
@@ -58,6 +59,18 @@ def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:
     assert "position" in playing.now({})["games"][0]
     assert playing.now({})["games"][0]["environment"] == "four"
     assert [len(playing.now({}, name)["games"]) for name in ("four", "five")] == [1, 0]
+
+
+def test_a_message_that_is_not_text_ends_its_connection_only() -> None:
+    client = TestClient(application(hub(0), hosts=("testserver",)))
+    with client, client.websocket_connect("/live", headers={"origin": HOST}) as other:
+        with client.websocket_connect("/live", headers={"origin": HOST}) as socket:
+            socket.send_bytes(b"\xff")
+            with pytest.raises(WebSocketDisconnect) as caught:
+                socket.receive_json()
+            assert caught.value.code == 4400
+        other.send_json({"about": "game:7"})
+        assert other.receive_json()["position"]["turn"] == 0
 
 
 def test_a_browser_that_comes_late_learns_how_old_the_clocks_are() -> None:

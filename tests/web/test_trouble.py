@@ -113,6 +113,8 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
         ),
         ({"seat.1": "nobody <b>"}, "nobody &lt;b&gt;"),
         ({"seat.0": ""}, "Choose who sits in the first seat"),
+        ({"seat.1": ""}, "This game has 2 seats; you have filled 1"),
+        ({"o.rows": "9" * 30}, "is not valid; give a whole number from 1 to 20"),
     ],
 )
 def test_a_form_with_impossible_answers(served: Served, given: dict[str, str], what: str) -> None:

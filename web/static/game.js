@@ -55,7 +55,8 @@ function status(position, scene) {
   const end = game?.result ?? (position.reason ? position : null);
   if (end && at === null) {
     const how = ending({ ...end, outcome: end.outcome ?? position.outcome }, name).map((sentence) => ` ${sentence}.`).join("");
-    return `The game is over.${how}${caption}`;
+    // What a game that was broken off says of its position is not how it ended.
+    return `The game is over.${how}${!end.reason || end.reason === "terminated" ? caption : ""}`;
   }
   const who = (position.to_act ?? []).map(name).join(", "), last = did(position).slice(0, LONGEST);
   return `Turn ${position.turn}${last ? `. ${last}. ` : ": "}${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;

@@ -19,6 +19,11 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Turn, View
 
+ANSWERED = 30_000
+"""Values of one answer, far below what a frame may have (``Limits.elements``), since positions differ."""
+SPARE = 50
+"""Values of a position beside its legal actions, of which it is taken to have as many as the one before."""
+
 Search = Generator["Expand", "list[Node]", Any]
 
 
@@ -102,20 +107,27 @@ class LocalRules:
             return stop.value
 
 
+def _answered(line: list[Any], position: Preview) -> Node:
+    if position.error:
+        raise DovetailError(f"the environment cannot play {line}: {position.error}")
+    node = _node(line, position.to_act, position.seats, position.rewards)
+    node.outcome = position.outcome
+    return node
+
+
 def asked(search: Search, seed: int = 0) -> Generator[Lookahead, list[Preview], Any]:
     """Let a search run by asking the environment; ``yield from`` it in an agent's ``step``."""
     try:
         question = next(search)
         while True:
-            lines = [[*question.node.line, action] for action in question.actions]
-            positions = yield Lookahead(lines, seed)
+            every = [[*question.node.line, action] for action in question.actions]
+            most = max(1, ANSWERED // (len(question.node.legal) + SPARE))
             nodes = []
-            for line, position in zip(lines, positions, strict=True):
-                if position.error:
-                    raise DovetailError(f"the environment cannot play {line}: {position.error}")
-                node = _node(line, position.to_act, position.seats, position.rewards)
-                node.outcome = position.outcome
-                nodes.append(node)
+            for start in range(0, len(every), most):
+                lines = every[start : start + most]
+                positions = yield Lookahead(lines, seed)
+                for line, position in zip(lines, positions, strict=True):
+                    nodes.append(_answered(line, position))
             question = search.send(nodes)
     except StopIteration as stop:
         return stop.value
