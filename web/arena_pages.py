@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import math
 import secrets
 import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.background import BackgroundTask
 from starlette.datastructures import FormData
@@ -42,7 +41,9 @@ from dovetail.web.shown import Shown
 
 COOKIE = "dovetail-entrant"
 FRESH = 5.0
-"""Seconds for which a table is shown before it is made again."""
+"""Seconds for which a table is shown before it is made again, at least."""
+REST = 10.0
+"""The same as a multiple of the time that it took: that of 10,000 units takes seconds on a busy machine."""
 GAMES = 60
 """Games that an agent's page lists, the newest."""
 LINES = 50
@@ -52,6 +53,16 @@ LONGEST = 500
 STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNITS = 20
 """Units that a ladder's page lists, the newest."""
+
+
+class Kept(NamedTuple):
+    """A table that was made."""
+
+    table: Table
+    latest: int
+    """The newest unit that it counts."""
+    until: float
+    """When it may be made again."""
 
 
 class ArenaPages:
@@ -84,7 +95,7 @@ class ArenaPages:
         self._posted = posted
         self._connected = connected
         self._secret = secrets.token_bytes(32)
-        self._tables: dict[tuple[str, int], tuple[float, int, Table]] = {}
+        self._tables: dict[tuple[str, int], Kept] = {}
         self._lock = threading.Lock()
         """A table is made once, however many ask for it."""
 
@@ -128,15 +139,24 @@ class ArenaPages:
         return {"season": season, "seasons": seasons, "left": left}
 
     def _table(self, ladder: description.Ladder, season: int) -> Table:
-        with self._lock:
-            now = time.monotonic()
-            made, latest, found = self._tables.get((ladder.name, season), (-math.inf, -1, None))
-            if found is None or now - made > FRESH:
+        key = ladder.name, season
+        kept = self._tables.get(key)
+        if not self._lock.acquire(blocking=kept is None):
+            assert kept is not None
+            return kept.table  # while a newer one is made
+        try:
+            kept = self._tables.get(key)
+            began = time.monotonic()
+            if kept is None or began > kept.until:
                 newest = self._store.latest(season, ladder.name)
-                if found is None or newest != latest:
+                if kept is None or newest != kept.latest:
                     found = standings(self._store, ladder, season, self._arena.seed)
-                    self._tables[ladder.name, season] = now, newest, found
-            return found
+                    now = time.monotonic()
+                    until = now + max(FRESH, REST * (now - began))
+                    kept = self._tables[key] = Kept(found, newest, until)
+            return kept.table
+        finally:
+            self._lock.release()
 
     async def ladders(self, request: Request) -> Response:
         """All ladders, with who leads."""
