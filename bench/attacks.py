@@ -18,12 +18,14 @@ With --guarded the broker has keys, and the attacker has one that it lets in.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,11 @@ RECOVERY = 2.0
 """Seconds from the end of an attack to the measurement after it."""
 
 
+def times(rounds: int | None) -> Iterable[int]:
+    """Return what to count rounds with; None is for ever."""
+    return itertools.count() if rounds is None else range(rounds)
+
+
 def connect(address: str, first: bytes) -> Dealer:
     """Return a connection that says something first."""
     return Dealer(address, lambda: first, keys.chosen(None))
@@ -57,11 +64,11 @@ def dealer(address: str, role: Any = "observer", **fields: Any) -> Dealer:
     return made
 
 
-def flood(address: str, message: m.Message, number: bool) -> None:
+def flood(address: str, rounds: int | None, message: m.Message, number: bool) -> None:
     """Send one kind of message as fast as the broker takes it."""
     peer = dealer(address)
     count = 0
-    while True:
+    for _ in times(rounds):
         frames = []
         for _ in range(200):
             count += 1
@@ -72,10 +79,10 @@ def flood(address: str, message: m.Message, number: bool) -> None:
         peer.receive(0.0)
 
 
-def hellos(address: str, **fields: Any) -> None:
+def hellos(address: str, rounds: int | None, **fields: Any) -> None:
     """Say hello over connection after connection, and keep 57 of them."""
     kept: list[Dealer] = []
-    while True:
+    for _ in times(rounds):
         made = connect(address, codec.encode(m.Hello(m.VERSION, "environment", **fields)))
         made.receive(0.2)
         kept.append(made)
@@ -83,20 +90,20 @@ def hellos(address: str, **fields: Any) -> None:
             kept.pop(0).close(0.0)
 
 
-def watchers(address: str) -> None:
-    """Watch everything with 200 peers that read all of it."""
-    peers = [dealer(address) for _ in range(200)]
+def watchers(address: str, rounds: int | None) -> None:
+    """Watch everything with 200 peers that read all of it; with fewer if it is for some rounds only."""
+    peers = [dealer(address) for _ in range(200 if rounds is None else 10)]
     for peer in peers:
         peer.send([codec.encode(m.Watch(1))])
-    while True:
+    for _ in times(rounds):
         for peer in peers:
             peer.receive(0.0)
         time.sleep(0.01)
 
 
-def strangers(address: str) -> None:
+def strangers(address: str, rounds: int | None) -> None:
     """Send what is not a message, without a session."""
-    while True:
+    for _ in times(rounds):
         peer = connect(address, b"\xc1")
         with contextlib.suppress(OSError):
             for _ in range(50):
@@ -105,17 +112,18 @@ def strangers(address: str) -> None:
         peer.close(0.0)
 
 
-ATTACKS: dict[str, Callable[[str], None]] = {
-    "pings": lambda address: flood(address, m.Ping(1), number=False),
-    "catalogues": lambda address: flood(address, m.Catalogue(1), number=True),
-    "names of 9 MB": lambda address: hellos(address, name="n" * 9_000_000),
-    "hellos of 16 MB": lambda address: hellos(address, software="s" * 16_000_000),
-    "30,000 offers": lambda address: hellos(
-        address, offers=[m.Offer(f"offer {number}") for number in range(30_000)]
+ATTACKS: dict[str, Callable[[str, int | None], None]] = {
+    "pings": partial(flood, message=m.Ping(1), number=False),
+    "catalogues": partial(flood, message=m.Catalogue(1), number=True),
+    "names of 9 MB": partial(hellos, name="n" * 9_000_000),
+    "hellos of 16 MB": partial(hellos, software="s" * 16_000_000),
+    "30,000 offers": partial(
+        hellos, offers=[m.Offer(f"offer {number}") for number in range(30_000)]
     ),
     "200 watchers": watchers,
     "strangers": strangers,
 }
+"""By name; each takes the broker's address, and how often to do it, None for ever."""
 
 
 def settle() -> set[int]:
@@ -175,7 +183,7 @@ def speed(
 def main(names: list[str]) -> None:
     """Print a line for each attack."""
     if names[:1] == ["--attack"]:
-        ATTACKS[names[1]](names[2])
+        ATTACKS[names[1]](names[2], None)
     guarded = "--guarded" in names
     names = [name for name in names if name != "--guarded"]
     apart = settle()

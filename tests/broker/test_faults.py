@@ -227,6 +227,69 @@ def test_a_frame_beyond_the_limit_closes_only_that_connection(
     plays_on(experiment)
 
 
+@pytest.mark.parametrize("size", [2_000_000, 16_500_000])
+def test_a_mask_as_large_as_a_frame_ends_its_episode_and_harms_nobody(
+    broker: Broker, experiment: Experiment, raw: Raw, size: int
+) -> None:
+    """2 MB and an illegal action took 650 MB; 16.5 MB silenced everybody for 44 s."""
+    raw.say(hello("environment", offers=[m.Offer("masked")]))
+    raw.hear("welcome")
+    a = experiment.create("player")
+    run = experiment.run("masked", [a, a], retries=0)
+    match = raw.hear("open")["match"]
+    spaces: list[Any] = [Discrete(2**27)]
+    raw.say(m.Spec(match, "masked", 2, spaces, spaces))
+    episode = raw.hear("start")["episode"]
+    raw.say(m.Turn(episode, 0, [0], [m.View(0, 0, b"\xff" * size)]))
+    plays_on(experiment)
+    [ended] = run.wait()
+    assert ended.reason == "environment-failed"
+    assert f"the mask of seat 0 is {size:,} bytes long" in ended.message
+
+
+def test_what_belongs_to_another_experiment_is_refused(
+    broker: Broker, experiment: Experiment
+) -> None:
+    """Any experiment could read, overwrite, train and delete it, and replace its stored state."""
+    mine = experiment.create("recorder")
+    run = experiment.run("count", [mine, mine], episodes=10**6)
+    with Experiment.connect(broker.address) as other:
+        theirs = other.create("recorder")
+        for use in (
+            lambda: other.save(mine),
+            lambda: other.load(mine, b"worse"),
+            lambda: other.message(mine, "forget"),
+            lambda: other.cleanup(mine),
+            lambda: other.run("count", [theirs, mine]),
+            lambda: other.request(m.Cancel(0, run.number)),
+            lambda: other.request(m.Pause(0, run.number)),
+        ):
+            with pytest.raises(DovetailError, match=r"another experiment's|you have no run"):
+                use()
+    run.cancel()
+
+
+def test_a_second_program_of_the_same_game_serves_no_run_that_names_its_peer(
+    broker: Broker, experiment: Experiment, raw: Raw
+) -> None:
+    """It got another's match, and made up its results."""
+    with Experiment.connect(broker.address) as other:
+        environment = other.catalogue()["environments"][0]["peer"]
+    raw.say(hello("environment", name="impostor", offers=[m.Offer("count")]))
+    raw.hear("welcome")
+    a = experiment.create("player")
+    options: dict[str, Any] = {"episodes": 20, "concurrency": 10, "peer": environment}
+    results = experiment.run("count", [a, a], **options).wait()
+    assert [each.reason for each in results] == ["terminated"] * 20
+    raw.say(m.Ping(1))
+    assert raw.hear()["type"] == "pong"
+
+
+def test_a_name_that_a_terminal_would_obey_is_refused(broker: Broker, raw: Raw) -> None:
+    raw.say(hello(name="\x1b[2Jme"))
+    assert "control characters" in raw.hear("error")["message"]
+
+
 def test_two_peers_cannot_have_one_name(broker: Broker, raw: Raw) -> None:
     raw.say(hello(name="me"))
     raw.hear("welcome")
