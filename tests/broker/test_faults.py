@@ -22,6 +22,7 @@ import zmq
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.agent import Decision
 from dovetail.agent_servers.agent import End as Ended
+from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
@@ -269,6 +270,30 @@ def test_what_belongs_to_another_experiment_is_refused(
     run.cancel()
 
 
+def test_names_of_modules_and_files_are_not_imported(broker: Broker, tmp_path: Path) -> None:
+    """`cProfile:run` ran an observation that was Python's source; a file ran when it was named."""
+    file, marker = tmp_path / "x.py", tmp_path / "ran"
+    file.write_text(f"open({str(marker)!r}, 'w').close()\ndef f(*a): return 0\n")
+    broker.serve(serve_agent, [QLearning])
+    with Experiment.connect(broker.address) as experiment:
+        experiment.expect(["count"], ["q-learning"])
+        for name in ("cProfile:run", f"{file}:f", str(file)):
+            with pytest.raises(DovetailError, match="encoder"):
+                experiment.create("q-learning", parameters={"encoder": name})
+    assert not marker.exists()
+
+
+def test_the_matches_of_an_experiment_are_limited(broker: Broker, experiment: Experiment) -> None:
+    """Three runs of 4,096 matches silenced everybody for 22 s."""
+    a = experiment.create("player")
+    many: dict[str, Any] = {"episodes": 10**6, "concurrency": 4096, "stacked": False}
+    first = experiment.run("count", [a, a], **many)
+    with pytest.raises(DovetailError, match="matches"):
+        experiment.run("count", [a, a], **many)
+    first.cancel()
+    plays_on(experiment)
+
+
 def test_a_second_program_of_the_same_game_serves_no_run_that_names_its_peer(
     broker: Broker, experiment: Experiment, raw: Raw
 ) -> None:
@@ -381,6 +406,7 @@ def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_
 PEER = """
 import sys, time
 sys.path.insert(0, {folder!r})
+from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.env_servers.serve import serve as serve_environment
 import test_faults

@@ -263,6 +263,15 @@ def test_an_address_in_use_is_one_line(terminals: Any) -> None:
     assert len(second.lines["err"]) == 1
 
 
+def test_a_journal_in_use_is_one_line(terminals: Any) -> None:
+    """Each of two brokers lost half of the records."""
+    terminals.broker()
+    second = terminals.start("broker", "--bind", "tcp://127.0.0.1:*")
+    assert second.wait() == 1
+    second.expect("^dovetail: the journal .* is in use by another broker; choose another", "err")
+    assert len(second.lines["err"]) == 1
+
+
 def test_watch_shows_turns_as_they_come(terminals: Any) -> None:
     terminals.broker()
     terminals.env()
