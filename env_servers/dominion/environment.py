@@ -303,9 +303,11 @@ class Dominion(Environment):
                 choices.append(Choice(action, describe(action), cards=[at]))
         caption = "the game is over"
         if not game.over:
+            # Treasures count when the player begins to buy.
+            beside = "" if game.phase == "buy" else " beside treasures"
             caption = (
                 f"{game.phase} phase of player {game.seat + 1}: {_count(game.actions, 'action')}, "
-                f"{_count(game.buys, 'buy')}, {_count(game.coins, 'coin')}"
+                f"{_count(game.buys, 'buy')}, {_count(game.coins, 'coin')}{beside}"
             )
         seats, zones = [], [Zone("supply", "Supply")]
         for owner, player in enumerate(game.players):

@@ -242,7 +242,7 @@ export function slide(svg, scene, before) {
 export function draw(scene, hooks) {
   const { boxes, titles, width, height } = placed(scene);
   const at = /** @param {string} part */ (part) => /** @type {Box} */ (boxes.get(part));
-  const rim = coordinates(scene), edge = 0.1, left = rim.length ? 0.5 : edge, under = rim.length ? 0.45 : edge;
+  const rim = coordinates(scene), edge = 0.22, left = rim.length ? 0.5 : edge, under = rim.length ? 0.45 : edge;
   const svg = element("svg", { viewBox: `${-left} ${-edge} ${width + left + edge} ${height + edge + under}`, xmlns: NS, role: "group", "aria-label": "Board" });
   svg.setAttribute("font-family", "system-ui, sans-serif");
   (scene.cells ?? []).forEach((cell, n) => {
