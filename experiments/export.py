@@ -35,6 +35,7 @@ def rows(path: Path, columns: list[str], given: Iterable[Row], form: str | None 
     if form not in FORMATS:
         raise DovetailError(
             f"{path}: unknown form {form!r}; name a file that ends in .{', .'.join(FORMATS)}"
+            ", or in .txt for games"
         )
     counted = _Counted(given)
     if form == "parquet":
