@@ -20,6 +20,9 @@ LONGEST = 0.25
 HELD = 1 << 16
 """Bytes gathered from which on no turns are added but the last of each episode; fewer where sending so
 many, to so many watchers, would take more than its share even with the longest wait."""
+TIMES = 3
+"""Sendings in a row that took more than their share before fewer turns are added; one alone may have met a
+pause of the interpreter's."""
 FULL = 4 * HELD
 """Bytes gathered from which on nothing is added."""
 
@@ -55,8 +58,8 @@ class Feed:
         """To whom, what, and its frame."""
         self._size = 0
         self._held: float = HELD
-        self._took = 0.0
-        """Seconds that the last sending took."""
+        self._over = 0
+        """How many sendings in a row took more than their share even with the longest wait."""
         self._audiences: dict[Audience, frozenset[Address]] = {}
         """To whom that goes, and who of them was there when the first of it was gathered."""
         self._ahead: dict[Address, int] = {}
@@ -113,10 +116,12 @@ class Feed:
         took = time.thread_time() - begun
         most = SHARE * LONGEST
         if took <= most:
+            self._over = 0
             self._held = min(HELD, 2 * self._held)
-        elif self._took > most:  # the second time, so not for a pause of the interpreter's
-            self._held = self._size * most / took
-        self._took = took
+        else:
+            self._over += 1
+            if self._over >= TIMES:
+                self._held = self._size * most / took
         self._size = 0
         self._next = time.monotonic() + min(LONGEST, took / SHARE)
 

@@ -18,7 +18,7 @@ from dovetail.broker import feed as feed_module
 from dovetail.broker import limits
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.core import Settings
-from dovetail.broker.feed import HELD, LONGEST, SHARE, Feed
+from dovetail.broker.feed import HELD, LONGEST, SHARE, TIMES, Feed
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.outbox import Audience, Out, Outbox
@@ -219,8 +219,8 @@ def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
             feed.add(audience, turn(number))
         feed.add(audience, turn(played, "terminated"))
         feed.flush()
-    assert took[0] == took[1] == pytest.approx(each * (played + 1))
-    assert all(0 < after < SHARE * LONGEST + 3 * each for after in took[2:])
+    assert took[:TIMES] == [pytest.approx(each * (played + 1))] * TIMES
+    assert all(0 < after < SHARE * LONGEST + 3 * each for after in took[TIMES:])
     each = 0.0
     for _ in range(12):
         for number in range(played):
