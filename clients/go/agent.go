@@ -9,9 +9,14 @@ import (
 // It is called from one goroutine. A panic costs the decision or request, not the program.
 type Agent interface {
 	// Step answers a decision with an action: a legal action number, or a value of the action space if
-	// decision.Legal is nil. A Thinker may return a *Lookahead instead.
+	// decision.Legal is nil. Resign gives the episode up. A Thinker may return a *Lookahead instead.
 	Step(ctx context.Context, decision *Decision) (action any, err error)
 }
+
+// Resign is an action that gives the episode up: it ends against the seat.
+var Resign any = resignation{}
+
+type resignation struct{}
 
 // Seater is an Agent that wants to know its seats.
 type Seater interface {
@@ -122,6 +127,10 @@ type Decision struct {
 
 	// Thoughts show watchers what the agent thinks, if it sets them; they are sent only if Think is true.
 	Thoughts *Thoughts
+
+	// Measures are what the agent measured since its last answer, such as a loss, if it sets them. Their means are in
+	// the result of the episode.
+	Measures map[string]float64
 
 	// RNG is for this seat's random choices in this episode; with it the same seeds replay the same.
 	RNG *rand.Rand

@@ -179,7 +179,10 @@ func (h *AgentHost) act(p *play, d *Decision, action any, err error) {
 		if question, ok := action.(*Lookahead); ok {
 			err = h.ask(p, d, question)
 		} else {
-			m := &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action}
+			m := &Action{Episode: d.Episode, Turn: d.Turn, Seat: d.Seat.Number, Action: action, Measures: d.Measures}
+			if _, m.Resign = action.(resignation); m.Resign {
+				m.Action = nil
+			}
 			if d.Think {
 				m.Thoughts = d.Thoughts
 			}

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import Agent, Decision, End, Lookahead, Seat, Thoughts
+from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End, Lookahead, Seat, Thoughts
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.env_servers.environment import Environment, IllegalAction
 from dovetail.env_servers.serve import serve as serve_environment
@@ -65,6 +65,9 @@ class Conformer(Agent):
         seed = decision.seed
         self.last = {"clock": about, "text": decision.text, "mode": decision.mode, "seed": seed}
         self.last |= {"afterstates": decision.afterstates, "scene": decision.scene}
+        if isinstance(seen, str) and seen == "resign":
+            self.report(regret=0.5)
+            return RESIGN
         if decision.legal is not None:
             values = [float(action) for action in decision.legal]
             decision.thoughts = Thoughts(values, text=f"turn {decision.turn}")

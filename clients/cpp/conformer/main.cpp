@@ -42,6 +42,11 @@ public:
                                  {"left", number(clock->left)},
                                  {"last", number(clock->last)}};
         }
+        if (decision.observation == Value("resign")) {
+            Answer answer = Resign();
+            answer.measures.emplace_back("regret", 0.5);
+            return answer;
+        }
         if (decision.legal) {
             Answer answer = *std::max_element(decision.legal->begin(), decision.legal->end());
             answer.thoughts.emplace();  // sent only if they are asked for

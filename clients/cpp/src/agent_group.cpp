@@ -18,6 +18,12 @@ std::int64_t number(const Answer& answer) {
     return found == nullptr ? kNoNumber : *found;
 }
 
+Map map_of(const std::vector<std::pair<std::string, double>>& measures) {
+    Map map;
+    for (const auto& [name, value] : measures) map[name] = value;
+    return map;
+}
+
 }  // namespace
 
 bool AgentGroup::takes_columns() {
@@ -93,6 +99,7 @@ void AgentGroup::decide(Rows& rows, messages::Actions& answer) {
                                 Play{rows.episodes[i], seed, rows.mode, Random(seed)});
     }
     std::vector<std::int64_t> actions(rows.slots.size(), kNoNumber);
+    List measures;
     std::size_t after = 0;
     for (std::size_t row = 0; row < rows.slots.size(); ++row) {
         const auto found = plays_.find({rows.slots[row], rows.seats[row]});
@@ -116,7 +123,13 @@ void AgentGroup::decide(Rows& rows, messages::Actions& answer) {
             after += decision.legal->size();
         }
         try {
-            actions[row] = number(first[row] ? agent->start(decision) : agent->step(decision));
+            const Answer given = first[row] ? agent->start(decision) : agent->step(decision);
+            actions[row] = number(given);
+            if (given.resign) answer.resigns.push_back(static_cast<std::int64_t>(row));
+            if (!given.measures.empty()) {
+                measures.resize(row, Map());
+                measures.push_back(map_of(given.measures));
+            }
         } catch (...) {
             messages::Fault fault;
             fault.slot = rows.slots[row];
@@ -127,6 +140,9 @@ void AgentGroup::decide(Rows& rows, messages::Actions& answer) {
         }
     }
     answer.actions = columns::of(actions);
+    if (measures.empty()) return;
+    measures.resize(actions.size(), Map());
+    answer.measures = std::move(measures);
 }
 
 Ends AgentGroup::read(messages::Ends& message) const {

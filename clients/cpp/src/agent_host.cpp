@@ -158,6 +158,8 @@ struct AgentHost::Inside : hosting::Common {
             action.turn = play.turn;
             action.seat = play.holder.seat->seat;
             action.action = std::move(answer.action);
+            action.resign = answer.resign;
+            action.measures = std::move(answer.measures);
             if (play.think) action.thoughts = std::move(answer.thoughts);
             respond(play.seq, frame(action));
         } catch (...) {

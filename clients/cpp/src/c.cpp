@@ -21,6 +21,8 @@ struct dovetail_call {
     const Bytes* state = nullptr;
     std::optional<Value> action;
     std::optional<dovetail::Thoughts> thoughts;
+    std::vector<std::pair<std::string, double>> measures;
+    bool resigned = false;
     std::optional<Frame> answer;
     std::string why;
     Frame packed[5];  // what was asked for as MessagePack; it must live as long as the call
@@ -56,8 +58,10 @@ public:
         call.decision = &decision;
         call.seat = &decision.seat;
         settle("step", type_.step(&call, self_), call);
-        if (!call.action) throw dovetail::Error("step gave no action");
-        dovetail::Answer answer = std::move(*call.action);
+        if (!call.action && !call.resigned) throw dovetail::Error("step gave no action");
+        dovetail::Answer answer = call.resigned ? dovetail::Answer(dovetail::Resign())
+                                                : dovetail::Answer(std::move(*call.action));
+        answer.measures = std::move(call.measures);
         answer.thoughts = std::move(call.thoughts);
         return answer;
     }
@@ -281,6 +285,22 @@ int dovetail_act_value(dovetail_call* call, const void* data, size_t size) {
 
 int dovetail_act_random(dovetail_call* call) {
     return act(call, [&] { return call->decision->random_action(); });
+}
+
+int dovetail_resign(dovetail_call* call) {
+    if (call->decision == nullptr) return dovetail_fail(call, "only a decision is answered by resigning");
+    call->resigned = true;
+    return 0;
+}
+
+int dovetail_measure(dovetail_call* call, const char* name, double value) {
+    if (call->decision == nullptr) return dovetail_fail(call, "only a decision is answered with measures");
+    try {
+        call->measures.emplace_back(name, value);
+        return 0;
+    } catch (const std::exception& error) {
+        return dovetail_fail(call, error.what());
+    }
 }
 
 int dovetail_think(const dovetail_call* call) {

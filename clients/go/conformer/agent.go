@@ -53,6 +53,10 @@ func (a *agent) Step(_ context.Context, d *dovetail.Decision) (any, error) {
 	if d.HasText {
 		a.last["text"] = d.Text
 	}
+	if d.Observation == "resign" {
+		d.Measures = map[string]float64{"regret": 0.5}
+		return dovetail.Resign, nil
+	}
 	if d.Legal != nil {
 		d.Thoughts = &dovetail.Thoughts{Text: fmt.Sprintf("turn %d", d.Turn)} // sent only if they are asked for
 		for _, action := range d.Legal {

@@ -57,9 +57,24 @@ pub struct Decision {
     pub think: bool,
     /// What watchers are shown of what the agent thinks, if it sets them; sent only if `think`.
     pub thoughts: Option<Thoughts>,
+    /// What the agent measured since its last answer, such as a loss, if it sets them; their means
+    /// are in the result of the episode.
+    pub measures: BTreeMap<String, f64>,
+    /// Whether the agent gives the episode up, as `resign` says.
+    pub(crate) resigned: bool,
 }
 
 impl Decision {
+    /// Gives the episode up, whatever is returned: it ends against the seat.  `step` may end with
+    /// `decision.resign()`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn resign(&mut self) -> Result<Value, Failure> {
+        self.resigned = true;
+        Ok(Value::Nil)
+    }
+
     /// A legal action drawn at random.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::columns::{of, part, read, read_any, read_wide, row, values};
 use crate::error::{guarded, Failure, ProtocolError, Told};
 use crate::messages::{self, Actions, AgentSteps, Code, Fault, Mode, Reason};
 use crate::random::Random;
-use crate::value::Value;
+use crate::value::{Map, Value};
 use crate::vector::{Ends, Masks, Rows};
 
 /// In a column of actions: an answer that is not an action number, and so not legal.
@@ -86,7 +86,7 @@ impl AgentGroup {
         let columns = self.open(player.agent)?;
         let actions = match &mut self.memory {
             Some(memory) if columns => guarded(|| player.agent.step_rows(&rows, memory.as_mut()))?,
-            _ => self.decide(&rows, player, &mut answer.faults)?,
+            _ => self.decide(&rows, player, &mut answer)?,
         };
         let (found, wanted) = (actions.len(), rows.slots.len());
         if found != wanted {
@@ -143,7 +143,7 @@ impl AgentGroup {
         &mut self,
         rows: &Rows,
         player: &mut Player<'_>,
-        faults: &mut Vec<Fault>,
+        answer: &mut Actions,
     ) -> Result<Vec<i64>, Failure> {
         let mut first = vec![false; rows.slots.len()];
         for (index, row) in rows.starts.iter().map(|row| *row as usize).enumerate() {
@@ -158,6 +158,7 @@ impl AgentGroup {
         }
         let mut actions = vec![NO_NUMBER; rows.slots.len()];
         let mut after = 0;
+        let mut measures = Vec::new();
         for (index, first) in first.into_iter().enumerate() {
             let (slot, number) = (rows.slots[index], rows.seats[index]);
             let seat = self.seat(number).cloned();
@@ -182,6 +183,8 @@ impl AgentGroup {
                 random: play.random.clone(),
                 think: false,
                 thoughts: None,
+                measures: BTreeMap::new(),
+                resigned: false,
             };
             if let (Some(legal), false) = (&decision.legal, rows.afterstates == Value::Nil) {
                 decision.afterstates = part(&rows.afterstates, after, legal.len())?;
@@ -193,12 +196,22 @@ impl AgentGroup {
             });
             match acted {
                 Ok(action) => {
-                    actions[index] = action.as_i64().unwrap_or(NO_NUMBER);
+                    if decision.resigned {
+                        answer.resigns.push(index as i64);
+                    } else {
+                        actions[index] = action.as_i64().unwrap_or(NO_NUMBER);
+                    }
                     play.random = decision.random;
+                    if !decision.measures.is_empty() {
+                        let measured = decision.measures.into_iter();
+                        let measured = measured.map(|(name, value)| (name, Value::Float(value)));
+                        measures.resize(index, Value::Map(Map::new()));
+                        measures.push(Value::Map(measured.collect()));
+                    }
                 }
                 Err(failure) => {
                     let place = format!("{} in turn {}", player.kind, decision.turn);
-                    faults.push(Fault {
+                    answer.faults.push(Fault {
                         slot: slot as u64,
                         code: Code::Crashed.as_str().to_owned(),
                         message: player.told.crash(&place, &failure),
@@ -206,6 +219,10 @@ impl AgentGroup {
                     });
                 }
             }
+        }
+        if !measures.is_empty() {
+            measures.resize(actions.len(), Value::Map(Map::new()));
+            answer.measures = Value::Array(measures);
         }
         Ok(actions)
     }

@@ -180,6 +180,8 @@ impl AgentHost {
             random: play.random.clone(),
             think: step.think,
             thoughts: None,
+            measures: BTreeMap::new(),
+            resigned: false,
         };
         let thought = Thought {
             asked,
@@ -228,7 +230,13 @@ impl AgentHost {
                     episode,
                     turn,
                     seat,
-                    action,
+                    action: if decision.resigned {
+                        Value::Nil
+                    } else {
+                        action
+                    },
+                    resign: decision.resigned,
+                    measures: decision.measures,
                     thoughts: decision.thoughts.filter(|_| decision.think),
                     ..Action::default()
                 };

@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import {
   DovetailError,
   IllegalAction,
+  RESIGN,
   Refused,
   SessionLost,
   connect,
@@ -59,6 +60,10 @@ class Conformer implements Agent {
       this.reward += decision.reward;
     }
     this.last = { clock, text, mode, seed, afterstates, scene };
+    if (observation === "resign") {
+      decision.measures = { regret: 0.5 };
+      return RESIGN;
+    }
     // Sent only if they are asked for.
     decision.thoughts = { values: legal ?? [], text: `turn ${decision.turn}` };
     if (legal !== null) return legal[legal.length - 1];

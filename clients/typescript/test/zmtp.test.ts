@@ -75,6 +75,14 @@ test("what breaks the protocol is one kind of error", () => {
   assert.throws(() => new Wire(new Curve(KEY)).feed(OPENING), Mismatch);
 });
 
+test("frames that come with an error are not lost", () => {
+  const frames: Uint8Array[] = [];
+  const error = Buffer.from("\x04\x0a\x05ERROR\x03no!", "latin1");
+  const bytes = Buffer.concat([OPENING, packed(Buffer.from("one")), error]);
+  assert.throws(() => new Wire(null).feed(bytes, frames), WireError);
+  assert.deepEqual(frames.map(Buffer.from), [Buffer.from("one")]);
+});
+
 test("keys are read as RFC 32 writes them", () => {
   // The example of https://rfc.zeromq.org/spec/26/ and of libzmq's manual.
   assert.equal(

@@ -115,20 +115,28 @@ struct Lookahead {
     std::function<Answer(const std::string&)> refused = {};
 };
 
-/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, or a
-/// question.
+/// Gives the episode up: it ends against the seat.
+struct Resign {};
+
+/// What an agent answers to a decision: an action, which may be anything a `Value` can be made from, `Resign`,
+/// or a question.
 class Answer {
 public:
     template <class T,
               std::enable_if_t<
                   std::is_constructible_v<Value, T&&> && !std::is_same_v<std::decay_t<T>, Answer>, int> = 0>
     Answer(T&& action_) : action(std::forward<T>(action_)) {}
+    Answer(Resign) : resign(true) {}
     Answer(Lookahead question_) : question(std::make_shared<Lookahead>(std::move(question_))) {}
 
     Value action;
     std::shared_ptr<Lookahead> question;
     /// What watchers are shown of what the agent thinks; sent only if the decision has `think`.
     std::optional<Thoughts> thoughts = {};
+    /// What the agent measured since its last answer, such as a loss; their means are in the result of the
+    /// episode.
+    std::vector<std::pair<std::string, double>> measures = {};
+    bool resign = false;
 };
 
 /// A player. Derive from it, answer `step`, and `serve` it. One instance may hold several seats at once, of

@@ -114,6 +114,10 @@ int dovetail_act(dovetail_call* call, int64_t action);
 int dovetail_act_value(dovetail_call* call, const void* data, size_t size);
 /** A legal action drawn at random. */
 int dovetail_act_random(dovetail_call* call);
+/** Gives the episode up, in place of an action: it ends against the seat. */
+int dovetail_resign(dovetail_call* call);
+/** Adds what the agent measured since its last answer, such as a loss; its mean is in the result of the episode. */
+int dovetail_measure(dovetail_call* call, const char* name, double value);
 /** Whether anyone watches who may see `dovetail_thoughts`; it must not change the action. */
 int dovetail_think(const dovetail_call* call);
 /**

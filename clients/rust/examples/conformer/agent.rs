@@ -63,6 +63,10 @@ impl Agent for Conformer {
             "scene" => decision.scene.clone(),
         }
         .into();
+        if decision.observation.as_str() == Some("resign") {
+            decision.measures.insert("regret".to_owned(), 0.5);
+            return decision.resign();
+        }
         if let Some(legal) = &decision.legal {
             // Sent only if they are asked for.
             decision.thoughts = Some(Thoughts {

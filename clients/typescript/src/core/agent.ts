@@ -34,6 +34,9 @@ export type Ask = (
 /** The fields of a decision that are as they came. */
 type Seen = Readonly<Omit<Complete<m.AgentStep>, "type" | "seat" | "legal" | "seq">>;
 
+/** An action that gives the episode up: it ends against the seat. */
+export const RESIGN: unique symbol = Symbol("resign");
+
 /** One decision of one seat: what the broker says of it, and what an agent needs to make it. */
 export interface Decision extends Seen {}
 
@@ -49,6 +52,11 @@ export class Decision {
   readonly legal: number[] | null;
   /** What watchers are shown of what the agent thinks, if it sets them; sent only if `think`. */
   thoughts: m.Thoughts | null = null;
+  /**
+   * What the agent measured since its last answer, such as a loss, if it sets them; their means are in the result
+   * of the episode.
+   */
+  measures: Record<string, number> | null = null;
 
   /** @internal */
   constructor(play: Play, ask: Ask, message: Complete<m.AgentStart | m.AgentStep>) {
@@ -100,7 +108,7 @@ export interface Agent {
   init?(seat: Seat): Awaitable<void>;
   /** Answer the first decision of an episode with an action; `step` if absent. */
   start?(decision: Decision): unknown;
-  /** Answer a decision with an action. */
+  /** Answer a decision with an action, or with `RESIGN`. */
   step(decision: Decision): unknown;
   /** Hear that an episode is over.  A seat that never had to decide hears it too. */
   end?(end: End): Awaitable<void>;

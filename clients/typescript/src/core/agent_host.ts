@@ -3,7 +3,7 @@
  * @module
  */
 
-import { Decision } from "./agent.js";
+import { Decision, RESIGN } from "./agent.js";
 import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
 import { DovetailError, Refused } from "./errors.js";
 import { BaseHost, Turnstile } from "./host.js";
@@ -146,8 +146,16 @@ export class AgentHost extends BaseHost<"agent"> {
         where: `${name} in turn ${turn}`,
         seq,
         answer: (action) => {
-          const { think, thoughts } = decision;
-          return { type: "action", episode, turn, seat, action, ...(think && thoughts && { thoughts }) };
+          const { think, thoughts, measures } = decision;
+          return {
+            type: "action",
+            episode,
+            turn,
+            seat,
+            ...(action === RESIGN ? { resign: true } : { action }),
+            ...(measures && { measures }),
+            ...(think && thoughts && { thoughts }),
+          };
         },
         // The episode may have ended in the meantime.
         gone: () => this.#playing.get(key) !== playing || playing.seq !== seq,

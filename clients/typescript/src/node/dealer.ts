@@ -117,15 +117,16 @@ export class Dealer {
     if (socket !== this.#socket) return;
     const wire = this.#wire;
     const before = wire.ready;
-    let frames: Uint8Array[];
+    const frames: Uint8Array[] = [];
     try {
-      frames = wire.feed(data);
+      wire.feed(data, frames);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       if (error instanceof Mismatch) return this.#refused(MISMATCH[this.key ? "keyed" : "keyless"]);
       if (error instanceof Denied)
         return this.#refused("does not accept this program's key; ask the person who runs it");
       socket.destroy();
+      if (before && frames.length) this.ears.heard(frames);
       return;
     }
     if (wire.out.length) this.#write(wire.out.splice(0));

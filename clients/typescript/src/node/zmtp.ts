@@ -122,17 +122,17 @@ export class Wire {
 
   /**
    * Take bytes of the broker; return the frames that they complete.
+   * @param frames - where they are added, so that those before an error are not lost
    * @throws WireError: the connection is of no more use.
    */
-  feed(data: Uint8Array): Uint8Array[] {
+  feed(data: Uint8Array, frames: Uint8Array[] = []): Uint8Array[] {
     if (this.#held.length) {
       this.#held.push(data);
       this.#size += data.length;
-      if (this.#size < this.#need) return [];
+      if (this.#size < this.#need) return frames;
       data = joined(...this.#held);
       this.#held = [];
     }
-    const frames: Uint8Array[] = [];
     let at = 0;
     if (!this.#greeted) {
       if (!this.#greet(data)) {

@@ -73,6 +73,21 @@ def thoughts_change_nothing(p: Program) -> None:
         raise Failed("no thoughts without `think`", brief(answer))
 
 
+@case("S6.4")
+def resigning(p: Program) -> None:
+    """An agent may give its episode up, and say what it measured since its last answer."""
+    seated(p)
+    p.send(start(1))
+    acts(p, 1, 0)
+    p.send(step(1, 1, observation="resign", reward=0.5))
+    found = p.hear("the action that resigns")
+    said = {"type": "action", "episode": 1, "turn": 1, "resign": True, "measures": {"regret": 0.5}}
+    if not all(same(found.get(key), value) for key, value in said.items()):
+        raise Failed(f"{brief(said)}, with any action", brief(found))
+    p.send(end(1, reason="terminated", blame=0))
+    counters(p, 2, 1, 0.5)
+
+
 @case("S8.3")
 def legal_actions_as_list_mask_or_nil(p: Program) -> None:
     """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of byte n div 8."""

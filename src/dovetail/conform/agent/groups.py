@@ -58,6 +58,20 @@ def a_decision_of_a_group_that_fails(p: Program) -> None:
         raise Failed("action 2 in the other row", brief(found))
 
 
+@case("S16.7")
+def resigning_in_a_group(p: Program) -> None:
+    """A row that resigns is in `resigns`; the others are answered. `measures` has a map for each row."""
+    if not groups(p):
+        return
+    seated(p)
+    p.send(steps(0, 0, 1, observations=[0, "resign"], **FIRST))
+    wanted: dict[str, Any] = {"resigns": [1], "measures": [{}, {"regret": 0.5}]}
+    found = p.expect("actions", batch=0, slots=i4(0, 1), actions=ANY, **wanted)
+    if not same(found["actions"][:1], i8(2)):
+        raise Failed("action 2 in the other row", brief(found))
+    counters(p, 2, 0, 0.0)
+
+
 @case("S16.4 S6.8")
 def a_batch_for_nobody(p: Program) -> None:
     """A batch for an instance without a seat in the group gets `error` that `answers` it."""

@@ -80,6 +80,9 @@ public final class Conformer {
             last.put("seed", decision.seed());
             last.put("afterstates", decision.afterstates());
             last.put("scene", decision.scene());
+            if ("resign".equals(decision.observation())) {
+                return new Considered(new Resign(), null, Map.of("regret", 0.5));
+            }
             if (decision.legal() != null) {
                 // Sent only if they are asked for.
                 Thoughts thoughts = Thoughts.of()

@@ -22,7 +22,8 @@ public interface Agent {
      * Answers the first decision of an episode.
      *
      * @param decision what is to be decided
-     * @return an action, one with thoughts ({@link Considered}), or a {@link Lookahead}
+     * @return an action, {@link Resign}, either with what the agent says of it ({@link Considered}), or a
+     *     {@link Lookahead}
      */
     default Object start(Decision decision) {
         return step(decision);
@@ -32,7 +33,8 @@ public interface Agent {
      * Answers a decision. It is called once for each, even after a broken connection.
      *
      * @param decision what is to be decided
-     * @return an action, one with thoughts ({@link Considered}), or a {@link Lookahead}
+     * @return an action, {@link Resign}, either with what the agent says of it ({@link Considered}), or a
+     *     {@link Lookahead}
      */
     Object step(Decision decision);
 

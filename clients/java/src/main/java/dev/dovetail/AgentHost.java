@@ -159,12 +159,11 @@ final class AgentHost extends Host {
         int seat = play.seat.seat();
         answer(play.seq, out, () -> {
             Object choice = choose.get();
-            if (choice instanceof Considered considered) {
-                Action action = Action.of(episode, turn, seat).withAction(considered.action());
-                return play.decision.think() ? action.withThoughts(considered.thoughts()) : action;
-            }
             if (!(choice instanceof Lookahead question)) {
-                return Action.of(episode, turn, seat).withAction(choice);
+                Considered said = choice instanceof Considered found ? found : new Considered(choice, null);
+                Action action = Action.of(episode, turn, seat).withMeasures(said.measures());
+                action = said.action() instanceof Resign ? action.withResign(true) : action.withAction(said.action());
+                return play.decision.think() ? action.withThoughts(said.thoughts()) : action;
             }
             long id = ++questions;
             byte[] frame =

@@ -1,0 +1,4 @@
+package dev.dovetail;
+
+/** Gives the episode up: it ends against the seat. An agent answers it in place of an action. */
+public record Resign() {}
