@@ -295,6 +295,7 @@ int dovetail_resign(dovetail_call* call) {
 
 int dovetail_measure(dovetail_call* call, const char* name, double value) {
     if (call->decision == nullptr) return dovetail_fail(call, "only a decision is answered with measures");
+    if (name == nullptr) return dovetail_fail(call, "a measure without a name; give one, such as \"loss\"");
     try {
         call->measures.emplace_back(name, value);
         return 0;

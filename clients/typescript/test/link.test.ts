@@ -54,3 +54,16 @@ test("a connection that breaks is replaced at once, and its hello asks for the s
   broker.close(); // without it the program waits a moment for the broker to take its goodbye
   await served;
 });
+
+test("a bye that comes together with an ERROR is heard", async () => {
+  const broker = await Router.listen();
+  const host = new AgentHost([{ name: "it", create: () => ({ step: () => 0 }) }]);
+  const served = serveHost(host, { broker: broker.address, ready: () => {} });
+  await broker.receive();
+  broker.send(encode({ type: "welcome", session: "s", name: "n", heartbeat: 60 }));
+  broker.send(encode({ type: "ping", number: 7 }));
+  await broker.receive();
+  broker.sendLast(encode({ type: "bye" }), "no!");
+  await served; // without the bye it connects again
+  broker.close();
+});

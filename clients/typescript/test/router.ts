@@ -80,6 +80,13 @@ export class Router {
     this.#sockets.at(-1)!.write(packed(frame));
   }
 
+  /** Send a frame and the command ERROR at once, as a broker does that ends a connection for a reason. */
+  sendLast(frame: Uint8Array, reason: string): void {
+    const body = Buffer.from(`\x05ERROR${String.fromCharCode(reason.length)}${reason}`, "latin1");
+    const command = Buffer.concat([Buffer.from([4, body.length]), body]);
+    this.#sockets.at(-1)!.write(Buffer.concat([packed(frame), command]));
+  }
+
   /** Cut the newest connection. */
   cut(): void {
     this.#sockets.at(-1)!.destroy();

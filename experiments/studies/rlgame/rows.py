@@ -344,7 +344,7 @@ STUDY = Study(
             {
                 "quick": Size("10 of 10,000 games, {seeds}", {"blocks": 10, "block": 1}, 1),
                 "study": Size(
-                    "10,000 games, 5,000 with each pair of networks",
+                    "5,000 games with each pair of networks, {seeds} (the study: 10,000 in all)",
                     {"blocks": 500, "block": 10},
                     2,
                 ),

@@ -118,16 +118,12 @@ export class Dealer {
     const wire = this.#wire;
     const before = wire.ready;
     const frames: Uint8Array[] = [];
+    let failure: WireError | null = null;
     try {
       wire.feed(data, frames);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      if (error instanceof Mismatch) return this.#refused(MISMATCH[this.key ? "keyed" : "keyless"]);
-      if (error instanceof Denied)
-        return this.#refused("does not accept this program's key; ask the person who runs it");
-      socket.destroy();
-      if (before && frames.length) this.ears.heard(frames);
-      return;
+      failure = error;
     }
     if (wire.out.length) this.#write(wire.out.splice(0));
     if (wire.ready && !before) {
@@ -137,7 +133,17 @@ export class Dealer {
       this.#met = true;
       this.send([this.ears.greet()]);
     }
+    // What came before an error counts: often it says why the broker ends the connection.
     if (frames.length) this.ears.heard(frames);
+    if (failure && socket === this.#socket) this.#fail(socket, failure);
+  }
+
+  /** End a connection on which the broker broke the protocol or said ERROR. */
+  #fail(socket: Socket, failure: WireError): void {
+    if (failure instanceof Mismatch) this.#refused(MISMATCH[this.key ? "keyed" : "keyless"]);
+    else if (failure instanceof Denied)
+      this.#refused("does not accept this program's key; ask the person who runs it");
+    else socket.destroy();
   }
 
   /** Take note that the broker broke a handshake off. */

@@ -51,8 +51,14 @@ final class Handshakes {
         String name = "inproc://handshakes-" + sockets++;
         socket.monitor(name, EVENTS);
         watched = socket;
+        greeted = false;
         events = context.createSocket(SocketType.PAIR);
         events.connect(name);
+    }
+
+    /** {@return whether the broker has greeted on the latest connection} */
+    boolean greeted() {
+        return greeted;
     }
 
     /** Stops watching; due before the socket is closed, whose thread would wait for a reader. */

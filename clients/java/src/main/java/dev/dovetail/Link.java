@@ -25,6 +25,9 @@ final class Link implements AutoCloseable {
     /** Milliseconds between looks at the socket while the program does something else. */
     private static final int KEEP = 100;
 
+    /** Nanoseconds without the broker's greeting after which the socket is replaced for the first time. */
+    private static final long STUCK = 2_500_000_000L;
+
     private final Broker broker;
     private final Session session;
     private final ZContext context = context();
@@ -32,6 +35,10 @@ final class Link implements AutoCloseable {
     private final Handshakes handshakes;
     private final ReentrantLock lock = new ReentrantLock();
     private ZMQ.Socket socket;
+    /** When the socket was made. */
+    private long made;
+    /** Nanoseconds after which it is replaced if the broker has not greeted. */
+    private long stuck = STUCK;
     private boolean closed;
     /** What was taken in and not asked for yet. */
     private List<Message> waiting = new ArrayList<>();
@@ -125,12 +132,13 @@ final class Link implements AutoCloseable {
             socket.close();
         }
         socket = context.createSocket(SocketType.DEALER);
+        made = System.nanoTime();
         socket.setLinger(0);
         socket.setReconnectIVL(100);
         socket.setReconnectIVLMax(1000);
         socket.setHeartbeatIvl(5000);
         // About 2 % of JeroMQ's connections never start their handshake (zeromq/jeromq, pull request 1022); after this
-        // time it connects again, and what was sent is kept.
+        // time it connects again, and what was sent is kept. A few of these never end by themselves (see STUCK).
         socket.setHandshakeIvl(1000);
         socket.setSndHWM(0);
         socket.setRcvHWM(0);
@@ -223,7 +231,10 @@ final class Link implements AutoCloseable {
             System.err.println(silent() + "; waiting" + (giveUp < Double.POSITIVE_INFINITY
                     ? " up to " + Math.round(giveUp) + " s" : "") + " for it to return");
         }
-        if (session.silent(now) && session.welcome() == null) {
+        if (session.welcome() == null && !handshakes.greeted() && now - made > stuck) {
+            stuck *= 2; // a busy broker's greeting may be slow
+            connect();
+        } else if (session.silent(now) && session.welcome() == null) {
             socket.send(session.greet(now)); // the hello or its welcome may have been lost
         } else if (session.silent(now)) {
             connect();
