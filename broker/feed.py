@@ -82,14 +82,14 @@ class Feed:
         if audience not in self._audiences:
             self._audiences[audience] = frozenset(audience.addresses())
 
-    def catch_up(self, address: Address) -> list[m.Message]:
-        """Return what an address was not sent yet, since it is about to be sent something else."""
+    def catch_up(self, address: Address) -> list[tuple[m.Message, bytes]]:
+        """Return what an address was not sent yet, with its frames, since it is about to be sent something else."""
         theirs = [to for to, there in self._audiences.items() if address in there]
         if not theirs:
             return []
         start = self._ahead.get(address, 0)
         self._ahead[address] = len(self.gathered)
-        return [message for to, message, _ in self.gathered[start:] if to in theirs]
+        return [(message, frame) for to, message, frame in self.gathered[start:] if to in theirs]
 
     def flush(self) -> None:
         """Send what was gathered; then wait, so that this takes no more than its share of the time."""

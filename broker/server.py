@@ -290,24 +290,25 @@ class Server:
             if type(connection) is Audience:
                 feed.add(connection, message)
                 continue
-            bundle = bundles.setdefault(connection, [])
-            if feed.gathered:
-                bundle += feed.catch_up(connection)
-            bundle.append(message)
+            if feed.gathered and (missed := feed.catch_up(connection)):
+                self._pass(connection, bundles.pop(connection, []))
+                self._show([connection], [each for each, _ in missed], [each for _, each in missed])
+            bundles.setdefault(connection, []).append(message)
         for connection, bundle in bundles.items():
-            if type(connection) is Local:
-                self._deliver(connection, bundle)
-            elif (frames := encode(bundle)) and self._router is not None:
-                self._router.send(connection, frames)
+            self._pass(connection, bundle)
 
-    def _show(
-        self, addresses: list[Address], messages: list[m.Message], frames: list[bytes]
-    ) -> None:
+    def _pass(self, address: Address, messages: list[m.Message]) -> None:
+        if type(address) is Local:
+            self._deliver(address, messages)
+        elif (frames := encode(messages)) and self._router is not None:
+            self._router.send(address, frames)
+
+    def _show(self, to: list[Address], messages: list[m.Message], frames: list[bytes]) -> None:
         """Send watchers what was gathered for them."""
-        for address in addresses:
+        for address in to:
             if type(address) is Local:
                 self._deliver(address, messages)
-        remote = [each for each in addresses if type(each) is not Local]
+        remote = [each for each in to if type(each) is not Local]
         if remote and self._router is not None:
             self._router.spread(remote, frames)
 

@@ -239,7 +239,7 @@ def test_only_watchers_are_sent_what_was_gathered_before_something_else() -> Non
     feed, watcher, sent = gathering()
     feed.add(Audience([watcher]), turn(1))
     assert feed.catch_up("another") == []
-    assert feed.catch_up("watcher") == [turn(1)]
+    assert feed.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
     assert feed.catch_up("watcher") == []
     feed.add(Audience([watcher]), turn(2))
     feed.flush()
@@ -259,7 +259,7 @@ def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> 
     feed, watcher, sent = gathering()
     audience = Audience([watcher, Outbox(Out(), "other")])
     feed.add(audience, turn(1))
-    assert feed.catch_up("watcher") == [turn(1)]
+    assert feed.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
     assert feed.catch_up("nobody") == []
     feed.add(audience, turn(2))
     feed.flush()
