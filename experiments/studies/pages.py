@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.experiments.studies.results import Record, Results
+from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
     ACROSS,
     SIZES,
@@ -233,9 +233,13 @@ def write(name: str, out: Path = OUT, docs: Path = DOCS) -> Path:
         )
     whole, kept = study(name), docs / "results"
     all_found = [find(whole, row, out, kept) for row in whole.rows]
+    records: dict[Path, dict[bytes, Record]] = {}
     for found in all_found:
         if found.size is not None:
-            keep(file(kept, name, found.row, found.size), found.records)
+            shared = records.setdefault(file(kept, name, found.row, found.size), {})
+            shared.update((key(record.unit), record) for record in found.records)
+    for shared_path, each in records.items():
+        keep(shared_path, list(each.values()))
     path = docs / f"{name}.md"
     path.write_text(page(whole, all_found), encoding="utf-8")
     (docs / "README.md").write_text(summary(out, kept), encoding="utf-8")

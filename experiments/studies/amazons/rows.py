@@ -16,7 +16,7 @@ from dovetail.env_servers.amazons import Amazons, Configuration
 from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import wilson
+from dovetail.experiments.statistics import Estimate, wilson
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
     HEAD,
@@ -130,17 +130,24 @@ def _train_units(
     return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
 
 
+def _within(score: Estimate) -> Estimate:
+    """Return a score whose interval ends where scores end."""
+    return Estimate(score.value, max(-100.0, score.low), min(100.0, score.high))
+
+
 def _train_draw(first: float | None, done: Done) -> Drawn:
     results, unit = [result for _, result in done], done[0][0]
     lines, compared = [], []
     count = min(len(each["checks"]) for each in results)
     for number in range(count):
-        found = over(results, "checks", number, "score")
+        found = _within(over(results, "checks", number, "score"))
         moves = over(results, "checks", number, "moves").value
         printed = "-" if number or first is None else f"{first:+.0f}"
         lines.append([f"score after {moves:,.0f} moves", printed, interval(found, 0)])
     if first is not None:
-        compared.append(Compared("first check", first, over(results, "checks", 0, "score")))
+        compared.append(
+            Compared("first check", first, _within(over(results, "checks", 0, "score")))
+        )
     lines.append(
         ["distance of weights over 50 moves at the end", "-", interval(over(results, "moved"), 3)]
     )
@@ -166,22 +173,21 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
     )
 
 
-def _train_sizes(tests: int) -> dict[Any, Size]:
-    return {
-        "quick": Size(
-            "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
-            {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
-            1,
-        ),
-        "part": Size(
-            "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, {seeds}",
-            {"moves": 10_000, "rollouts": 0, "checks": 5, "tests": 20},
-        ),
-        "study": Size(
-            f"100,000 moves with Monte Carlo, 20 checks of {tests} games, {{seeds}}",
-            {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": tests},
-        ),
-    }
+_SIZES: dict[Any, Size] = {
+    "quick": Size(
+        "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
+        {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
+        1,
+    ),
+    "part": Size(
+        "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, {seeds}",
+        {"moves": 10_000, "rollouts": 0, "checks": 5, "tests": 20},
+    ),
+    "study": Size(
+        "100,000 moves with Monte Carlo, 20 checks of 50 games, {seeds}",
+        {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": 50},
+    ),
+}
 
 
 def _weights_draw(done: Done) -> Drawn:
@@ -390,10 +396,11 @@ STUDY = Study(
                 f"run-{n}",
                 f"Training run {n}: {name}",
                 printed,
-                _train_sizes(50),
+                _SIZES,
                 partial(_train_units, [name]),
                 _train,
                 partial(_train_draw, first),
+                shares="trainings",
             )
             for n, (name, printed, first) in enumerate(RUNS, 1)
         ),
@@ -401,10 +408,11 @@ STUDY = Study(
             "weights",
             "Weights learned by three of the runs",
             "three vectors of twelve weights (4.4).",
-            _train_sizes(2),
+            _SIZES,
             partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
             _train,
             _weights_draw,
+            shares="trainings",
         ),
         Row(
             "tournament",

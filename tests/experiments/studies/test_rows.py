@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,25 @@ def test_pages_keep_the_results_that_they_rest_on(
     assert "at less: 1; not run, though there is code: 0; without code: 1." in summed
     assert "Of the 1 rows that were run," in summed
     assert f"| not run | not run | {sums.rows[1].missing} |" in summed
+
+
+def test_rows_that_share_a_file_keep_what_the_other_rests_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def others(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+        return [{**values, "seed": 10 + seed} for seed in seeds]
+
+    other = replace(_row(), key="others", units=others, shares="halves")
+    whole = Study("sums", "Sums", (_row(), other))
+    for module in (working, pages):
+        monkeypatch.setattr(module, "study", lambda name: whole)
+    monkeypatch.setattr(pages, "STUDIES", ("sums",))
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    working.run([(whole, whole.rows)], "quick", out=tmp_path, told=lambda line: None)
+    first = pages.write("sums", tmp_path, docs).read_text()
+    assert len((docs / "results/sums/halves.quick.jsonl").read_bytes().splitlines()) == 4
+    assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
 
 
 def test_the_command_runs_a_row_in_processes_and_resumes(
