@@ -11,7 +11,7 @@ import org.zeromq.ZEvent;
 import org.zeromq.ZMQ;
 
 /**
- * How a link's handshakes end: ZeroMQ itself says nothing.
+ * How handshakes with a key end: ZeroMQ itself says nothing.
  *
  * <p>JeroMQ's monitor tells that a key was denied. It does not tell that the broker uses another mechanism, for which
  * the broker's greeting is looked at, nor that the broker broke off a handshake, only that a connection has ended.
@@ -28,8 +28,6 @@ final class Handshakes {
 
     private final ZContext context;
     private final String address;
-    /** Whether this program has a key. */
-    private final boolean keyed;
     private ZMQ.Socket watched;
     private ZMQ.Socket events;
     private int sockets;
@@ -40,10 +38,9 @@ final class Handshakes {
     /** Connections that have ended; until the broker lets this program in, it broke off their handshakes. */
     private int failed;
 
-    Handshakes(ZContext context, String address, boolean keyed) {
+    Handshakes(ZContext context, String address) {
         this.context = context;
         this.address = address;
-        this.keyed = keyed;
     }
 
     /** Watches a socket that has not connected yet. */
@@ -100,11 +97,11 @@ final class Handshakes {
             unlike = false;
             return mismatch();
         }
-        return keyed && failed >= ATTEMPTS ? "breaks off each handshake; check the broker's public key: `server` in "
+        return failed >= ATTEMPTS ? "breaks off each handshake; check the broker's public key: `server` in "
                 + "the key file, or DOVETAIL_SERVER_KEY" : null;
     }
 
-    /** What to say if the broker uses a key and this program does not, or the other way round; else null. */
+    /** What to say if the broker uses no keys; else null. */
     private String mismatch() {
         String mechanism;
         try (Socket socket = new Socket()) {
@@ -118,12 +115,6 @@ final class Handshakes {
         } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException error) {
             return null; // something else is wrong
         }
-        if (keyed && mechanism.equals("NULL")) {
-            return "uses no keys; connect without the option key and DOVETAIL_KEY";
-        }
-        if (!keyed && mechanism.equals("CURVE")) {
-            return "lets in only programs with a key; give the option key, or set DOVETAIL_KEY";
-        }
-        return null;
+        return mechanism.equals("NULL") ? "uses no keys; connect without the option key and DOVETAIL_KEY" : null;
     }
 }

@@ -55,14 +55,18 @@ class EndToEndTest {
     }
 
     private void startBroker(String... more) throws IOException {
+        startBrokerAt("tcp://127.0.0.1:*", more);
+    }
+
+    private void startBrokerAt(String bind, String... more) throws IOException {
         String command = dovetail();
         assumeTrue(command != null, "skipped: no dovetail command; name one in the variable DOVETAIL");
         List<String> line = new ArrayList<>(
-                List.of(command, "broker", "--bind", "tcp://127.0.0.1:*", "--journal", "none"));
+                List.of(command, "broker", "--bind", bind, "--journal", "none"));
         line.addAll(List.of(more));
         broker = new ProcessBuilder(line).redirectErrorStream(true).start();
         BufferedReader lines = broker.inputReader();
-        Matcher found = Pattern.compile("tcp://127\\.0\\.0\\.1:\\d+").matcher("");
+        Matcher found = Pattern.compile("tcp://127\\.0\\.0\\.1:\\d+|ipc://[\\w/.-]+").matcher("");
         for (String told = lines.readLine(); told != null && address == null; ) {
             if (found.reset(told).find()) {
                 address = found.group();
@@ -132,6 +136,21 @@ class EndToEndTest {
         environment.destroy();
         assertTrue(environment.waitFor(PATIENCE, TimeUnit.SECONDS));
         assertEquals(0, environment.exitValue(), "a program that is told to stop ends well");
+    }
+
+    @Test
+    void aFileConnectsProgramsOfOneMachine() throws Exception {
+        Path folder = Files.createTempDirectory("dovetail");
+        startBrokerAt("ipc://" + folder.resolve("broker"));
+        start("bench", "environment");
+        start("random");
+        try (Experiment experiment = experiment()) {
+            experiment.expect(List.of("bench"), List.of("random-java"), PATIENCE);
+            List<Long> agents = List.of(experiment.create("random-java"), experiment.create("random-java"));
+            assertEquals(4, experiment.run("bench", agents, options -> options
+                    .withConfiguration(Map.of("turns", 20L))
+                    .withEpisodes(4)).await().size());
+        }
     }
 
     @Test
