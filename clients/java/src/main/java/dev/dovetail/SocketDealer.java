@@ -22,7 +22,7 @@ import java.util.regex.Pattern;
 /**
  * A connection without keys over {@code tcp://} or {@code ipc://}, read and written on the caller's thread.
  *
- * <p>The channel does not block, so that a thread that is interrupted does not close it, and can still say goodbye.
+ * <p>The channel does not block, so that a thread that is interrupted does not close it, and can still send `bye`.
  */
 final class SocketDealer implements Dealer {
     /** Nanoseconds before the second attempt to connect; they double with each that fails. */
@@ -106,7 +106,7 @@ final class SocketDealer implements Dealer {
 
     private void greet() throws IOException {
         key.interestOps(SelectionKey.OP_READ);
-        queue(Zmtp.greeting());
+        queue(Zmtp.opening());
         flush();
     }
 

@@ -48,7 +48,15 @@ final class Zmtp {
         return ready;
     }
 
-    /** {@return what opens a connection} */
+    /**
+     * Returns what opens a connection. The rest of the greeting follows once the broker's has come: libzmq closes a
+     * connection that asks for the wrong mechanism before it has sent its own.
+     */
+    static byte[] opening() {
+        return Arrays.copyOf(greeting(), MECHANISM);
+    }
+
+    /** {@return a whole greeting} */
     static byte[] greeting() {
         byte[] greeting = new byte[GREETING];
         greeting[0] = -1;
@@ -134,6 +142,7 @@ final class Zmtp {
             throw new WireException("it asks for " + mechanism + "; expected NULL", mechanism.equals("CURVE"));
         }
         greeted = true;
+        answers.add(Arrays.copyOfRange(greeting(), MECHANISM, GREETING));
         // Without an identity, as a broker tells programs apart by their sessions.
         answers.add(command("READY", bytes("\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0\0")));
         return true;
